@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"mrlocal"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/testkit"
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"mrlocal"
+	"mrlocal/hadoop/stream"
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
-	"mrlocal/stream"
 )
 
 // emptyText has lines "key value". Each may be empty. Long values make buffers spill.

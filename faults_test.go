@@ -25,9 +25,9 @@ import (
 	"mrlocal/jobs/sort"
 	"mrlocal/jobs/wordcount"
 	"mrlocal/output"
-	"mrlocal/slots/fifo"
+	"mrlocal/shuffle"
+	"mrlocal/slots/policy/fifo"
 	"mrlocal/spill"
-	"mrlocal/spill/runs"
 )
 
 var (
@@ -87,7 +87,7 @@ func (b *faultBench) options(place string) mrlocal.Options {
 	o := mrlocal.Options{
 		JobOptions:  mrlocal.JobOptions{Inputs: []string{b.input}, BlockBytes: 128 << 10, Reducers: 2},
 		Policy:      fifo.New(),
-		MemoryBytes: 16 << 20, SortBufferBytes: 32 << 10, KVBuffer: spill.KVBuffer{NoGrowth: true, Codec: runs.None}, MergeFactor: 3, TempDirs: []string{b.temp},
+		MemoryBytes: 16 << 20, SortBufferBytes: 32 << 10, KVBuffer: spill.KVBuffer{NoGrowth: true, Codec: shuffle.None}, MergeFactor: 3, TempDirs: []string{b.temp},
 	}
 	o.MapSlots, o.ReduceSlots, o.ResumeDir = 1, 1, b.kept
 	if o.OutputFile = filepath.Join(place, "result"); b.parts {

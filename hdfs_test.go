@@ -16,15 +16,15 @@ import (
 	"time"
 
 	"mrlocal"
-	"mrlocal/hdfs"
-	"mrlocal/hdfs/hdfstest"
+	"mrlocal/internal/hdfs"
+	"mrlocal/internal/hdfs/hdfstest"
 	"mrlocal/jobs"
 	"mrlocal/jobs/grep"
 	"mrlocal/jobs/sort"
 	"mrlocal/jobs/wordcount"
+	"mrlocal/slots/explain"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/replay"
 )
 
 // onHDFS returns options of a run with its input and output on a cluster.
@@ -142,7 +142,7 @@ func TestMapsRunWhereTheirBlocksAre(t *testing.T) {
 	if want := "blocks of the input are on h1 (tracker 0), h2 (tracker 1), h3 (tracker 2)"; !slices.Contains(notes, want) {
 		t.Errorf("notes %q", notes)
 	}
-	d, err := replay.Run(&events, registry.ForReplay, replay.Options{})
+	d, err := explain.Replay(&events, registry.ForReplay, explain.ReplayOptions{})
 	if d != nil || err != nil {
 		t.Error(d, err)
 	}

@@ -15,8 +15,8 @@ import (
 	"testing"
 
 	"mrlocal"
-	"mrlocal/hdfs/hdfstest"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/hdfs/hdfstest"
 	"mrlocal/jobs"
 )
 

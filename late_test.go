@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"mrlocal"
+	"mrlocal/hadoop/stream"
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
-	"mrlocal/slots/fifo"
-	"mrlocal/stream"
+	"mrlocal/slots/policy/fifo"
 )
 
 // lateEmits are the ways in which user code may emit too late.

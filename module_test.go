@@ -78,7 +78,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/jobs"
-	"mrlocal/stream"
+	"mrlocal/hadoop/stream"
 )
 
 var (

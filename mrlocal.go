@@ -38,7 +38,7 @@
 // # Where to read on
 //
 // The data passes through these packages, in this order: input, jobs, spill,
-// engine/task, output. Package slots decides which task runs on which slot, by a policy
+// engine, output. Package slots decides which task runs on which slot, by a policy
 // of slots/policy. Package engine runs tasks for real, and package sim in virtual time.
 // Package trace records every fact and decision, and package report has the summary.
 // ARCHITECTURE.md has figures. cmd/mrlocal is the command.
@@ -49,19 +49,18 @@ import (
 	"context"
 
 	"mrlocal/engine"
-	"mrlocal/engine/source"
-	"mrlocal/engine/task"
-	"mrlocal/errs"
 	"mrlocal/input"
+	"mrlocal/internal/errs"
+	"mrlocal/internal/guard"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 	"mrlocal/output/compress"
-	"mrlocal/report"
+	"mrlocal/shuffle"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/spill"
-	"mrlocal/spill/runs"
 )
 
 // Version is the version of this release or, between two releases, of the last one.
@@ -97,10 +96,10 @@ type (
 	Fault = setup.Fault
 
 	// Copiers bound what a reduce copies at a time, for Options.Copiers.
-	Copiers = task.Copiers
+	Copiers = engine.Copiers
 
 	// Codec is how spills are compressed, for Options.Codec. The zero value is CodecAuto.
-	Codec = runs.Codec
+	Codec = shuffle.Codec
 
 	// Format is how results are compressed, for JobOptions.CompressOutput. The zero value
 	// leaves it to the suffix of OutputFile.
@@ -124,10 +123,10 @@ type (
 
 // The codecs of spills.
 const (
-	CodecAuto = runs.Auto
-	CodecNone = runs.None
-	CodecS2   = runs.S2
-	CodecZstd = runs.Zstd
+	CodecAuto = shuffle.Auto
+	CodecNone = shuffle.None
+	CodecS2   = shuffle.S2
+	CodecZstd = shuffle.Zstd
 )
 
 // The formats of compressed results.
@@ -208,7 +207,7 @@ func Cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) ([][]byte,
 		return nil, errs.Optionf("", "%d parts: must be between 1 and %d", parts, MostReducers)
 	}
 	var keys [][]byte // of the goroutine, until it has ended without an error
-	err := task.ApartUntil(ctx, func() (err error) {
+	err := guard.ApartUntil(ctx, func() (err error) {
 		keys, err = cuts(ctx, job, parts, o)
 		return err
 	})
@@ -224,17 +223,17 @@ func cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) ([][]byte,
 	if err != nil {
 		return nil, err
 	}
-	if err := source.MayReread(plan); err != nil {
+	if err := engine.MayReread(plan); err != nil {
 		return nil, err
 	}
-	if job, err = source.Begun(jobs.Chain{job}, len(plan.Files)); err != nil {
+	if job, err = guard.Begun(jobs.Chain{job}, len(plan.Files)); err != nil {
 		return nil, err
 	}
-	budget, err := membudget.New(2 * source.SampleLeaseBytes)
+	budget, err := membudget.New(2 * engine.SampleLeaseBytes)
 	if err != nil {
 		return nil, err
 	}
 	defer budget.Close()
-	keys, _, err := source.Sample(ctx, source.Sampled{Job: &job, Plan: plan}, budget, parts, false)
-	return source.PadCuts(keys, parts), err
+	keys, _, err := engine.Sample(ctx, engine.Sampled{Job: &job, Plan: plan}, budget, parts, false)
+	return engine.PadCuts(keys, parts), err
 }

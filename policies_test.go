@@ -15,7 +15,7 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/sim"
 	"mrlocal/slots"
-	"mrlocal/slots/fifo"
+	"mrlocal/slots/policy/fifo"
 	"mrlocal/workload"
 )
 

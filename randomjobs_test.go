@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"mrlocal"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
 	"mrlocal/slots/policy"

@@ -17,11 +17,11 @@ import (
 	"testing"
 
 	"mrlocal"
+	"mrlocal/hadoop/stream"
+	"mrlocal/hadoop/submit"
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
 	"mrlocal/spill"
-	"mrlocal/stream"
-	"mrlocal/submit"
 )
 
 // work is what a way of running gets beside the chain.

@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"mrlocal/datagen"
 	"mrlocal/engine"
+	"mrlocal/internal/datagen"
 	"mrlocal/jobs"
+	"mrlocal/shuffle"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/setup"
 	"mrlocal/spill"
-	"mrlocal/spill/runs"
 	"mrlocal/trace"
 )
 
@@ -50,7 +50,7 @@ func BenchmarkAdditional(b *testing.B) {
 				var extra onExtra
 				r := runWith(b, []source{s}, paths, engine.Options{
 					Policy: p, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, DiskBytesPerSecond: additionalDisk,
-					MemoryBytes: max(32<<20, 2**sizeBytes), SortBufferBytes: *sizeBytes * 7 / 32, KVBuffer: spill.KVBuffer{NoGrowth: true, Codec: runs.None},
+					MemoryBytes: max(32<<20, 2**sizeBytes), SortBufferBytes: *sizeBytes * 7 / 32, KVBuffer: spill.KVBuffer{NoGrowth: true, Codec: shuffle.None},
 					Watch: func(s *trace.Stream) { s.Attach(&extra) },
 				})
 				phase[n] = append(phase[n], r.Jobs[0].MapsDoneS-r.Jobs[0].StartS)

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"mrlocal/datagen"
 	"mrlocal/engine"
+	"mrlocal/internal/datagen"
 	"mrlocal/jobs"
 	"mrlocal/jobs/grep"
 	"mrlocal/jobs/sort"

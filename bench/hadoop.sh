@@ -8,11 +8,11 @@
 #   -only      only the rows whose name in the first column the GLOB matches
 #   -cluster   two more columns: a run of Hadoop's job on a pseudo-distributed cluster on this machine (HDFS, YARN);
 #              a run of mrlocal that reads the text from that HDFS
-#   -dir       keep jars, text and the cluster in DIR for other calls; hack/hadoop/cluster down DIR/cluster ends it
+#   -dir       keep jars, text and the cluster in DIR for other calls; hadoop/cluster down DIR/cluster ends it
 #
 # Hadoop runs on its local runner, with two maps and two reduces at a time, 1 GiB of heap and all of Java's compilers.
 # Tasks on the cluster have all compilers, too, and four tasks run at a time. The script compares all answers with
-# those of mrlocal. The rows of Streaming have a second peer, GNU parallel. It needs Java and Maven; hack/hadoop/get
+# those of mrlocal. The rows of Streaming have a second peer, GNU parallel. It needs Java and Maven; hadoop/get
 # loads the jars.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -35,9 +35,9 @@ done
 if [ "$(nproc)" -gt 2 ] && command -v taskset >/dev/null; then taskset -pc 0,1 $$ >/dev/null; fi
 workdir
 dir=$(mkdir -p "${dir:-$work}" && cd "${dir:-$work}" && pwd)
-hack/hadoop/get "$dir/hadoop"
+hadoop/get "$dir/hadoop"
 export HADOOP_HOME=$dir/hadoop
-text=$dir/text-$size python=$PWD/hack/hadoop/wordcount pattern='in[a-z]*'
+text=$dir/text-$size python=$PWD/hadoop/wordcount pattern='in[a-z]*'
 if [ ! -e "$text" ]; then
 	# Hadoop turns bytes that are not UTF-8 into U+FFFD, and mrlocal keeps them. So they are removed from the text.
 	"$work/mrlocal" gen corpus --size "$size" --seed 7 "$work/made"
@@ -55,10 +55,10 @@ cat >"$work/conf.xml" <<X
 </configuration>
 X
 
-# local_runner ARGUMENT... runs hack/hadoop/local with 1 GiB of heap. The arguments must name $work/theirs as output.
+# local_runner ARGUMENT... runs hadoop/local with 1 GiB of heap. The arguments must name $work/theirs as output.
 local_runner() {
 	rm -rf "$work/theirs"
-	(cd "$work/empty" && HADOOP_OPTS='-Xmx1g' "$OLDPWD/hack/hadoop/local" "$@")
+	(cd "$work/empty" && HADOOP_OPTS='-Xmx1g' "$OLDPWD/hadoop/local" "$@")
 }
 
 # Sort reads a key and a value from each line. With a separator that no line has, the whole line is the key. Sort
@@ -142,8 +142,8 @@ on_cluster() {
 
 port=19200 root=hdfs://127.0.0.1:19200
 if [ -n "$cluster" ]; then
-	[ "$dir" != "$work" ] || trap 'hack/hadoop/cluster down "$work/cluster"; rm -rf "$work"' EXIT
-	hack/hadoop/cluster status "$dir/cluster" >/dev/null || hack/hadoop/cluster up "$dir/cluster" "$port" >/dev/null 2>"$work/stderr" || die "no cluster: $(tail -n 3 "$work/stderr")"
+	[ "$dir" != "$work" ] || trap 'hadoop/cluster down "$work/cluster"; rm -rf "$work"' EXIT
+	hadoop/cluster status "$dir/cluster" >/dev/null || hadoop/cluster up "$dir/cluster" "$port" >/dev/null 2>"$work/stderr" || die "no cluster: $(tail -n 3 "$work/stderr")"
 	"$dir/cluster/bin/hadoop" fs -test -e "$root/text-$size" 2>/dev/null || "$dir/cluster/bin/hadoop" fs -put "$text" "$root/text-$size" 2>/dev/null
 fi
 [ "$runs" = 1 ] && how="One run each" || how="Medians of $runs runs in turn"

@@ -47,22 +47,22 @@ loop "sort: a block's lines" ./jobs/sort 'Map$' Mrecords/s
 loop "sort: repeated lines of -u" ./jobs/sort 'WithoutRepeats'
 loop "sort: keys of -k" ./jobs/sort 'AppendKey'
 loop "sort: 64 MiB, by reference" ./spill 'TakeAndSort' Mrecords/s
-loop "sort late: divide a map's entries" ./spill/record 'Divide' Mrecords/s
-loop "sort late: put records of a range side by side" ./spill/record 'Arrange' Mrecords/s
-loop "sort late: gather and sort a part" ./spill/record 'GatherAndSort' Mrecords/s
-loop "sort late: prefixes of whole keys again" ./spill/record 'Restore'
+loop "sort late: divide a map's entries" ./shuffle/record 'Divide' Mrecords/s
+loop "sort late: put records of a range side by side" ./shuffle/record 'Arrange' Mrecords/s
+loop "sort late: gather and sort a part" ./shuffle/record 'GatherAndSort' Mrecords/s
+loop "sort late: prefixes of whole keys again" ./shuffle/record 'Restore'
 loop "emit into the kvbuffer" ./spill 'Emit$' ns/op
 loop "merge runs" ./spill 'Merge' Mrecords/s
 loop "values of a group" ./spill 'Values' ns/value
 loop "push memory out, by codec" ./spill 'Evict'
-loop "streaming: cut lines that a command writes" ./streaming/wire 'Lines'
+loop "streaming: cut lines that a command writes" ./hadoop/streaming/wire 'Lines'
 loop "write results" ./output 'Write/.*/piece=1MiB'
-loop "shuffle: a map output" ./engine/task 'Copy' ns/output
+loop "shuffle: a map output" ./engine 'Copy' ns/output
 loop "take and give back a chunk" ./internal/membudget 'Chunk' ns/op
 loop "a user's job: inverted index" ./engine 'Index'
-loop "a closure on a slot's thread" ./engine/task 'Run$' ns/op
+loop "a closure on a slot's thread" ./engine 'Run$' ns/op
 loop "a decision" ./slots 'Ledger$/policy=pi-dhfs' ns/op
 loop "an event, kept and written" ./trace 'Append' ns/op
 loop "simulate: the event queue" ./sim/events 'Queue' ns/op
-loop "simulate: tasks that share a resource" ./sim/shared 'Pool' ns/op
-loop "generate data" ./datagen 'Fill'
+loop "simulate: tasks that share a resource" ./sim/cost 'Pool' ns/op
+loop "generate data" ./internal/datagen 'Fill'

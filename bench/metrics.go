@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/report"
 	"mrlocal/slots"
 	"mrlocal/slots/policy/omo"
+	"mrlocal/slots/report"
 	"mrlocal/trace"
 )
 

@@ -11,13 +11,13 @@ import (
 
 	"mrlocal/bench"
 	"mrlocal/internal/ppm"
-	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/omo"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/policy/yarn"
+	"mrlocal/slots/report"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/stats"
 	"mrlocal/workload"
 )

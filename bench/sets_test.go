@@ -9,13 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"mrlocal/datagen"
 	"mrlocal/engine"
-	"mrlocal/engine/task"
+	"mrlocal/internal/datagen"
 	"mrlocal/jobs"
-	"mrlocal/jobs/sequencecount"
-	"mrlocal/report"
+	"mrlocal/jobs/puma"
 	"mrlocal/slots"
+	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 )
 
@@ -47,7 +46,7 @@ func runSet(b *testing.B, s source, of equalJobs, path, sched string, slowstart 
 	}
 	r, err := engine.RunBatch(b.Context(), work, engine.Options{
 		Policy: newPolicy(b, sched), Config: setup.Config{Trackers: setNodes, MapSlots: 2, ReduceSlots: 2, Slowstart: &slowstart},
-		NoPin: true, MemoryBytes: 2 << 30, Copiers: task.Copiers{Parallel: 1, BytesPerSecond: setCopy},
+		NoPin: true, MemoryBytes: 2 << 30, Copiers: engine.Copiers{Parallel: 1, BytesPerSecond: setCopy},
 	})
 	if err != nil {
 		b.Fatalf("%s under %s: %v", s.name, sched, err)
@@ -85,7 +84,7 @@ func BenchmarkSimpleWorkloads(b *testing.B) {
 		{"fair", percents(5, 20, 40, 60, 80, 100)}, {"fair-containers", percents(50, 60, 70, 80, 90, 100)},
 		{"fresh", percents(100)}, {"batch-finish", percents(100)}, {"lazy-start", percents(5)}, {"omo", percents(5)}, {"yarn", percents(5)},
 	}
-	sequences := source{"seqcount", datagen.Lines, func() (jobs.Chain, error) { return sequencecount.New() }}
+	sequences := source{"seqcount", datagen.Lines, func() (jobs.Chain, error) { return puma.NewSequenceCount() }}
 	for _, s := range []source{records(), words(), sequences} {
 		b.Run("job="+s.name, func(b *testing.B) {
 			path := setFile(b, s.kind, 20)

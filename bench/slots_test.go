@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"mrlocal/engine"
-	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/workload"
 )

@@ -7,18 +7,18 @@ import (
 	"testing"
 	"time"
 
-	"mrlocal/datagen"
 	"mrlocal/engine"
+	"mrlocal/internal/datagen"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sort"
-	"mrlocal/report"
+	"mrlocal/shuffle"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dynsplit"
 	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/spill"
-	"mrlocal/spill/runs"
 )
 
 // splitJob is a job of the benchmarks of [Split11, Table 7], scaled down.
@@ -152,7 +152,7 @@ func splitOptions(tb testing.TB, raw bool, bigBytes int64) engine.Options {
 	return engine.Options{
 		Config:             setup.Config{MapSlots: 2, ReduceSlots: 1, Slowstart: &early},
 		DiskBytesPerSecond: splitDisk, MemoryBytes: max(64<<20, bigBytes),
-		SortBufferBytes: max(bigBytes/200, leastSplitBlock) * 100 / 128, KVBuffer: spill.KVBuffer{NoGrowth: raw, Codec: runs.None}, TempDirs: []string{tb.TempDir()},
+		SortBufferBytes: max(bigBytes/200, leastSplitBlock) * 100 / 128, KVBuffer: spill.KVBuffer{NoGrowth: raw, Codec: shuffle.None}, TempDirs: []string{tb.TempDir()},
 	}
 }
 

@@ -5,7 +5,7 @@
 #   bench/streaming.sh [-size 1GiB] [-data DIR] [-slots N]
 #
 # It needs an otherwise idle machine; the programs run in turn. It measures Hadoop if HADOOP_HOME names
-# a directory of hack/hadoop/get, and parallel if GNU parallel is installed.
+# a directory of hadoop/get, and parallel if GNU parallel is installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 size=1GiB data= slots=$(nproc)
@@ -61,7 +61,7 @@ row() {
 	rm -rf "$work/ours" "$work/theirs"
 	ours=$(timed /dev/null "$work/mrlocal" streaming "$@" -input "$input" -output "$work/ours")
 	if [ -n "${HADOOP_HOME:-}" ]; then
-		theirs=$(timed /dev/null hack/hadoop/local "$@" -input "$input" -output "$work/theirs")
+		theirs=$(timed /dev/null hadoop/local "$@" -input "$input" -output "$work/theirs")
 		cat "$work"/ours/part-* | LC_ALL=C sort | cksum > "$work/a"
 		cat "$work"/theirs/part-* | LC_ALL=C sort | cksum > "$work/b"
 		cmp -s "$work/a" "$work/b" || { echo "streaming.sh: $name: the results differ" >&2; exit 1; }

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"mrlocal/internal/ppm"
-	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/omo"
 	"mrlocal/slots/policy/ras"
 	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/report"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )

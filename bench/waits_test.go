@@ -5,12 +5,11 @@ import (
 	"testing"
 
 	"mrlocal/engine"
-	"mrlocal/report"
+	"mrlocal/shuffle"
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
+	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/spill"
-	"mrlocal/spill/runs"
 )
 
 // BenchmarkDiskWait compares what tasks wait for a slow disk under the fair scheduler, with
@@ -25,9 +24,9 @@ func BenchmarkDiskWait(b *testing.B) {
 	const disk = 40_000_000
 	percent := slots.One / 100
 	pair := []source{records(), words()}
-	needs := []demand.Profile{
-		{Map: demand.Vector{CPU: 25 * percent, IO: 50 * percent, Memory: 10 * percent}, Reduce: demand.Vector{CPU: 25 * percent, IO: 50 * percent, Memory: 10 * percent}},
-		{Map: demand.Vector{CPU: 50 * percent, IO: percent, Memory: 10 * percent}, Reduce: demand.Vector{CPU: 50 * percent, IO: percent, Memory: 10 * percent}},
+	needs := []slots.Profile{
+		{Map: slots.Vector{CPU: 25 * percent, IO: 50 * percent, Memory: 10 * percent}, Reduce: slots.Vector{CPU: 25 * percent, IO: 50 * percent, Memory: 10 * percent}},
+		{Map: slots.Vector{CPU: 50 * percent, IO: percent, Memory: 10 * percent}, Reduce: slots.Vector{CPU: 50 * percent, IO: percent, Memory: 10 * percent}},
 	}
 	paths := makeInputs(b, pair)
 	b.SetBytes(2 * *sizeBytes)
@@ -45,7 +44,7 @@ func BenchmarkDiskWait(b *testing.B) {
 				}
 				r, err := engine.RunBatch(b.Context(), work, engine.Options{
 					Policy: newPolicy(b, sched), Config: setup.Config{MapSlots: max(mapSlots, 1), ReduceSlots: 1}, DiskBytesPerSecond: disk,
-					MemoryBytes: 256 << 20, SortBufferBytes: 256 << 10, KVBuffer: spill.KVBuffer{NoGrowth: true, Codec: runs.None}, TempDirs: []string{b.TempDir()},
+					MemoryBytes: 256 << 20, SortBufferBytes: 256 << 10, KVBuffer: spill.KVBuffer{NoGrowth: true, Codec: shuffle.None}, TempDirs: []string{b.TempDir()},
 				})
 				if err != nil {
 					b.Fatal(err)

@@ -17,8 +17,6 @@
 // constants. All returns the experiments. Experiment.Run makes all runs and judges the figures.
 // Result.Text is for a terminal, CSV, JSON and Markdown have all figures, and Document makes
 // docs/reproduction.md with its charts. The same file always gives the same bytes.
-//
-// Neighbours: workload reads the files, sim simulates them, and view/svg draws.
 package bench
 
 import (

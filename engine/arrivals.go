@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"mrlocal/engine/source"
-	"mrlocal/engine/task"
+	"mrlocal/input/feed"
+	"mrlocal/internal/guard"
 	"mrlocal/internal/invariant"
 )
 
@@ -132,8 +132,8 @@ func (c *coordinator) serveFeeder(j *runningJob) {
 	if j.feeder.Found == nil {
 		c.run.bindFeeder()
 	}
-	task.RunToEnd(func() error {
-		return j.feeder.Serve(func(s source.Source) { c.inbox.Post(func() { j.announce(s) }) })
+	guard.RunToEnd(func() error {
+		return j.feeder.Serve(func(s feed.Source) { c.inbox.Post(func() { j.announce(s) }) })
 	}, func(err error) {
 		c.inbox.Post(func() {
 			// A sealed job needs no more of its input, so the error does not matter to it.
@@ -163,7 +163,7 @@ func (c *coordinator) settle(ch *chain, cause error) {
 	defer c.run.leaveMemory()
 	err, readerGone := cause, false
 	// A panic in settle fails the chain, not the process.
-	fault := task.CatchPanic(func() error { err, readerGone = ch.settle(cause); return nil })
+	fault := guard.CatchPanic(func() error { err, readerGone = ch.settle(cause); return nil })
 	c.inbox.Post(func() {
 		if err = errors.Join(err, fault); ch.err == nil { // else the job has failed before
 			err = c.run.env.OfJob(&ch.current.Spec, err)

@@ -6,29 +6,29 @@ import (
 	"slices"
 	"time"
 
-	"mrlocal/engine/source"
-	"mrlocal/engine/task"
+	"mrlocal/input/feed"
+	"mrlocal/internal/guard"
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/machine"
 	"mrlocal/jobs"
 	"mrlocal/output"
-	"mrlocal/report"
+	"mrlocal/shuffle"
 	"mrlocal/slots"
-	"mrlocal/spill/runs"
+	"mrlocal/slots/report"
 	"mrlocal/trace"
 )
 
 // runningAttempt is an attempt, and the coordinator's state of it.
 type runningAttempt struct {
-	*task.SlotAttempt
+	*SlotAttempt
 	job        *runningJob
 	state      attemptState
-	lastBeat   int64              // SlotAttempt.Beat at the last tick
-	lastBeatAt time.Time          // when Beat last rose, or the attempt last waited
-	shown      slots.Progress     // progress in the last event of it
-	usage      []report.Usage     // by phase; set before its thread reports its end
-	stopBy     time.Time          // when it is abandoned, because its job has failed; zero: never
-	source     chan source.Source // brings the source to an attempt that waits for one; nil: it does not wait
+	lastBeat   int64            // SlotAttempt.Beat at the last tick
+	lastBeatAt time.Time        // when Beat last rose, or the attempt last waited
+	shown      slots.Progress   // progress in the last event of it
+	usage      []report.Usage   // by phase; set before its thread reports its end
+	stopBy     time.Time        // when it is abandoned, because its job has failed; zero: never
+	source     chan feed.Source // brings the source to an attempt that waits for one; nil: it does not wait
 }
 
 // sameTask reports whether b is another attempt of the task of a.
@@ -40,8 +40,8 @@ func (a *runningAttempt) sameTask(b *runningAttempt) bool {
 // of a map-only job.
 func (a *runningAttempt) writes() bool { return a.ID.Kind == slots.Reduce || a.Job.MapOnly() }
 
-// Phase implements task.Listener: it reports the phase to the Ledger.
-func (c *coordinator) Phase(a *task.SlotAttempt, p slots.Phase) {
+// Phase implements Listener: it reports the phase to the Ledger.
+func (c *coordinator) Phase(a *SlotAttempt, p slots.Phase) {
 	c.inbox.Post(func() {
 		// The attempt may have ended, or been abandoned, meanwhile.
 		if b := c.running[a.ID]; b != nil && b.SlotAttempt == a {
@@ -50,7 +50,7 @@ func (c *coordinator) Phase(a *task.SlotAttempt, p slots.Phase) {
 	})
 }
 
-// Detail implements task.Listener: it appends events that are no facts of the Ledger to the
+// Detail implements Listener: it appends events that are no facts of the Ledger to the
 // stream.
 func (c *coordinator) Detail(e trace.Event, texts ...string) {
 	c.inbox.Post(func() {
@@ -65,13 +65,13 @@ func (c *coordinator) Detail(e trace.Event, texts ...string) {
 // start runs a granted attempt on its slot's thread.
 func (c *coordinator) start(s slots.Start) {
 	j := c.jobs[s.Attempt.Job]
-	a := &runningAttempt{SlotAttempt: task.New(c.run.ctx, s.Attempt, int(s.Slot), &c.run.env, j.SharedJob, c), job: j, lastBeatAt: time.Now()}
+	a := &runningAttempt{SlotAttempt: New(c.run.ctx, s.Attempt, int(s.Slot), &c.run.env, j.SharedJob, c), job: j, lastBeatAt: time.Now()}
 	// These fields must be set before the slot's thread gets the attempt.
 	a.Tracker = c.ledger.Config().Slots[s.Slot].Tracker
 	a.Faulty = int(a.ID.N) < a.job.failing(a.ID.Kind, a.ID.Task)
 	a.Stretch = c.run.stretch(a, s.Locality)
 	if a.ID.Kind == slots.Reduce && c.ledger.HoldsCopy() {
-		a.Gate = make(task.Gate)
+		a.Gate = make(Gate)
 	}
 	c.running[a.ID] = a
 	if a.ID.Kind == slots.Map {
@@ -90,7 +90,7 @@ func (c *coordinator) startMap(a *runningAttempt) {
 	// Only the coordinator may read a.job.maps, so it passes the source to the thread.
 	src := a.job.maps[a.ID.Task].source
 	if c.sourceInUse(a) {
-		a.source = make(chan source.Source, 1)
+		a.source = make(chan feed.Source, 1)
 	} else {
 		invariant.Move(&a.state, attemptRunning)
 	}
@@ -99,10 +99,10 @@ func (c *coordinator) startMap(a *runningAttempt) {
 
 // runMapOn runs a map attempt on the calling thread, and posts its end. It reads src or, if
 // a.source is not nil, the source that a.source brings.
-func (c *coordinator) runMapOn(a *runningAttempt, src source.Source) {
+func (c *coordinator) runMapOn(a *runningAttempt, src feed.Source) {
 	cpu := machine.ThreadCPU()
-	var out *runs.MapOutput
-	task.RunToEnd(func() (err error) {
+	var out *shuffle.MapOutput
+	guard.RunToEnd(func() (err error) {
 		if a.source != nil {
 			if src, err = a.Await(a.source); err != nil {
 				return err
@@ -122,7 +122,7 @@ func (c *coordinator) runMapOn(a *runningAttempt, src source.Source) {
 // runReduceOn runs a reduce attempt on the calling thread, and posts its end.
 func (c *coordinator) runReduceOn(a *runningAttempt) {
 	cpu := machine.ThreadCPU()
-	task.RunToEnd(func() error { return a.Profiled(a.Reduce) }, func(err error) {
+	guard.RunToEnd(func() error { return a.Profiled(a.Reduce) }, func(err error) {
 		a.usage = a.Usage()
 		spent := machine.ThreadCPU() - cpu
 		c.inbox.Post(func() { c.reduceEnded(a, err, spent) })
@@ -132,7 +132,7 @@ func (c *coordinator) runReduceOn(a *runningAttempt) {
 // mapEnded books the end of a map attempt. src is the source that it has read, and cpu the
 // processor time of its thread. The coordinator owns out, which is nil if the attempt has failed
 // or the job is map-only.
-func (c *coordinator) mapEnded(a *runningAttempt, src source.Source, out *runs.MapOutput, err error, cpu time.Duration) {
+func (c *coordinator) mapEnded(a *runningAttempt, src feed.Source, out *shuffle.MapOutput, err error, cpu time.Duration) {
 	j := a.job
 	// An attempt and its copy may both end before the Ledger's order to kill one is carried out.
 	// The output of the second one is dropped.
@@ -245,7 +245,7 @@ func (c *coordinator) attemptFailed(a *runningAttempt, err error) {
 	a.ReportFailure(err)
 	// If the output cannot be written, another attempt would fail too.
 	target := j.chain.target()
-	c.failJob(j, fmt.Errorf("%s: %w", a.Name(), err), task.Permanent(err) || target != nil && target.Err() != nil)
+	c.failJob(j, fmt.Errorf("%s: %w", a.Name(), err), Permanent(err) || target != nil && target.Err() != nil)
 }
 
 // bookWritten books the success of an attempt whose part had been written by an attempt on a

@@ -15,13 +15,12 @@ import (
 	"time"
 
 	"mrlocal/engine"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
+	"mrlocal/slots/explain"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/replay"
 	"mrlocal/slots/setup"
 )
 
@@ -78,7 +77,7 @@ func TestEveryJobOfABatchGivesWhatItGivesAlone(t *testing.T) {
 			if steps != 2 || len(report.Jobs) != len(kinds)+2 {
 				t.Errorf("%d rows, %d of them later steps of a chain, want %d and 2", len(report.Jobs), steps, len(kinds)+2)
 			}
-			difference, err := replay.Run(&events, registry.ForReplay, replay.Options{})
+			difference, err := explain.Replay(&events, registry.ForReplay, explain.ReplayOptions{})
 			if err != nil || difference != nil {
 				t.Errorf("replay: %v, %v", difference, err)
 			}
@@ -228,7 +227,7 @@ func TestABatchIsCheckedWholeBeforeAnythingStarts(t *testing.T) {
 		"standard input twice":                {[]engine.BatchJob{{Submission: setup.Submission{Name: "A"}, Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: strings.NewReader("")}}, {Submission: setup.Submission{Name: "B"}, Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: strings.NewReader("")}}}, "job B: -: job A reads standard input too"},
 		"a submission before the run's start": {[]engine.BatchJob{{Submission: setup.Submission{Name: "A", Submit: -1}, Chain: chains(t)["sort"](), JobOptions: in(dir)}}, "job A: Submission.Submit: "},
 		"a deadline before the submission":    {[]engine.BatchJob{{Submission: setup.Submission{Name: "A", Submit: 5, Deadline: 4}, Chain: chains(t)["sort"](), JobOptions: in(dir)}}, "job A: Submission.Deadline: "},
-		"tasks that need less than nothing":   {[]engine.BatchJob{{Submission: setup.Submission{Name: "A", Profile: &demand.Profile{Shuffle: demand.Vector{IO: -1}}}, Chain: chains(t)["sort"](), JobOptions: in(dir)}}, "job A: Submission.Profile: a number is negative"},
+		"tasks that need less than nothing":   {[]engine.BatchJob{{Submission: setup.Submission{Name: "A", Profile: &slots.Profile{Shuffle: slots.Vector{IO: -1}}}, Chain: chains(t)["sort"](), JobOptions: in(dir)}}, "job A: Submission.Profile: a number is negative"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report, err := engine.RunBatch(t.Context(), c.batch, engine.Options{MemoryBytes: 64 << 20})

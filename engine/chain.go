@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"sync"
 
-	"mrlocal/engine/source"
-	"mrlocal/engine/task"
 	"mrlocal/input"
+	"mrlocal/input/feed"
+	"mrlocal/internal/guard"
 	"mrlocal/internal/invariant"
 	"mrlocal/jobs"
 	"mrlocal/output"
@@ -34,7 +34,7 @@ type chain struct {
 	cancelled  bool   // err is not its own failure: the run was interrupted, or a chain that it waits for failed
 	readerGone bool   // the reader of the result has closed its end of the pipe
 
-	stdin source.SharedStdin
+	stdin feed.SharedStdin
 
 	mu struct {
 		sync.Mutex
@@ -146,7 +146,7 @@ func (ch *chain) open() (*runningJob, error) {
 		}
 	}
 	var err error
-	if ch.side, err = source.ReadSide(ch.job.Side); err != nil {
+	if ch.side, err = ReadSide(ch.job.Side); err != nil {
 		return nil, err
 	}
 	j := ch.newJob(0)
@@ -156,7 +156,7 @@ func (ch *chain) open() (*runningJob, error) {
 	if j.plan != nil {
 		inputBytes, streams = j.plan.Bytes, len(j.plan.Streams) > 0
 		j.hosts = ch.run.trackers.Hosts(j.plan, ch.job.HDFS, ch.note)
-		if err := source.MayReread(j.plan); err != nil && ch.job.Chain.Rereads() {
+		if err := MayReread(j.plan); err != nil && ch.job.Chain.Rereads() {
 			return nil, err
 		}
 	}
@@ -172,7 +172,7 @@ func (ch *chain) open() (*runningJob, error) {
 	if j.plan != nil {
 		files = len(j.plan.Files)
 	}
-	if j.Spec, err = source.Begun(ch.job.Chain, files); err != nil {
+	if j.Spec, err = guard.Begun(ch.job.Chain, files); err != nil {
 		return nil, err
 	}
 	if !j.MapOnly() {
@@ -194,13 +194,13 @@ func (ch *chain) open() (*runningJob, error) {
 
 // openApart calls open on a goroutine of its own, because user code in open may end the goroutine.
 func (ch *chain) openApart() (j *runningJob, err error) {
-	err = task.Apart(func() (err error) { j, err = ch.open(); return err })
+	err = guard.Apart(func() (err error) { j, err = ch.open(); return err })
 	return j, err
 }
 
 // newJob returns the job at index step of the chain, without input and tasks.
 func (ch *chain) newJob(step int) *runningJob {
-	return &runningJob{chain: ch, step: step, SharedJob: &task.SharedJob{Spec: source.GuardNew(ch.job.Chain[step]), Uncounted: ch.job.Uncounted}, binary: map[int32]struct{}{}}
+	return &runningJob{chain: ch, step: step, SharedJob: &SharedJob{Spec: guard.Job(ch.job.Chain[step]), Uncounted: ch.job.Uncounted}, binary: map[int32]struct{}{}}
 }
 
 // next returns the job of the chain that follows before. There are three cases. It may be another
@@ -211,7 +211,7 @@ func (ch *chain) next(before *runningJob) (*runningJob, error) {
 	var err error
 	if again := before.Spec.Rounds > 1; again || ch.job.Chain[step].Rereads {
 		// The coordinator reads the side data itself: MaxSideBytes bounds how long that takes.
-		if side, err = before.Sink.(*task.Spools).Text(jobs.MaxSideBytes); err != nil {
+		if side, err = before.Sink.(*Spools).Text(jobs.MaxSideBytes); err != nil {
 			return nil, fmt.Errorf("%s: %w", before.Spec.Name, err)
 		}
 		if again, err = before.repeats(side); err != nil {
@@ -230,7 +230,7 @@ func (ch *chain) next(before *runningJob) (*runningJob, error) {
 		j.Side, j.SidePath, inputBytes = side, "", ch.plan.Bytes
 		j.plan = ch.plan
 		j.readSplits()
-		before.Sink.(*task.Spools).Release()
+		before.Sink.(*Spools).Release()
 	} else {
 		inputBytes = j.readParts(before)
 	}
@@ -249,7 +249,7 @@ func (j *runningJob) repeats(text []byte) (again bool, err error) {
 	}
 	again = true
 	if j.Spec.Converged != nil {
-		err = source.Guard("converged", func() error { again = !j.Spec.Converged(j.Side, text); return nil })
+		err = guard.Run("converged", func() error { again = !j.Spec.Converged(j.Side, text); return nil })
 	}
 	if again && j.round+1 >= j.Spec.Rounds {
 		again = false
@@ -312,7 +312,7 @@ func (ch *chain) settle(cause error) (err error, readerGone bool) {
 	case cause == nil:
 		// Commit and Abort may sync files and remove directories. No lock is held here.
 		// Commit calls the Releaser, which may end its goroutine.
-		cause = task.Apart(target.Commit)
+		cause = guard.Apart(target.Commit)
 	}
 	switch {
 	case cause == nil:

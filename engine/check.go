@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"strings"
 
-	"mrlocal/engine/source"
-	"mrlocal/engine/task"
-	"mrlocal/errs"
-	"mrlocal/hdfs"
 	"mrlocal/input"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
+	"mrlocal/internal/guard"
+	"mrlocal/internal/hdfs"
 	"mrlocal/internal/paths"
 	"mrlocal/output"
 	"mrlocal/slots/setup"
@@ -58,7 +57,7 @@ func (ch *chain) validate(jobCount int) error {
 	}
 	// Another job may make the file before this one starts.
 	if len(b.After) == 0 {
-		if err := source.CheckSide(b.Side); err != nil {
+		if err := CheckSide(b.Side); err != nil {
 			return err
 		}
 	}
@@ -192,7 +191,7 @@ func (ch *chain) checkOutput(plan *input.Plan, inputs []string) error {
 // replace. plan is nil if no input is known.
 func (ch *chain) outputSpec(plan *input.Plan, inputs []string) output.Spec {
 	o := &ch.job.JobOptions
-	spec := output.Spec{Dir: o.OutputDir, File: o.OutputFile, Overwrite: o.Overwrite, Stdout: task.GuardResult(o.Stdout), PipeMayClose: o.PipeMayClose, Compress: o.CompressOutput, DirStyle: o.DirStyle, HDFS: o.HDFS, Inputs: inputs, Stdin: o.Stdin, Kept: ch.run.o.ResumeDir}
+	spec := output.Spec{Dir: o.OutputDir, File: o.OutputFile, Overwrite: o.Overwrite, Stdout: guard.Writer(o.Stdout), PipeMayClose: o.PipeMayClose, Compress: o.CompressOutput, DirStyle: o.DirStyle, HDFS: o.HDFS, Inputs: inputs, Stdin: o.Stdin, Kept: ch.run.o.ResumeDir}
 	if plan != nil {
 		spec.Found = plan
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"mrlocal/engine/task"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
@@ -31,7 +30,7 @@ const mostSettling = 32
 type coordinator struct {
 	run       *run
 	ledger    *slots.Ledger
-	inbox     *task.Inbox
+	inbox     *Inbox
 	running   map[slots.AttemptID]*runningAttempt // not iterated, because the order of a map is random
 	order     []*runningAttempt                   // the same attempts, oldest first
 	jobs      []*runningJob                       // all that were ever submitted, by JobID
@@ -55,7 +54,7 @@ type coordinator struct {
 // newCoordinator makes the coordinator of a run. serve starts its work.
 func newCoordinator(r *run, l *slots.Ledger) *coordinator {
 	return &coordinator{
-		run: r, ledger: l, inbox: task.NewInbox(), running: map[slots.AttemptID]*runningAttempt{}, release: setup.NewRelease(len(r.chains), func(i int) *setup.Submission { return &r.chains[i].job.Submission }),
+		run: r, ledger: l, inbox: NewInbox(), running: map[slots.AttemptID]*runningAttempt{}, release: setup.NewRelease(len(r.chains), func(i int) *setup.Submission { return &r.chains[i].job.Submission }),
 		left: len(r.chains), faults: setup.TimedFaults(r.o.Faults), lost: make([]bool, r.o.Trackers), probe: -1,
 	}
 }
@@ -108,7 +107,7 @@ func (c *coordinator) serve(ctx context.Context) error {
 func (c *coordinator) policyFailed(wake time.Duration) bool {
 	stack, err := c.run.claimed.Err()
 	if err != nil {
-		task.WriteStack(c.run.o.Stderr, err, stack)
+		WriteStack(c.run.o.Stderr, err, stack)
 	} else if _, _, coming := c.release.Next(); !coming && !c.opening && len(c.toOpen)+c.settling+len(c.maybeDone)+len(c.faults) == 0 {
 		// Nothing here leads to a fact for the Ledger.
 		err = c.run.claimed.Stalled(c.ledger, wake, len(c.order))

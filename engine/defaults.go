@@ -8,8 +8,8 @@ import (
 	"os"
 
 	"mrlocal/internal/machine"
+	"mrlocal/shuffle/rule"
 	"mrlocal/slots/setup"
-	"mrlocal/spill/rule"
 )
 
 // withDefaults returns the options with a default for every field that has its zero value, on a

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/machine"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"

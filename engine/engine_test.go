@@ -17,19 +17,19 @@ import (
 	"go.uber.org/goleak"
 
 	"mrlocal/engine"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/testkit"
 	"mrlocal/jobs"
 	"mrlocal/jobs/grep"
 	"mrlocal/jobs/jobtest"
 	"mrlocal/jobs/sort"
 	"mrlocal/jobs/wordcount"
-	"mrlocal/report"
 	"mrlocal/slots"
-	"mrlocal/slots/fifo"
+	"mrlocal/slots/explain"
 	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/fifo"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/replay"
+	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/spill"
 	"mrlocal/trace"
@@ -282,9 +282,9 @@ func TestARealRunsFactsReplayToTheSameDecisions(t *testing.T) {
 				must(t, chain(), engine.Options{
 					JobOptions: engine.JobOptions{Inputs: []string{in}, BlockBytes: 60_000}, Policy: newPolicy(t, sched), Events: &events, Config: setup.Config{MapSlots: 2, ReduceSlots: 1}, MemoryBytes: 64 << 20,
 				})
-				difference, err := replay.Run(&events, func(c slots.Config) (slots.Policy, error) {
+				difference, err := explain.Replay(&events, func(c slots.Config) (slots.Policy, error) {
 					return registry.New(sched, policy.Options{BorrowMap: c.BorrowMap, BorrowReduce: c.BorrowReduce})
-				}, replay.Options{})
+				}, explain.ReplayOptions{})
 				if err != nil || difference != nil {
 					t.Errorf("replay: %v, %v", difference, err)
 				}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"mrlocal/engine"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
 	"mrlocal/jobs/sort"

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"testing"
 
-	"mrlocal/datagen"
 	"mrlocal/engine"
+	"mrlocal/internal/datagen"
 	"mrlocal/jobs"
 	"mrlocal/slots/setup"
 )

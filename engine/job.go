@@ -7,21 +7,20 @@ import (
 	"sync"
 
 	"mrlocal/engine/journal"
-	"mrlocal/engine/source"
-	"mrlocal/engine/task"
 	"mrlocal/input"
+	"mrlocal/input/feed"
 	"mrlocal/internal/invariant"
 	"mrlocal/jobs"
-	"mrlocal/report"
+	"mrlocal/shuffle"
 	"mrlocal/slots"
-	"mrlocal/spill/runs"
+	"mrlocal/slots/report"
 	"mrlocal/trace"
 )
 
 // runningJob is one job of a chain, with its tasks, shuffle and sink. It belongs to the
 // coordinator. Attempts use SharedJob and planAgain.
 type runningJob struct {
-	*task.SharedJob // shared with attempts; nil when the job is over
+	*SharedJob // shared with attempts; nil when the job is over
 
 	chain  *chain
 	step   int // index in the chain
@@ -30,9 +29,9 @@ type runningJob struct {
 	id     slots.JobID
 	state  jobState
 	maps   []mapTask          // those known so far, by TaskID
-	feeder *source.Feeder     // nil: no input is a stream
+	feeder *feed.Feeder       // nil: no input is a stream
 	hosts  [][]string         // hosts that have the input of each map; nil: no host is known
-	before *task.Spools       // sink of the job before in the chain, whose parts are the input
+	before *Spools            // sink of the job before in the chain, whose parts are the input
 	binary map[int32]struct{} // files of the plan that were left out as binary
 
 	restored map[int]*journal.Output // map outputs of a killed run, until the job is submitted
@@ -48,10 +47,10 @@ type runningJob struct {
 
 // mapTask is a map task as the coordinator knows it.
 type mapTask struct {
-	source   source.Source
-	output   *runs.MapOutput // committed; owned by the shuffle
-	counters *Counters       // of the attempt that committed last
-	ranOn    slots.TrackerID // tracker of that attempt; -1: a killed run has made the output
+	source   feed.Source
+	output   *shuffle.MapOutput // committed; owned by the shuffle
+	counters *Counters          // of the attempt that committed last
+	ranOn    slots.TrackerID    // tracker of that attempt; -1: a killed run has made the output
 }
 
 // spec returns the job as the Ledger sees it.
@@ -70,7 +69,7 @@ const readAheadPerSlot = 4
 
 // announce adds a map task with source s, which the feeder has found. nil says that there are no
 // more. If the job is sealed already, because it needs no more of its input, announce releases s.
-func (j *runningJob) announce(s source.Source) {
+func (j *runningJob) announce(s feed.Source) {
 	if j.state >= jobSealed {
 		releaseSource(s)
 		return
@@ -193,7 +192,7 @@ func (j *runningJob) withinFile(t, i int) bool {
 // map reads a piece of a stream or a part, or if its plan cannot be made anew.
 func (j *runningJob) splitOf(t int) (*input.Plan, *input.Split) {
 	switch s := j.maps[t].source.(type) {
-	case source.File:
+	case feed.File:
 		return s.Plan, s.Split
 	case plannedAgain:
 		// The attempt that opens the split reports the error.
@@ -239,7 +238,7 @@ func (j *runningJob) noteBinary() {
 func (j *runningJob) recordSample() {
 	r := j.chain.run
 	if j.Cuts != nil {
-		r.stream.Append(trace.Event{At: r.now(), Op: trace.OpSample, Job: int32(j.id), A: source.SamplePlaces, B: int64(len(j.Cuts))})
+		r.stream.Append(trace.Event{At: r.now(), Op: trace.OpSample, Job: int32(j.id), A: SamplePlaces, B: int64(len(j.Cuts))})
 	}
 }
 
@@ -324,8 +323,8 @@ func (j *runningJob) countRecords() {
 }
 
 // releaseSource gives back the memory of a source that no attempt will read again.
-func releaseSource(s source.Source) {
-	if held, ok := s.(*source.Held); ok {
+func releaseSource(s feed.Source) {
+	if held, ok := s.(*feed.Held); ok {
 		held.Release()
 	}
 }
@@ -334,13 +333,13 @@ func releaseSource(s source.Source) {
 // of all parts. j owns the parts from then on, and releases them.
 func (j *runningJob) readParts(before *runningJob) int64 {
 	var total int64
-	j.before = before.Sink.(*task.Spools)
+	j.before = before.Sink.(*Spools)
 	for i, sp := range j.before.Parts() {
 		if sp == nil {
 			continue
 		}
 		total += sp.Bytes()
-		j.maps = append(j.maps, mapTask{source: source.Part{
+		j.maps = append(j.maps, mapTask{source: feed.Part{
 			Name: before.Spec.Name, File: int32(i), Spool: sp, Delim: j.Spec.Delim.Byte(), RecordBytes: j.Spec.RecordBytes,
 		}})
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"mrlocal/engine/task"
+	"mrlocal/internal/guard"
 	"mrlocal/internal/invariant"
 	"mrlocal/slots"
 )
@@ -77,12 +77,12 @@ func (c *coordinator) jobDone(j *runningJob) {
 		c.end(ch)
 		return
 	}
-	// The next job takes over the parts of j (task.Spools). j.release gives back all else.
+	// The next job takes over the parts of j (Spools). j.release gives back all else.
 	var next *runningJob
-	err := task.Apart(func() (err error) { next, err = ch.next(j); return err })
+	err := guard.Apart(func() (err error) { next, err = ch.next(j); return err })
 	j.release()
 	if err != nil {
-		j.Sink.(*task.Spools).Release()
+		j.Sink.(*Spools).Release()
 		ch.err = c.run.env.OfJob(&j.Spec, err)
 		c.end(ch)
 		return

@@ -5,18 +5,18 @@ import (
 	"fmt"
 	"slices"
 
-	"mrlocal/engine/source"
+	"mrlocal/input/feed"
 	"mrlocal/internal/invariant"
+	"mrlocal/shuffle"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
-	"mrlocal/spill/runs"
 )
 
-// outputLost checks whether err is a *runs.CorruptError: a reduce has found a map output of j to
+// outputLost checks whether err is a *shuffle.CorruptError: a reduce has found a map output of j to
 // be damaged. If it is, outputLost takes the output back and returns true. The map runs again, or
 // the job fails if the input of the map cannot be read again.
 func (c *coordinator) outputLost(j *runningJob, err error) bool {
-	var corrupt *runs.CorruptError
+	var corrupt *shuffle.CorruptError
 	if !errors.As(err, &corrupt) {
 		return false
 	}
@@ -58,7 +58,7 @@ func (c *coordinator) loseMap(j *runningJob, i int, cause error) bool {
 	return true
 }
 
-// renewSource makes the source of a's task readable for the next attempt (source.Source.NextAttempt).
+// renewSource makes the source of a's task readable for the next attempt (feed.Source.NextAttempt).
 // If that is impossible, it fails the chain.
 func (c *coordinator) renewSource(a *runningAttempt) {
 	t := &a.job.maps[a.ID.Task]
@@ -111,7 +111,7 @@ func (c *coordinator) sourceInUse(a *runningAttempt) bool {
 	if a.ID.Kind != slots.Map || a.job.state >= jobEnded {
 		return false
 	}
-	if _, held := a.job.maps[a.ID.Task].source.(*source.Held); !held {
+	if _, held := a.job.maps[a.ID.Task].source.(*feed.Held); !held {
 		return false
 	}
 	return slices.ContainsFunc(c.order, func(b *runningAttempt) bool {

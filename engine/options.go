@@ -6,11 +6,10 @@ import (
 	"math"
 	"time"
 
-	"mrlocal/engine/source"
-	"mrlocal/engine/task"
-	"mrlocal/errs"
-	"mrlocal/hdfs"
 	"mrlocal/input"
+	"mrlocal/internal/errs"
+	"mrlocal/internal/guard"
+	"mrlocal/internal/hdfs"
 	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/output/compress"
@@ -75,7 +74,7 @@ type JobOptions struct {
 // InputOptions returns how the files of Inputs are found and read for a job.
 func (o *JobOptions) InputOptions(job *jobs.Job) input.Options {
 	return input.Options{
-		HDFS: o.HDFS, All: o.All, NoDecode: o.NoDecode, UTF16: o.UTF16 && job.RecordBytes == 0, Stdin: source.GuardReader(o.Stdin),
+		HDFS: o.HDFS, All: o.All, NoDecode: o.NoDecode, UTF16: o.UTF16 && job.RecordBytes == 0, Stdin: guard.Reader(o.Stdin),
 		RecordBytes: job.RecordBytes, Delim: job.Delim.Byte(), NUL: job.Delim == jobs.NUL, SkipBinary: job.SkipBinary,
 	}
 }
@@ -111,7 +110,7 @@ type Options struct {
 	// spills, written and read; 0: unbounded. It shows effects that one machine does not have,
 	// as do Copiers and Config.ShuffleBytesPerSecond.
 	DiskBytesPerSecond int64 // at least 256 KiB, as all rates
-	Copiers            task.Copiers
+	Copiers            Copiers
 
 	MemoryBytes     int64 // bound of all buffers together, at most 16 TiB; 0: a quarter of the machine's memory, less if ulimit -v requires it, more if the slots that are set need it
 	SortBufferBytes int64 // first size of a map's kvbuffer, at least 16 KiB; 0: by memory and slots

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"mrlocal/engine"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 	"mrlocal/output/compress"
 	"mrlocal/slots"

@@ -9,11 +9,11 @@ import (
 	"mrlocal/engine"
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
+	"mrlocal/shuffle"
 	"mrlocal/slots"
-	"mrlocal/slots/fifo"
+	"mrlocal/slots/policy/fifo"
 	"mrlocal/slots/setup"
 	"mrlocal/spill"
-	"mrlocal/spill/runs"
 	"mrlocal/trace"
 	"mrlocal/trace/tracetest"
 )
@@ -62,7 +62,7 @@ func TestAMapInItsIOPeriodLetsAnotherOneCompute(t *testing.T) {
 			}, func() error { return nil })
 			_, r = must(t, chain, engine.Options{
 				Policy: p, JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 128 << 10}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, NoPin: true, MemoryBytes: 64 << 20,
-				SortBufferBytes: 64 << 10, KVBuffer: spill.KVBuffer{NoGrowth: true, Codec: runs.None}, DiskBytesPerSecond: 1 << 20, TempDirs: []string{t.TempDir()},
+				SortBufferBytes: 64 << 10, KVBuffer: spill.KVBuffer{NoGrowth: true, Codec: shuffle.None}, DiskBytesPerSecond: 1 << 20, TempDirs: []string{t.TempDir()},
 			})
 			seconds = r.Jobs[0].MapsDoneS
 		})
@@ -189,7 +189,7 @@ func TestAMapIsNotDoneWhenItsInputIsRead(t *testing.T) {
 		}, func() error { return nil })
 		must(t, chain, engine.Options{
 			Policy: fifo.New(), JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 512 << 10}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, NoPin: true, MemoryBytes: 64 << 20,
-			SortBufferBytes: 64 << 10, KVBuffer: spill.KVBuffer{NoGrowth: true, Codec: runs.None}, DiskBytesPerSecond: 512 << 10, TempDirs: []string{t.TempDir()},
+			SortBufferBytes: 64 << 10, KVBuffer: spill.KVBuffer{NoGrowth: true, Codec: shuffle.None}, DiskBytesPerSecond: 512 << 10, TempDirs: []string{t.TempDir()},
 			Watch: func(s *trace.Stream) { s.Attach(&log) },
 		})
 	})
@@ -226,7 +226,7 @@ func TestTheTimeOfAMapIsDivided(t *testing.T) {
 		}, func() error { return nil })
 		must(t, chain, engine.Options{
 			Policy: fifo.New(), JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: blockBytes}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, NoPin: true, MemoryBytes: 64 << 20,
-			SortBufferBytes: 64 << 10, KVBuffer: spill.KVBuffer{NoGrowth: true, Codec: runs.None}, DiskBytesPerSecond: perSecond, TempDirs: []string{t.TempDir()},
+			SortBufferBytes: 64 << 10, KVBuffer: spill.KVBuffer{NoGrowth: true, Codec: shuffle.None}, DiskBytesPerSecond: perSecond, TempDirs: []string{t.TempDir()},
 			Watch: func(s *trace.Stream) { s.Attach(&log) },
 		})
 	})

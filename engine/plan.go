@@ -4,26 +4,25 @@ import (
 	"cmp"
 	"errors"
 
-	"mrlocal/engine/source"
-	"mrlocal/engine/task"
 	"mrlocal/input"
+	"mrlocal/input/feed"
 	"mrlocal/jobs"
+	"mrlocal/shuffle"
 	"mrlocal/slots"
-	"mrlocal/spill/runs"
 )
 
 // complete adds the shuffle and the sink, which depend on the numbers of tasks.
 func (j *runningJob) complete() {
 	if !j.MapOnly() {
-		j.Shuffle = task.NewShuffle(len(j.maps), j.Parts)
+		j.Shuffle = NewShuffle(len(j.maps), j.Parts)
 	}
 	switch ch := j.chain; {
 	// The output of an inner job stays in memory and temporary files until the next job has read
 	// it. A job of several rounds is never the last one of its chain.
 	case j.step < len(ch.job.Chain)-1:
-		j.Sink = task.NewSpools(j.Parts, ch.run.budget, ch.run.createTemp("part"))
+		j.Sink = NewSpools(j.Parts, ch.run.budget, ch.run.createTemp("part"))
 	case ch.discards():
-		j.Sink = &task.Discard{}
+		j.Sink = &Discard{}
 	default:
 		j.Sink = j.newTargetSink()
 	}
@@ -69,17 +68,17 @@ func (ch *chain) reducers() int {
 func (j *runningJob) planMaps(streams bool) error {
 	r := j.chain.run
 	sampled := !j.divideAsBefore() && !j.MapOnly() && j.Spec.Ordered && j.Spec.Partition == nil && j.Parts > 1
-	var first *source.Held
+	var first *feed.Held
 	switch {
 	case j.Spec.NoInput:
 		for range j.Spec.Maps {
-			j.maps = append(j.maps, mapTask{source: source.Empty{}})
+			j.maps = append(j.maps, mapTask{source: feed.Empty{}})
 		}
 		return nil
 	case streams:
 		j.readSplits()
 		if b := j.chain.job; b.Found != nil {
-			j.feeder.Found = input.Found(source.GuardSearch(b.Found), j.chain.planOptions())
+			j.feeder.Found = input.Found(guardSearch(b.Found), j.chain.planOptions())
 		}
 		if sampled && !r.single() && !j.plan.Files[j.plan.Streams[0]].Rereadable {
 			// A sample would have to keep the first piece in memory until the job runs. That
@@ -99,7 +98,7 @@ func (j *runningJob) planMaps(streams bool) error {
 			j.maps = append(j.maps, mapTask{source: plannedAgain{job: j, index: i, bytes: j.plan.Splits[i].Bytes}})
 		}
 	}
-	of := source.Sampled{Job: &j.Spec, Side: j.Side, Plan: j.plan, First: first, Try: task.Retry(r.ctx, r.o.Attempts, r.o.TaskTimeout, j.chain.note)}
+	of := Sampled{Job: &j.Spec, Side: j.Side, Plan: j.plan, First: first, Try: Retry(r.ctx, r.o.Attempts, r.o.TaskTimeout, j.chain.note)}
 	// Bytes of map output for each byte of input; 0: not known, and Check samples by itself.
 	ratio := 0.0
 	if sampled {
@@ -108,7 +107,7 @@ func (j *runningJob) planMaps(streams bool) error {
 			return err
 		}
 	}
-	room := source.Room{Sampled: of, Budget: r.budget, Temp: r.journal.Temp(r.temp), MaxBytes: r.o.MaxTempBytes, Fits: r.env.Fits, Plain: r.o.Codec == runs.None, Note: j.chain.note}
+	room := Room{Sampled: of, Budget: r.budget, Temp: r.journal.Temp(r.temp), MaxBytes: r.o.MaxTempBytes, Fits: r.env.Fits, Plain: r.o.Codec == shuffle.None, Note: j.chain.note}
 	return room.Check(r.ctx, ratio)
 }
 
@@ -117,17 +116,17 @@ func (j *runningJob) planMaps(streams bool) error {
 func (j *runningJob) readSplits() {
 	r := j.chain.run
 	if j.plan == nil || len(j.plan.Streams) > 0 {
-		j.feeder = source.NewFeeder(r.ctx, &j.Spec, j.plan, r.budget, r.pieces, j.skippedBinary)
+		j.feeder = feed.NewFeeder(r.ctx, &j.Spec, j.plan, r.budget, r.pieces, j.skippedBinary)
 		return
 	}
 	for i := range j.plan.Splits {
-		j.maps = append(j.maps, mapTask{source: source.File{Plan: j.plan, Split: &j.plan.Splits[i], Skipped: j.skippedBinary}})
+		j.maps = append(j.maps, mapTask{source: feed.File{Plan: j.plan, Split: &j.plan.Splits[i], Skipped: j.skippedBinary}})
 	}
 }
 
 // sample sets the cut points of the job, and the number of its parts. It returns how many bytes
 // maps emit for each byte of input.
-func (j *runningJob) sample(of source.Sampled) (ratio float64, err error) {
+func (j *runningJob) sample(of Sampled) (ratio float64, err error) {
 	r := j.chain.run
 	asked := j.Spec.Reduces > 0 || j.chain.reducers() > 0
 	// A frequent key may have several parts if the result does not show where a part ends. Then
@@ -138,12 +137,12 @@ func (j *runningJob) sample(of source.Sampled) (ratio float64, err error) {
 		}
 	}
 	// This may wait until attempts of other jobs give memory back.
-	j.Cuts, ratio, err = source.Sample(r.ctx, of, r.budget, j.Parts, j.Spread > 0)
+	j.Cuts, ratio, err = Sample(r.ctx, of, r.budget, j.Parts, j.Spread > 0)
 	if of.First != nil && !r.single() {
 		j.feeder.ReleaseFirst()
 	}
 	if asked {
-		j.Cuts = source.PadCuts(j.Cuts, j.Parts)
+		j.Cuts = PadCuts(j.Cuts, j.Parts)
 	}
 	// Few distinct keys make few cut points, and so fewer parts than were planned.
 	j.Parts = len(j.Cuts) + 1
@@ -163,15 +162,15 @@ type plannedAgain struct {
 func (s plannedAgain) StoredBytes() int64 { return s.bytes }
 
 // NextAttempt returns the same split, marked as read before.
-func (s plannedAgain) NextAttempt() (source.Source, error) { s.again = true; return s, nil }
+func (s plannedAgain) NextAttempt() (feed.Source, error) { s.again = true; return s, nil }
 
 // Open makes the plan anew if need be, and opens the split.
-func (s plannedAgain) Open(mem source.Memory) (source.Blocks, error) {
+func (s plannedAgain) Open(mem feed.Memory) (feed.Blocks, error) {
 	plan, err := s.job.planAgain()
 	if err != nil {
 		return nil, err
 	}
-	return source.File{Plan: plan, Split: &plan.Splits[s.index], Skipped: s.job.skippedBinary, Reread: s.again}.Open(mem)
+	return feed.File{Plan: plan, Split: &plan.Splits[s.index], Skipped: s.job.skippedBinary, Reread: s.again}.Open(mem)
 }
 
 // planAgain returns the job's plan. It makes the plan anew if it was dropped. It fails if the
@@ -188,7 +187,7 @@ func (j *runningJob) planAgain() (*input.Plan, error) {
 		err = errors.New("the input has changed since the job was submitted")
 	}
 	if err != nil {
-		return nil, source.Input(err)
+		return nil, feed.Input(err)
 	}
 	j.plan = plan
 	return plan, nil

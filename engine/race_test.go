@@ -14,11 +14,11 @@ import (
 	"mrlocal/engine"
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
-	"mrlocal/report"
 	"mrlocal/slots"
-	"mrlocal/slots/fifo"
 	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/fifo"
 	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/spill"
 )

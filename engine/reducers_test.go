@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"mrlocal/engine"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/wordcount"
 	"mrlocal/slots"

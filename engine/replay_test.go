@@ -9,10 +9,10 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/jobs/jobtest"
 	"mrlocal/slots"
+	"mrlocal/slots/explain"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/replay"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 )
@@ -53,7 +53,7 @@ func TestAReplayOfARealRunNamesTheDecisionThatAWrongFactChanges(t *testing.T) {
 	for _, info := range registry.All() {
 		t.Run(info.Name, func(t *testing.T) {
 			file := recordedBatch(t, info.Name)
-			if diff, err := replay.Run(bytes.NewReader(file), registry.ForReplay, replay.Options{}); err != nil || diff != nil {
+			if diff, err := explain.Replay(bytes.NewReader(file), registry.ForReplay, explain.ReplayOptions{}); err != nil || diff != nil {
 				t.Fatalf("unchanged: %v, %v", diff, err)
 			}
 			for how, change := range map[string]func(events []trace.Event, i int) []trace.Event{
@@ -62,7 +62,7 @@ func TestAReplayOfARealRunNamesTheDecisionThatAWrongFactChanges(t *testing.T) {
 				named := 0
 				for n := range ends {
 					bad := policytest.Edit(t, file, func(events []trace.Event) []trace.Event { return change(events, finish(t, events, n)) })
-					diff, err := replay.Run(bytes.NewReader(bad), registry.ForReplay, replay.Options{})
+					diff, err := explain.Replay(bytes.NewReader(bad), registry.ForReplay, explain.ReplayOptions{})
 					switch {
 					case diff == nil && err == nil:
 						t.Errorf("end %d %s: the replay says that all is well", n, how)

@@ -1,10 +1,10 @@
 package engine
 
 import (
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/machine"
-	"mrlocal/report"
 	"mrlocal/slots"
+	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"mrlocal/engine/journal"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/slots"
 )
 

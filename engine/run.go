@@ -3,9 +3,9 @@
 //
 // One goroutine, the coordinator, owns the slots.Ledger. Other goroutines post
 // facts to its inbox. The coordinator gives the attempts that the Ledger starts to
-// the threads of their slots (task.ThreadPool). A map attempt reads a source
-// (engine/source) into a kvbuffer (spill). A reduce attempt takes map outputs
-// (task.Shuffle), merges them (spill/runs) and writes a part (output). No code that
+// the threads of their slots (pool.Pool). A map attempt reads a source
+// (input/feed) into a kvbuffer (spill). A reduce attempt takes map outputs
+// (Shuffle), merges them (shuffle) and writes a part (output). No code that
 // runs once a record takes a lock, uses a channel or makes an event.
 //
 // Memory: everything that grows with the data is leased from one
@@ -21,8 +21,8 @@
 // With Options.ResumeDir the first job keeps its map outputs for a later run
 // (resume.go, package engine/journal).
 //
-// The engine knows no policy, no job and no flag by name. Package engine/task runs
-// attempts. Package engine/source has what maps read.
+// The engine knows no policy, no job and no flag by name. Package engine runs
+// attempts. Package input/feed has what maps read.
 package engine
 
 import (
@@ -39,17 +39,17 @@ import (
 	"time"
 
 	"mrlocal/engine/journal"
-	"mrlocal/engine/source"
-	"mrlocal/engine/task"
-	"mrlocal/errs"
+	"mrlocal/engine/pool"
 	"mrlocal/input"
+	"mrlocal/input/feed"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
+	"mrlocal/internal/guard"
 	"mrlocal/internal/machine"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
-	"mrlocal/report"
 	"mrlocal/slots"
-	"mrlocal/slots/claim"
+	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 )
@@ -57,7 +57,7 @@ import (
 // run is one call of RunBatch or RunChain.
 type run struct {
 	o           Options
-	claimed     *claim.Claim
+	claimed     *setup.Claim
 	kind        string // "run" or "batch", as the report shows it
 	ctx         context.Context
 	started     time.Time
@@ -67,20 +67,20 @@ type run struct {
 	slotCores   []int          // core of each slot; -1: its threads are not bound
 	chains      []*chain
 	budget      *membudget.Budget
-	pool        *task.ThreadPool
+	pool        *pool.Pool
 	temp        *disk.TempRoot
 	journal     *journal.Journal // nil: the run cannot go on after a kill
 	stream      *trace.Stream
 	coordinator *coordinator
-	env         task.Env // shared by all attempts
-	trackers    source.Trackers
+	env         Env // shared by all attempts
+	trackers    Trackers
 	speed       []slots.PPM // of each tracker; slots.One: full speed
 
 	runningMaps      atomic.Int64
-	pieces           *source.Pieces // of streams; nil: no input is a stream
-	blockBytes       int64          // of the splits of the first job that reads files
-	streamed         *input.Plan    // plan of the last job that reads streams; nil: none does
-	memoryUsers      atomic.Int32   // goroutines that use the budget's memory and that close does not wait for; see leaveMemory
+	pieces           *feed.Pieces // of streams; nil: no input is a stream
+	blockBytes       int64        // of the splits of the first job that reads files
+	streamed         *input.Plan  // plan of the last job that reads streams; nil: none does
+	memoryUsers      atomic.Int32 // goroutines that use the budget's memory and that close does not wait for; see leaveMemory
 	abandonedThreads int
 	notes            report.Notes
 	succeeded        bool // the result is complete and durable
@@ -123,7 +123,7 @@ func RunBatch(ctx context.Context, work []BatchJob, o Options) (*Report, error) 
 // runWork runs the jobs of work and cleans up. outcome returns the error of a run that was
 // not interrupted.
 func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outcome func(*run) error) (*Report, error) {
-	claimed, err := claim.Of(o.Policy)
+	claimed, err := setup.ClaimOf(o.Policy)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (r *run) prepare(ctx context.Context, batch []BatchJob, o Options) error {
 	r.cores = machine.Cores()
 	r.o = o.withDefaults(machine.ReadLimits())
 	// Note, Warn and Stderr take turns, because they mostly go to one terminal.
-	messages := task.NewUserCalls(ctx)
+	messages := guard.NewCalls(ctx)
 	r.o.Note, r.o.Warn = messages.Text("Options.Note", r.notes.Keep(r.o.Note)), messages.Text("Options.Warn", r.o.Warn)
 	r.o.Stderr = messages.Writer("Options.Stderr", r.o.Stderr)
 	if err := r.takeJobs(batch); err != nil {
@@ -241,12 +241,12 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 }
 
 // divide computes how a bound of limitBytes is divided. It changes nothing, so that larger bounds
-// can be tried. Only Fits and the fields of task.Env.DivideMemory are set in env. pieces is nil if
+// can be tried. Only Fits and the fields of Env.DivideMemory are set in env. pieces is nil if
 // no input is a stream.
-func (r *run) divide(limitBytes, inputBytes int64, streamJobs int) (env task.Env, pieces *source.Pieces) {
+func (r *run) divide(limitBytes, inputBytes int64, streamJobs int) (env Env, pieces *feed.Pieces) {
 	total, slotCount := limitBytes, r.o.allSlots()
 	if streamJobs > 0 {
-		pieces = source.NewPieces(limitBytes, cmp.Or(r.blockBytes, 1<<20), r.aheadBytes(limitBytes, streamJobs), slotCount, streamJobs)
+		pieces = feed.NewPieces(limitBytes, cmp.Or(r.blockBytes, 1<<20), r.aheadBytes(limitBytes, streamJobs), slotCount, streamJobs)
 		total -= pieces.TotalBytes() + pieces.DecoderBytes()
 	}
 	// The estimate is that map outputs take four thirds of the bytes of the input. They may take
@@ -276,14 +276,14 @@ func (r *run) aheadBytes(limitBytes int64, streamJobs int) int64 {
 // setPace notes how the options slow down trackers, networks and disks.
 func (r *run) setPace() {
 	o := &r.o
-	r.env.Pace = task.NewPace(o.Trackers, o.ShuffleBytesPerSecond, o.DiskBytesPerSecond, o.Copiers)
+	r.env.Pace = NewPace(o.Trackers, o.ShuffleBytesPerSecond, o.DiskBytesPerSecond, o.Copiers)
 	r.speed = slices.Repeat([]slots.PPM{slots.One}, o.Trackers)
 	for _, s := range o.Slow {
 		r.speed[s.Tracker] = s.Factor
 	}
 }
 
-// stretch returns the factor on the time of an attempt (task.SlotAttempt.Stretch): its tracker may
+// stretch returns the factor on the time of an attempt (SlotAttempt.Stretch): its tracker may
 // be slow, or the input of a map remote. level is the locality of a map. stretch returns 0 for an
 // attempt that is not slowed down.
 func (r *run) stretch(a *runningAttempt, level slots.Level) float64 {
@@ -341,17 +341,17 @@ func (r *run) startSlots() error {
 	}
 	r.stream = trace.NewStream()
 	if r.o.Events != nil {
-		r.stream.Attach(trace.NewJSONL(task.NewUserCalls(r.ctx).Writer("write", r.o.Events)))
+		r.stream.Attach(trace.NewJSONL(guard.NewCalls(r.ctx).Writer("write", r.o.Events)))
 	}
 	if r.o.Watch != nil {
-		if err := task.NewUserCalls(r.ctx).Call("Options.Watch", func() error { r.o.Watch(r.stream); return nil }); err != nil {
+		if err := guard.NewCalls(r.ctx).Call("Options.Watch", func() error { r.o.Watch(r.stream); return nil }); err != nil {
 			return err
 		}
 	}
 	r.coordinator, r.trackers.Count = newCoordinator(r, ledger), r.o.Trackers
 	ledger.SetStream(r.stream)
 	var warnings []error
-	r.pool, warnings = task.NewPool(r.slotCores)
+	r.pool, warnings = pool.New(r.slotCores)
 	if len(warnings) > 0 {
 		r.o.Note(fmt.Sprintf("slots run unbound: %v", warnings[0]))
 	}

@@ -3,14 +3,13 @@ package engine
 import (
 	"sync"
 
-	"mrlocal/engine/source"
-	"mrlocal/engine/task"
+	"mrlocal/internal/guard"
 	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/slots"
 )
 
-// targetSink is the task.Sink of the last job of a chain. Its parts are those of
+// targetSink is the Sink of the last job of a chain. Its parts are those of
 // the chain's output: a part file for each task, or all parts in order in one
 // file or stream. The output is begun when the chain is opened or, in a very large
 // batch, with the first part.
@@ -54,7 +53,7 @@ func (s *targetSink) begin() (*output.Target, error) {
 			inbox := r.coordinator.inbox
 			p.OnRelease = func(int) { inbox.Post(func() { j.progressed() }) }
 			if j.releaser != nil {
-				p.Releaser = source.GuardReleaser(j.releaser)
+				p.Releaser = guard.Releaser(j.releaser)
 				p.OnVerdict = func(task int, v jobs.Verdict) { inbox.Post(func() { j.verdict(task, v) }) }
 			}
 		}
@@ -69,7 +68,7 @@ func (s *targetSink) begin() (*output.Target, error) {
 
 // Part begins the part of task t for an attempt. It fails if the output cannot be begun, or if
 // another attempt has committed the part.
-func (s *targetSink) Part(t, attempt int) (task.Part, error) {
+func (s *targetSink) Part(t, attempt int) (Part, error) {
 	target, err := s.begin()
 	switch {
 	case err != nil:

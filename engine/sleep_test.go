@@ -17,11 +17,11 @@ import (
 	"mrlocal/engine"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sleep"
-	"mrlocal/report"
 	"mrlocal/slots"
-	"mrlocal/slots/fifo"
+	"mrlocal/slots/explain"
+	"mrlocal/slots/policy/fifo"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/replay"
+	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/trace/tracetest"
@@ -146,7 +146,7 @@ func TestSleepingJobsStartAndEndExactlyWhenTheirTimesSay(t *testing.T) {
 				if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), gantt(log.Events)); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
-				difference, err := replay.Run(&events, registry.ForReplay, replay.Options{})
+				difference, err := explain.Replay(&events, registry.ForReplay, explain.ReplayOptions{})
 				if err != nil || difference != nil {
 					t.Errorf("replay: %v, %v", difference, err)
 				}

@@ -3,7 +3,6 @@ package engine
 import (
 	"testing"
 
-	"mrlocal/engine/task"
 	"mrlocal/internal/testkit"
 	"mrlocal/slots"
 )
@@ -14,11 +13,13 @@ func TestStatesAreOrdered(t *testing.T) {
 	testkit.CheckStates(t, outputGone)
 	testkit.CheckStates(t, jobOver)
 	testkit.CheckStates(t, attemptAbandoned, attemptEnded)
+	testkit.CheckStates(t, shuffleClosed)
+	testkit.CheckStates(t, outputLost)
 }
 
 // The thread of such an attempt runs no user code that could hang.
 func TestAnAttemptThatWaitsForItsSourceIsKilledButNotAbandoned(t *testing.T) {
-	a := &runningAttempt{SlotAttempt: task.New(t.Context(), slots.AttemptID{}, 0, nil, nil, nil)}
+	a := &runningAttempt{SlotAttempt: New(t.Context(), slots.AttemptID{}, 0, nil, nil, nil)}
 	(&coordinator{}).abandon(a)
 	if !a.Killed() || a.state != attemptWaiting {
 		t.Errorf("killed %v, %v", a.Killed(), a.state)

@@ -13,12 +13,11 @@ import (
 
 	"mrlocal/engine"
 	"mrlocal/jobs/sleep"
-	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/trace/tracetest"
@@ -228,16 +227,16 @@ func worldPolicies() (all []tunedPolicy) {
 	for _, info := range registry.All() {
 		all = append(all, tunedPolicy{info.Name, info.Name, func(*policy.Options) {}})
 	}
-	dynamicMR := func(name, dhsa string, copies bool, w demand.Weights) tunedPolicy {
+	dynamicMR := func(name, dhsa string, copies bool, w slots.Weights) tunedPolicy {
 		return tunedPolicy{name, "dynamicmr", func(o *policy.Options) { o.SEPB, o.DHSA, o.SlotWeights = copies, dhsa, w }}
 	}
 	return append(all,
-		dynamicMR("dynamicmr by pd", "pd", true, demand.Weights{}),
-		dynamicMR("dynamicmr over fair", "off", true, demand.Weights{}),
-		dynamicMR("dynamicmr with weights", "pi", true, demand.Weights{Map: 1, Reduce: 2}),
-		dynamicMR("dynamicmr by pd with weights", "pd", true, demand.Weights{Map: 1, Reduce: 2}),
-		dynamicMR("dynamicmr without copies", "pi", false, demand.Weights{}),
-		dynamicMR("dynamicmr by pd with weights without copies", "pd", false, demand.Weights{Map: 1, Reduce: 2}),
+		dynamicMR("dynamicmr by pd", "pd", true, slots.Weights{}),
+		dynamicMR("dynamicmr over fair", "off", true, slots.Weights{}),
+		dynamicMR("dynamicmr with weights", "pi", true, slots.Weights{Map: 1, Reduce: 2}),
+		dynamicMR("dynamicmr by pd with weights", "pd", true, slots.Weights{Map: 1, Reduce: 2}),
+		dynamicMR("dynamicmr without copies", "pi", false, slots.Weights{}),
+		dynamicMR("dynamicmr by pd with weights without copies", "pd", false, slots.Weights{Map: 1, Reduce: 2}),
 		tunedPolicy{"dynamicmr, half of the jobs checked", "dynamicmr", func(o *policy.Options) { o.SEPBJobs = slots.One / 2 }},
 		tunedPolicy{"late by hadoop's rule", "late", func(o *policy.Options) { o.CopyRule = "hadoop" }},
 		tunedPolicy{"omo that reserves", "omo", func(o *policy.Options) { o.BatchReserve, o.ReleaseWindow = true, 3*time.Second }},

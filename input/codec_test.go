@@ -20,9 +20,9 @@ import (
 	"github.com/pierrec/lz4/v4"
 	"github.com/ulikunitz/xz"
 
-	"mrlocal/errs"
 	"mrlocal/input"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
 )
 
 // compressors make one member or frame each. Go has no writer of bzip2, so its

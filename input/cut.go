@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 
-	"mrlocal/errs"
 	"mrlocal/input/codec"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/invariant"
 )
 

@@ -7,8 +7,8 @@ import (
 	"math"
 	"os"
 
-	"mrlocal/hdfs"
 	"mrlocal/input/codec"
+	"mrlocal/internal/hdfs"
 )
 
 // handle is an open input. A regular file is read through its descriptor, and not as an os.File.

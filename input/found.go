@@ -8,9 +8,9 @@ import (
 	"os"
 	"syscall"
 
-	"mrlocal/errs"
 	"mrlocal/input/codec"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
 )
 
 // Search is a sequence of files that are found one by one.

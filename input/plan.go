@@ -42,10 +42,6 @@
 // chunk with each block. It gets the chunk back at the next call of Next or Close,
 // unless the borrower took it over. A record longer than a chunk gets a chunk of
 // its own size. A reader holds no other memory of the caller between two calls.
-//
-// Neighbours: package jobs defines Block, and internal/membudget has chunks and loans.
-// Package engine opens the readers. Package output asks a Plan whether an output would
-// overwrite an input.
 package input
 
 import (
@@ -60,10 +56,10 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"mrlocal/errs"
-	"mrlocal/hdfs"
 	"mrlocal/input/codec"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
+	"mrlocal/internal/hdfs"
 	"mrlocal/internal/membudget"
 )
 

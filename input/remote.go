@@ -4,8 +4,8 @@ import (
 	"errors"
 	"io/fs"
 
-	"mrlocal/errs"
-	"mrlocal/hdfs"
+	"mrlocal/internal/errs"
+	"mrlocal/internal/hdfs"
 	"mrlocal/internal/paths"
 )
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 
-	"mrlocal/errs"
 	"mrlocal/input/codec"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
 )
 
 // fileCostBytes is the number of bytes that could be read in the time in which a file is

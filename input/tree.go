@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // tree reads the directories below a path. Each name costs one or two system

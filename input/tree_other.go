@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"mrlocal/errs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
 )
 
 // statPath returns the attributes of the file at path, and follows links.

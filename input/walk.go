@@ -11,9 +11,9 @@ import (
 	"strings"
 	"syscall"
 
-	"mrlocal/errs"
-	"mrlocal/hdfs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
+	"mrlocal/internal/hdfs"
 	"mrlocal/internal/paths"
 )
 

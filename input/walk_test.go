@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"mrlocal/errs"
 	"mrlocal/input"
+	"mrlocal/internal/errs"
 )
 
 // tree makes files (the content is the name), directories (the name ends with

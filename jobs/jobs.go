@@ -38,10 +38,6 @@
 // Flusher, an Attempter and a RecordReducer. A Folder may be a Summer, and a Releaser a
 // RecordCounter. An Emitter may be a Taker, a SpanEmitter or a RawWriter. These interfaces
 // are found with a type assertion.
-//
-// Neighbours: most packages below this one are jobs, such as wordcount, sort and grep.
-// Package jobs/jobtest runs any job in memory, as a reference for tests. Package mrlocal
-// runs a job on files.
 package jobs
 
 import (
@@ -52,7 +48,7 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // ErrKilled is the error of an attempt that is killed, and of its kvbuffer or merge. An Emitter of such

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"mrlocal/errs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/paths"
 )
 

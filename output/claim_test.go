@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"mrlocal/errs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
 )
 
 // TestOfRunsThatWriteTheSameOutputAtOnceOneGetsIt: the other runs are refused. When the first

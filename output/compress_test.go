@@ -12,7 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"pgregory.net/rapid"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/output/compress"
 )
 

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"mrlocal/errs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/paths"
 )

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"syscall"
 
-	"mrlocal/errs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/invariant"
 	"mrlocal/output/compress"
 )

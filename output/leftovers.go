@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/errs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/paths"
 )
 

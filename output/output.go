@@ -20,9 +20,7 @@
 // Commit makes the data durable, renames it, makes the names durable, and then reports success.
 // Abort may be called at any moment from any goroutine. It removes only what the Target has made.
 //
-// Memory: a Part copies or writes a []byte before its method returns. Neighbours: package engine
-// calls this package; membudget and disk give spools their memory and files; internal/paths finds
-// out whether a result would overwrite an input.
+// Memory: a Part copies or writes a []byte before its method returns.
 package output
 
 import (
@@ -33,8 +31,8 @@ import (
 	"io/fs"
 	"sync"
 
-	"mrlocal/hdfs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/hdfs"
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // If the tests run as root, no permission refuses anything. So the check runs in a process of

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"sync"
 
-	"mrlocal/errs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/invariant"
 )
 

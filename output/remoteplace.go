@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 
-	"mrlocal/errs"
-	"mrlocal/hdfs"
+	"mrlocal/internal/errs"
+	"mrlocal/internal/hdfs"
 	"mrlocal/internal/paths"
 )
 

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"mrlocal/errs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/invariant"
 )
 

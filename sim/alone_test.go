@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"mrlocal/sim"
-	"mrlocal/slots/fifo"
+	"mrlocal/slots/policy/fifo"
 	"mrlocal/slots/setup"
 )
 

@@ -3,7 +3,6 @@ package sim
 import (
 	"mrlocal/internal/invariant"
 	"mrlocal/sim/cost"
-	"mrlocal/sim/work"
 	"mrlocal/slots"
 	"mrlocal/trace"
 )
@@ -68,7 +67,7 @@ func (d *driver) start(s *slots.Start) {
 	if r.Kind == slots.Map {
 		d.times(r)
 		if j.placed && s.Locality < slots.LevelTracker {
-			r.Took = work.Scaled(int64(r.Took), int64(d.o.RemotePenalty), int64(slots.One))
+			r.Took = cost.Scaled(int64(r.Took), int64(d.o.RemotePenalty), int64(slots.One))
 		}
 		d.work(r)
 		return
@@ -94,7 +93,7 @@ func (d *driver) times(r *simAttempt) {
 	r.Base = max(0, times.At(d.o.Seed, int(r.Job)+d.o.first, r.Kind == slots.Reduce, int(r.id.Task)))
 	r.Took = r.Base
 	if speed := d.trackers[r.Tracker].speed; speed != slots.One {
-		r.Took = work.Scaled(int64(r.Base), int64(slots.One), int64(speed))
+		r.Took = cost.Scaled(int64(r.Base), int64(slots.One), int64(speed))
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/fifo"
+	"mrlocal/slots/policy/fifo"
 	"mrlocal/workload"
 )
 

@@ -7,9 +7,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mrlocal/report"
+	"mrlocal/shuffle/rule"
 	"mrlocal/sim"
-	"mrlocal/spill/rule"
+	"mrlocal/slots/report"
 	"mrlocal/trace"
 )
 

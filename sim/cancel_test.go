@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/sim"
 )
 

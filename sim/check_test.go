@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/slots"
-	"mrlocal/slots/fifo"
+	"mrlocal/slots/policy/fifo"
 	"mrlocal/slots/setup"
 	"mrlocal/workload"
 )

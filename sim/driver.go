@@ -7,9 +7,7 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/sim/cost"
 	"mrlocal/sim/events"
-	"mrlocal/sim/work"
 	"mrlocal/slots"
-	"mrlocal/slots/claim"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -20,7 +18,7 @@ import (
 type driver struct {
 	file    *workload.File
 	o       *Options
-	claimed *claim.Claim
+	claimed *setup.Claim
 	ledger  *slots.Ledger
 	stream  *trace.Stream // nil: nothing is recorded
 	queue   events.Queue
@@ -75,7 +73,7 @@ type taskKey struct {
 }
 
 // newDriver makes the driver of a run of f. jobs and o are lowered and checked.
-func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.Ledger, claimed *claim.Claim) *driver {
+func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.Ledger, claimed *setup.Claim) *driver {
 	c := l.Config()
 	d := &driver{
 		file: f, o: o, claimed: claimed, ledger: l, slots: make([]simAttempt, len(c.Slots)), jobs: make([]simJob, len(f.Jobs)), left: len(f.Jobs), wakeAt: -1, probeAt: -1,
@@ -373,7 +371,7 @@ func (d *driver) schedule(id slots.TrackerID, after bool) {
 	d.quiet--
 	// Tracker i of n has its heartbeats at i·T/n + k·T.
 	every := d.o.Heartbeat
-	at := work.Scaled(int64(every), int64(id), int64(len(d.trackers)))
+	at := cost.Scaled(int64(every), int64(id), int64(len(d.trackers)))
 	if d.now > at {
 		at += (d.now - at + every - 1) / every * every
 	}

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"testing"
 
-	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dynsplit"
+	"mrlocal/slots/report"
 )
 
 // walls are the wall times of a report's jobs.

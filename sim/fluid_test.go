@@ -9,13 +9,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
-	"mrlocal/slots/fifo"
 	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/fifo"
 	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/trace/tracetest"
@@ -55,7 +54,7 @@ const almost = 1e-9
 func (c *cluster) need(a *literal) (cpu, disk, memory float64) {
 	j, k := &c.file.Jobs[a.job], &c.file.Cluster
 	cpu = 1
-	var p demand.Vector
+	var p slots.Vector
 	if j.Profile != nil {
 		if p = j.Profile.Map; a.Kind == slots.Reduce {
 			p = j.Profile.Reduce
@@ -84,7 +83,7 @@ func (c *cluster) need(a *literal) (cpu, disk, memory float64) {
 func (c *cluster) begin(a *literal) {
 	j := &c.file.Jobs[a.job]
 	times, bytes := j.MapTime, float64(j.MapOutputBytes)
-	var p demand.Vector
+	var p slots.Vector
 	if j.Profile != nil {
 		p = j.Profile.Map
 	}
@@ -465,7 +464,7 @@ func TestWithoutContentionL2IsL1(t *testing.T) {
 			}
 			if p := f.Jobs[i].Profile; p != nil {
 				all := *p
-				all.Map, all.Reduce = demand.Vector{CPU: 9, IO: 20}, demand.Vector{CPU: 3, IO: 70}
+				all.Map, all.Reduce = slots.Vector{CPU: 9, IO: 20}, slots.Vector{CPU: 3, IO: 70}
 				f.Jobs[i].Profile = &all
 			}
 		}

@@ -10,7 +10,7 @@ import (
 
 	"mrlocal/sim"
 	"mrlocal/slots"
-	"mrlocal/slots/fifo"
+	"mrlocal/slots/policy/fifo"
 	"mrlocal/trace"
 	"mrlocal/trace/tracetest"
 	"mrlocal/workload"

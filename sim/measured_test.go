@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"mrlocal/internal/ppm"
-	"mrlocal/report"
 	"mrlocal/sim"
+	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/workload"
 )

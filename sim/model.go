@@ -4,11 +4,10 @@ import (
 	"iter"
 	"time"
 
-	"mrlocal/report"
 	"mrlocal/sim/cost"
 	"mrlocal/sim/events"
-	"mrlocal/sim/shared"
 	"mrlocal/slots"
+	"mrlocal/slots/report"
 )
 
 // model is a cost model. It computes how long attempts copy and work, and has the map outputs of
@@ -56,7 +55,7 @@ func levels() []level {
 	return []level{
 		{name: "l0", model: alone},
 		{name: "l1", model: alone, network: true},
-		{name: "l2", model: func(c cost.Config) model { return shared.New(c) }, network: true},
+		{name: "l2", model: func(c cost.Config) model { return cost.New(c) }, network: true},
 		{name: "measured", model: func(c cost.Config) model { return cost.NewMeasured(c) }, machine: true},
 	}
 }

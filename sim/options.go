@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"mrlocal/errs"
-	"mrlocal/sim/shared"
+	"mrlocal/internal/errs"
+	"mrlocal/sim/cost"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
@@ -162,7 +162,7 @@ func (o *Options) withBuffer(f *workload.File) *workload.File {
 }
 
 // checkBuffers fails if the kvbuffer of the file lacks a size that it needs, or if a map would
-// spill more than shared.MostSpills times.
+// spill more than cost.MostSpills times.
 func checkBuffers(f *workload.File) error {
 	b := &f.Cluster.Buffer
 	switch {
@@ -172,8 +172,8 @@ func checkBuffers(f *workload.File) error {
 		return f.Errorf(workload.Pos{Line: 1, Column: 1}, "kvbuffer", "grows by the memory of a map, which is not given; write cluster: {kvbuffer: {memory: 512MiB}}")
 	}
 	for i := range f.Jobs {
-		if n := shared.FillingOf(f, i).Spills; n > shared.MostSpills {
-			return f.Errorf(f.Jobs[i].Pos, "job "+f.Jobs[i].Name, "a map spills %d times; at most %d", n, shared.MostSpills)
+		if n := cost.FillingOf(f, i).Spills; n > cost.MostSpills {
+			return f.Errorf(f.Jobs[i].Pos, "job "+f.Jobs[i].Name, "a map spills %d times; at most %d", n, cost.MostSpills)
 		}
 	}
 	return nil

@@ -7,7 +7,7 @@
 // instant. Run draws nothing at random: durations are a hash of seed, job and task
 // (workload.Times). So the same seed gives the same bytes of events.
 //
-// A cost model computes how long attempts copy and work (sim/cost, sim/shared). These rules hold
+// A cost model computes how long attempts copy and work (sim/cost, sim/cost). These rules hold
 // under every model:
 //
 //   - A tracker's speed divides the times of maps and reduces, not of copies.
@@ -35,9 +35,6 @@
 //
 // Memory: 24 bytes for each event in the queue, about 200 for each slot, 500 for each
 // job, and that of the cost model. Run does not change the workload.File.
-//
-// Neighbours: workload reads the file, slots/setup has the configuration and says
-// which job is submitted next, report is the result; engine is the other driver.
 package sim
 
 import (
@@ -47,11 +44,10 @@ import (
 	"slices"
 	"time"
 
-	"mrlocal/errs"
-	"mrlocal/report"
+	"mrlocal/internal/errs"
 	"mrlocal/sim/events"
 	"mrlocal/slots"
-	"mrlocal/slots/claim"
+	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -87,7 +83,7 @@ func (o *Options) warn(f *workload.File, jobs []setup.Submission) {
 // first job. Errors after that come with a report.
 func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, error) {
 	o = o.withDefaults()
-	claimed, err := claim.Of(o.Policy)
+	claimed, err := setup.ClaimOf(o.Policy)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +146,7 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 }
 
 // newLedger returns the Ledger of a run of f. o is whole.
-func newLedger(f *workload.File, o *Options, claimed *claim.Claim) (*slots.Ledger, error) {
+func newLedger(f *workload.File, o *Options, claimed *setup.Claim) (*slots.Ledger, error) {
 	// The cost measured depends on which slots share a core.
 	var core func(tracker, i int) int32
 	if o.level.machine && !o.NoPin {

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots"
+	"mrlocal/slots/explain"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/replay"
+	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/trace/tracetest"
@@ -83,7 +83,7 @@ func recorded(t tester, f *workload.File, o sim.Options) (*report.Report, []trac
 	log := &tracetest.Log{}
 	o.Watch = func(s *trace.Stream) { s.Attach(log) }
 	r, file := written(t, f, o)
-	if diff, err := replay.Run(bytes.NewReader(file), registry.ForReplay, replay.Options{}); err != nil || diff != nil {
+	if diff, err := explain.Replay(bytes.NewReader(file), registry.ForReplay, explain.ReplayOptions{}); err != nil || diff != nil {
 		t.Fatalf("replay: %v %v", diff, err)
 	}
 	return r, log.Events, file

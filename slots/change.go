@@ -4,9 +4,6 @@ import (
 	"time"
 
 	"mrlocal/internal/invariant"
-	"mrlocal/slots/blacklist"
-	"mrlocal/slots/demand"
-	"mrlocal/slots/meter"
 	"mrlocal/trace"
 )
 
@@ -24,7 +21,7 @@ func (l *Ledger) advance(now time.Duration) {
 	l.now = now
 	// Waiting reduces do no work, so the meter's figures of useful work leave them out.
 	t, w := &l.total, l.traits.Weights
-	load := meter.Load{Busy: t.running[Map] + t.running[Reduce], Lent: t.lent, WaitingReduce: t.waiting, Open: t.open + t.draining, Work: w.Sum(t.running) - w.Times(Reduce, t.waiting)}
+	load := meterLoad{Busy: t.running[Map] + t.running[Reduce], Lent: t.lent, WaitingReduce: t.waiting, Open: t.open + t.draining, Work: w.Sum(t.running) - w.Times(Reduce, t.waiting)}
 	if load.Room = max(t.cap[Map]+t.cap[Reduce]+t.draining, load.Work); w.Bound() {
 		load.Room = w.Sum(t.cap)
 	}
@@ -134,7 +131,7 @@ func (l *Ledger) retire(j *ledgerJob) {
 		s := &j.side[k]
 		s.tasks, s.requeued, s.failedTasks, s.pending = nil, nil, nil, 0
 	}
-	j.places, j.failures = demand.Index{}, blacklist.JobFailures{}
+	j.places, j.failures = mapIndex{}, jobFailures{}
 }
 
 // kill orders the end of the attempt on s, unless it is ordered already. The driver gets the

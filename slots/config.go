@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"mrlocal/errs"
-	"mrlocal/slots/demand"
+	"mrlocal/internal/errs"
 	"mrlocal/trace"
 )
 
@@ -37,7 +36,7 @@ type Config struct {
 
 	// Capacities are the resources of trackers that do not have exactly the whole
 	// of each, for policies that place tasks by demand.
-	Capacities demand.Capacities `json:"capacities,omitempty"`
+	Capacities Capacities `json:"capacities,omitempty"`
 
 	MaxAttempts int    `json:"max_attempts"`    // a job fails with this many failed attempts of a task; 0: 4
 	Pools       []Pool `json:"pools,omitempty"` // names differ

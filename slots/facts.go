@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"mrlocal/internal/invariant"
-	"mrlocal/slots/demand"
 	"mrlocal/trace"
 )
 
@@ -40,10 +39,10 @@ type JobSpec struct {
 	MapsSealed bool
 	ReadyMaps  int32
 
-	Deadline time.Duration   // from the start of the run; 0: none
-	Profile  *demand.Profile // what its tasks need; nil: unknown. Submit copies it
-	Unplaced bool            // the input of the maps has no place, whatever Config.Replicas is
-	Single   bool            // only one attempt at a time can read the input of a map: no speculative maps
+	Deadline time.Duration // from the start of the run; 0: none
+	Profile  *Profile      // what its tasks need; nil: unknown. Submit copies it
+	Unplaced bool          // the input of the maps has no place, whatever Config.Replicas is
+	Single   bool          // only one attempt at a time can read the input of a map: no speculative maps
 }
 
 // Readiness says how many maps of a job are known and may start. It only grows.
@@ -139,7 +138,7 @@ func (l *Ledger) Ready(now time.Duration, id JobID, r Readiness) {
 // Demand reports what one task of a job needs. PhaseCompute is for a map, PhaseCopy for a
 // reduce in its copy phase, and PhaseReduce for a reduce that sorts or reduces. Submit
 // calls it for a job with a profile.
-func (l *Ledger) Demand(now time.Duration, id JobID, p Phase, v demand.Vector) {
+func (l *Ledger) Demand(now time.Duration, id JobID, p Phase, v Vector) {
 	l.advance(now)
 	e := jobEvent(trace.OpDemand, id)
 	e.Phase = p
@@ -150,7 +149,7 @@ func (l *Ledger) Demand(now time.Duration, id JobID, p Phase, v demand.Vector) {
 		return
 	}
 	if j.spec.Profile == nil {
-		j.spec.Profile = &demand.Profile{}
+		j.spec.Profile = &Profile{}
 	}
 	*j.spec.Profile.Of(p) = v
 	l.endFact(j)

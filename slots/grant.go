@@ -2,7 +2,6 @@ package slots
 
 import (
 	"mrlocal/internal/invariant"
-	"mrlocal/slots/meter"
 	"mrlocal/trace"
 )
 
@@ -210,7 +209,7 @@ func (l *Ledger) occupy(s *ledgerSlot, a AttemptID, g *Grant) {
 	s.busy, s.killing, s.speculative = true, false, g.Speculative
 	s.lent = !s.Extra && s.Home != a.Kind
 	s.rule, s.attempt, s.started, s.seq = g.Rule, a, l.now, l.seq
-	s.phase, s.progress, s.advanced = PhaseNone, meter.Started(l.now, a.Kind), false
+	s.phase, s.progress, s.advanced = PhaseNone, Started(l.now, a.Kind), false
 	s.times.Starts++
 	s.use.Start(l.now, a.Kind, &l.jobs[a.Job].clock)
 	l.seq++

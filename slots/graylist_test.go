@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/fifo"
+	"mrlocal/slots/policy/fifo"
 	"mrlocal/slots/policy/policytest"
 )
 

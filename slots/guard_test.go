@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/fifo"
 	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/fifo"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/trace"

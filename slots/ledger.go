@@ -8,9 +8,6 @@ import (
 
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/order"
-	"mrlocal/slots/blacklist"
-	"mrlocal/slots/demand"
-	"mrlocal/slots/meter"
 	"mrlocal/trace"
 )
 
@@ -18,7 +15,7 @@ import (
 // tasks, and it alone changes that state. It serves one goroutine. New makes one.
 type Ledger struct {
 	config    Config
-	placement demand.Placement
+	placement Placement
 	stream    *trace.Stream // nil: nothing is recorded
 
 	// The policy, its traits and its optional abilities (nil: it does not have them).
@@ -30,7 +27,7 @@ type Ledger struct {
 
 	now        time.Duration // of the latest fact or Assign
 	heard      time.Duration // of the latest AssignAll, before which a driver may report progress
-	blacklists blacklist.Cluster
+	blacklists clusterFailures
 	slots      []ledgerSlot
 	trackers   []tracker
 	jobs       []*ledgerJob
@@ -66,7 +63,7 @@ type Ledger struct {
 	explaining *explaining  // nil: explanations are off
 
 	stats   Stats // Moves, Refused and Stale
-	meter   meter.Meter
+	meter   slotMeter
 	refused Refusal // the first that only a bug in the policy causes
 	steps   int64   // facts and visits, counted in checked builds
 }
@@ -83,7 +80,7 @@ type totals struct {
 	pending    [2]int32
 	running    [2]int32
 	cap        [2]int32 // open home slots
-	tally      demand.Tally
+	tally      Tally
 	reduceRoom int32 // see tracker
 	open       int32 // open slots
 	draining   int32 // draining slots, all busy
@@ -131,7 +128,7 @@ func New(c Config, p Policy) (*Ledger, error) {
 		return nil, err
 	}
 	if !t.Weights.Valid() {
-		return nil, fmt.Errorf("slots: weights %+v: each is from 1 to %d", t.Weights, demand.MostWeight)
+		return nil, fmt.Errorf("slots: weights %+v: each is from 1 to %d", t.Weights, MostWeight)
 	}
 	if t.Weights.Bound() {
 		c.Slots = weighed(c.Slots, t.Weights)
@@ -155,7 +152,7 @@ func New(c Config, p Policy) (*Ledger, error) {
 }
 
 // weighed returns a copy of slots with the weights of the home slots filled in.
-func weighed(all []Slot, w demand.Weights) []Slot {
+func weighed(all []Slot, w Weights) []Slot {
 	// The slots belong to the caller, who may make another Ledger with them.
 	all = slices.Clone(all)
 	for i := range all {
@@ -183,7 +180,7 @@ func (l *Ledger) layOut() {
 			l.openSlot(&l.slots[i])
 		}
 	}
-	l.placement = demand.Placement{Seed: l.config.Seed, Trackers: int32(len(l.trackers)), Replicas: l.config.Replicas, GroupTrackers: l.config.GroupTrackers}
+	l.placement = Placement{Seed: l.config.Seed, Trackers: int32(len(l.trackers)), Replicas: l.config.Replicas, GroupTrackers: l.config.GroupTrackers}
 }
 
 // SetStream makes the Ledger append every fact and decision to s, and opens s with the

@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/fifo"
-	"mrlocal/slots/meter"
+	"mrlocal/slots/policy/fifo"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/trace"
 	"mrlocal/trace/tracetest"
@@ -390,8 +389,8 @@ func TestStatsAddUpSlotTime(t *testing.T) {
 	d.Finish(5*second, mapOf(0, 0), done)
 	d.Finish(6*second, reduceOf(0, 0), done)
 	got := d.Stats()
-	want := slots.Stats{Moves: 1, Jain: 1, JainInTime: 1, Totals: meter.Totals{
-		Busy: 11 * second, Lent: 2 * second, WaitingReduce: 3 * second, Open: 12 * second, Work: 8 * second, Room: 12 * second, Wasted: meter.Wasted{Waiting: 3 * second},
+	want := slots.Stats{Moves: 1, Jain: 1, JainInTime: 1, Totals: slots.Totals{
+		Busy: 11 * second, Lent: 2 * second, WaitingReduce: 3 * second, Open: 12 * second, Work: 8 * second, Room: 12 * second, Wasted: slots.Wasted{Waiting: 3 * second},
 	}}
 	want.Phases[slots.PhaseCompute], want.Phases[slots.PhaseCopy] = 7*second, 4*second
 	if got != want || got.Utilisation() != 8.0/12 {

@@ -6,10 +6,10 @@ import (
 	"mrlocal/trace"
 )
 
-// Ready returns how many maps may start, for demand.Index.
+// Ready returns how many maps may start, for mapIndex.
 func (s *jobSide) Ready() int32 { return s.ready }
 
-// Startable reports whether map t may be chosen by its place, for demand.Index. A map
+// Startable reports whether map t may be chosen by its place, for mapIndex. A map
 // that failed before may not: it goes first, wherever its input is.
 func (s *jobSide) Startable(t int32) bool {
 	return int(t) >= len(s.tasks) || s.tasks[t].state == taskPending && s.tasks[t].failed == 0
@@ -88,7 +88,7 @@ func (l *Ledger) local(j *ledgerJob, at TrackerID) Level {
 	return level
 }
 
-// A failure limits where tasks may run next (package blacklist). A task does not run again
+// A failure limits where tasks may run next (package slots). A task does not run again
 // on a tracker where it failed, unless it failed on all of them.
 
 // failedAt counts a failed attempt on a tracker, which bars the task from the tracker.

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/slots"
-	"mrlocal/slots/fifo"
+	"mrlocal/slots/policy/fifo"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/trace"
 )

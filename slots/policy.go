@@ -3,7 +3,6 @@ package slots
 import (
 	"time"
 
-	"mrlocal/slots/demand"
 	"mrlocal/trace"
 )
 
@@ -45,20 +44,20 @@ type Traits struct {
 
 	// Weights of tasks: a tracker runs no more than its home slots weigh together.
 	// The zero value sets no bound.
-	Weights demand.Weights
+	Weights Weights
 
 	// OwnSlowstart: Slowstart replaces Config.Slowstart. With Slowstart 0 the policy
 	// decides when the reduces of a job start.
 	OwnSlowstart bool
 	Slowstart    PPM
 
-	// ByDemand: the policy places tasks by what they need (demand.Profile), and
+	// ByDemand: the policy places tasks by what they need (Profile), and
 	// reports list the profile of each job.
 	ByDemand bool
 
 	// Uses are the settings of pools and jobs that the policy uses. Drivers note the
 	// settings of a run that its policy ignores.
-	Uses demand.Settings
+	Uses Settings
 
 	// Rules explains the policy's own rules in the terms of its source. An explanation
 	// shows the words of a rule after its name. A rule that is missing here is shown by

@@ -3,16 +3,7 @@ package slots
 import (
 	"time"
 
-	"mrlocal/slots/meter"
 	"mrlocal/trace"
-)
-
-// Progress is the share of its work that an attempt has done, in parts per billion.
-type Progress = meter.Progress
-
-const (
-	AllDone      = meter.AllDone      // the progress of an attempt whose work is done
-	ProgressUnit = meter.ProgressUnit // one part per million, the unit of the field ppm of events
 )
 
 // Progress reports the share of its work that an attempt has done. The first report of an

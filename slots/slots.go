@@ -8,7 +8,7 @@
 // grants. The Ledger checks each grant and applies it at once. It enforces rules that no policy can
 // break. A task has only one attempt at a time unless the policy asks for a speculative one. No
 // reduce starts before the gate of its job opens, and a run never deadlocks (guard.go).
-// slots/replay gives the facts of a recorded run to a fresh Ledger and expects the same decisions.
+// slots/explain gives the facts of a recorded run to a fresh Ledger and expects the same decisions.
 //
 // Cost: a fact costs O(1), plus O(log n) for each ordering that it changes. An Assign
 // costs what has changed since the last one. A task takes at most 32 bytes.
@@ -16,12 +16,6 @@
 // Ownership: a Ledger and all that it hands out belong to the goroutine that calls
 // it. The orders of an Assign are valid until the next Assign. A View and a Decision
 // are valid until Decide returns.
-//
-// Neighbours: examples/policy is a complete policy in one file. slots/fifo is Hadoop's
-// simplest one, slots/policy has the others, and slots/policy/policytest the test suite
-// for all of them. slots/setup makes a Config from a workload file. slots/demand knows
-// where inputs are and what tasks need and weigh. slots/replay and slots/explain read
-// recorded runs. engine/task has the threads behind the slots of a real run (ThreadPool).
 package slots
 
 import (
@@ -29,7 +23,6 @@ import (
 
 	"mrlocal/internal/order"
 	"mrlocal/internal/ppm"
-	"mrlocal/slots/demand"
 	"mrlocal/trace"
 )
 
@@ -69,15 +62,6 @@ const (
 	PhaseSort    = trace.PhaseSort
 	PhaseReduce  = trace.PhaseReduce
 	PhaseHeld    = trace.PhaseHeld
-)
-
-// Level is how near the input of a map is to a tracker. A greater level is nearer.
-type Level = demand.Level
-
-const (
-	LevelAny     = demand.LevelAny     // elsewhere, or the input has no place
-	LevelGroup   = demand.LevelGroup   // in the tracker's group
-	LevelTracker = demand.LevelTracker // on the tracker
 )
 
 // PPM is a share in parts per million, an integer, so that the arithmetic of

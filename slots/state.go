@@ -4,9 +4,6 @@ import (
 	"time"
 
 	"mrlocal/internal/order"
-	"mrlocal/slots/blacklist"
-	"mrlocal/slots/demand"
-	"mrlocal/slots/meter"
 )
 
 // State is the state of a job. A job that waits is Running too. Event files use the same words.
@@ -68,9 +65,6 @@ type jobSide struct {
 	counts AttemptCounts
 }
 
-// AttemptCounts count a job's attempts of one kind, as Hadoop's job counters do.
-type AttemptCounts = meter.AttemptCounts
-
 // ledgerJob is the state of a job.
 type ledgerJob struct {
 	id      JobID
@@ -84,21 +78,17 @@ type ledgerJob struct {
 	admitted bool   // by the running-job limits
 	blocked  *limit // the limit that it waits for
 
-	clock   meter.Clock
+	clock   taskClock
 	waiting bool  // it has unfinished maps, so its running reduces are waiting reduces
 	held    int32 // its reduces on map-capable slots
 
 	side     [2]jobSide
-	places   demand.Index
-	failures blacklist.JobFailures
+	places   mapIndex
+	failures jobFailures
 	times    JobTimes
 
 	failedBy AttemptID // if state is Failed
 }
-
-// JobTimes are times in the life of a job, from the start of the run. A negative time
-// has not come yet.
-type JobTimes = meter.JobTimes
 
 // complete reports whether the job has nothing left to do. A job with reduces is complete
 // with its last reduce, even if the output of a map was lost afterwards.
@@ -172,7 +162,7 @@ type ledgerPool struct {
 	pending [2]int32
 	running [2]int32
 	limit   limit
-	use     *meter.MeteredPool
+	use     *meteredPool
 }
 
 // SlotState says whether a slot takes tasks.
@@ -207,17 +197,14 @@ type ledgerSlot struct {
 	rule        Rule // of the grant
 	attempt     AttemptID
 	phase       Phase
-	progress    meter.Steps
+	progress    Steps
 	started     time.Duration
-	use         meter.MeteredAttempt
+	use         meteredAttempt
 	seq         int64  // grants before this one, so that the newest attempt has the largest
 	next        SlotID // of the next running attempt of the same task, or NoSlot
 
 	times SlotTimes // of attempts that have ended; Starts includes the running one
 }
-
-// SlotTimes says how long a slot was used.
-type SlotTimes = meter.SlotTimes
 
 // list returns the list that the slot belongs to.
 func (s *ledgerSlot) list() int {
@@ -236,7 +223,7 @@ type tracker struct {
 	running    [2]int32
 	phases     [numPhases]int32             // running attempts by phase
 	free       [slotLists]order.IDs[SlotID] // free open slots
-	tally      demand.Tally                 // the papers' used and lent slots
+	tally      Tally                        // the papers' used and lent slots
 	reduceRoom int32                        // weight that waiting reduces may have so that a map still fits; 0 without weights
 	lost       bool
 	heard      time.Duration // of its latest heartbeat

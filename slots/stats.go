@@ -1,15 +1,10 @@
 package slots
 
-import (
-	"fmt"
-
-	"mrlocal/slots/demand"
-	"mrlocal/slots/meter"
-)
+import "fmt"
 
 // Stats are figures up to the latest fact or Assign.
 type Stats struct {
-	meter.Totals
+	Totals
 	Moves            int64   // grants by a borrowing rule; for a policy without one, grants on a slot of the other kind
 	Jain, JainInTime float64 // Jain's index of fairness between pools, of the whole run and as a mean over its moments; 1: even
 	Refused          int64   // grants that the Ledger refused for a reason that only a bug in the policy causes
@@ -20,7 +15,7 @@ type Stats struct {
 func (l *Ledger) Stats() Stats {
 	s := l.stats
 	s.Jain, s.JainInTime = l.meter.Jain(l.now), l.meter.JainInTime()
-	s.Totals = l.meter.Running(l.now, func(yield func(a *meter.MeteredAttempt)) {
+	s.Totals = l.meter.Running(l.now, func(yield func(a *meteredAttempt)) {
 		for i := range l.slots {
 			if l.slots[i].busy {
 				yield(&l.slots[i].use)
@@ -97,10 +92,10 @@ func (l *Ledger) Idle() (pending, idle [2]int32) {
 }
 
 // JobProfile returns what the tasks of a job need, and whether the job has a profile.
-// Without one it is demand.Default of the first tracker's home slots.
-func (l *Ledger) JobProfile(id JobID) (p demand.Profile, given bool) {
+// Without one it is DefaultProfile of the first tracker's home slots.
+func (l *Ledger) JobProfile(id JobID) (p Profile, given bool) {
 	if p := l.jobs[id].spec.Profile; p != nil {
 		return *p, true
 	}
-	return demand.Default(l.homeSlots), false
+	return DefaultProfile(l.homeSlots), false
 }

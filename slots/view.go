@@ -1,10 +1,6 @@
 package slots
 
-import (
-	"time"
-
-	"mrlocal/slots/demand"
-)
+import "time"
 
 // View is the state that a policy decides on. The Ledger keeps it up to date in place, so it
 // includes each grant at once. A View, and each JobView and PoolView taken from it, is valid
@@ -40,7 +36,7 @@ func (v *View) CopyBandwidth() int64 { return v.l.config.CopyBandwidth }
 func (v *View) Capacity(k Kind) int32 { return v.l.total.cap[k] }
 
 // Weights returns what tasks weigh: 1 each if the policy has no weights.
-func (v *View) Weights() demand.Weights { return v.l.traits.Weights }
+func (v *View) Weights() Weights { return v.l.traits.Weights }
 
 // Used returns the papers' count of used slots of kind k, added up over all trackers,
 // in weight [DHFS13, section III-A].
@@ -86,7 +82,7 @@ func (v *View) InPhase(t TrackerID, p Phase) int32 { return v.l.trackers[t].phas
 
 // CapacityOf returns what tracker t has of each resource: the whole of it, unless
 // Config.Capacities says otherwise.
-func (v *View) CapacityOf(t TrackerID) demand.Vector { return v.l.config.Capacities.Of(int32(t)) }
+func (v *View) CapacityOf(t TrackerID) Vector { return v.l.config.Capacities.Of(int32(t)) }
 
 // SlotsOf returns all slots of tracker t, in the order of ids. The slice belongs to the
 // Ledger and must not be changed.
@@ -134,7 +130,7 @@ func (v *View) Slots() int { return len(v.l.slots) }
 // That is its share of all pending and running tasks, at most its capacity (Hadoop
 // 1.0.3, CapBasedLoadManager without a maximal difference).
 func LoadCap(v *View, t TrackerID, k Kind) int32 {
-	return demand.ShareOfLoad(v.Pending(k)+v.Running(k), v.CapacityAt(t, k), v.Capacity(k))
+	return ShareOfLoad(v.Pending(k)+v.Running(k), v.CapacityAt(t, k), v.Capacity(k))
 }
 
 // SlotView is the state of a slot. The fields from Lent on have a meaning only if Busy
@@ -195,8 +191,8 @@ func (j JobView) Weight() PPM {
 func (j JobView) Deadline() time.Duration { return j.job().spec.Deadline }
 
 // Profile returns what the job's tasks need of a tracker, and whether the job has a
-// profile. Without one it is demand.Default of the first tracker's home slots.
-func (j JobView) Profile() (p demand.Profile, given bool) { return j.v.l.JobProfile(j.id) }
+// profile. Without one it is DefaultProfile of the first tracker's home slots.
+func (j JobView) Profile() (p Profile, given bool) { return j.v.l.JobProfile(j.id) }
 
 // Runnable reports whether the running-job limits of its pool and user admit the job. A
 // job that waits for them shows no pending tasks.

@@ -7,7 +7,7 @@ import (
 
 	"mrlocal/internal/invariant"
 	"mrlocal/jobs"
-	"mrlocal/spill/runs"
+	"mrlocal/shuffle"
 )
 
 // Emit, Take and the merge allocate nothing for a record, a value or an entry.
@@ -21,7 +21,7 @@ func TestTheHotPathDoesNotAllocate(t *testing.T) {
 	for i := range keys {
 		keys[i] = fmt.Appendf(nil, "a key of more than 16 bytes %d", i)[i%2*12:]
 	}
-	var outs []*runs.MapOutput
+	var outs []*shuffle.MapOutput
 	for _, folder := range []jobs.Folder{nil, jobs.Sum{}} {
 		o, done := k.options(24 << 20)
 		o.Folder = folder
@@ -49,7 +49,7 @@ func TestTheHotPathDoesNotAllocate(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := k.lease(4 << 20)
-	m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: outs, Lease: l})
+	m, err := shuffle.NewMerge(context.Background(), shuffle.MergeOptions{Inputs: outs, Lease: l})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestFewRecordsOfABlockAreCopied(t *testing.T) {
 			t.Errorf("%d records of %d bytes", records, keyBytes)
 		}
 		done()
-		release(t, k, []*runs.MapOutput{out})
+		release(t, k, []*shuffle.MapOutput{out})
 	}
 }
 
@@ -139,7 +139,7 @@ func TestMergeNextAndTakeDoNotAllocate(t *testing.T) {
 			}
 		}
 		l := k.lease(4 << 20)
-		m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: []*runs.MapOutput{out}, Lease: l})
+		m, err := shuffle.NewMerge(context.Background(), shuffle.MergeOptions{Inputs: []*shuffle.MapOutput{out}, Lease: l})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
-	"mrlocal/spill/runs"
+	"mrlocal/shuffle"
 )
 
 // fillRecords fills a chunk with records of 100 bytes, the length of TeraGen's rows.
@@ -53,7 +53,7 @@ func fillLines(data []byte, r *rand.Rand) []jobs.Span {
 }
 
 // takeAll collects and sorts blocks. It does not measure the time of copying them.
-func takeAll(b *testing.B, k *kit, blocks [][]byte, spans [][]jobs.Span, bound int64, appendKey func(dst, record []byte) []byte, codec runs.Codec) *runs.MapOutput {
+func takeAll(b *testing.B, k *kit, blocks [][]byte, spans [][]jobs.Span, bound int64, appendKey func(dst, record []byte) []byte, codec shuffle.Codec) *shuffle.MapOutput {
 	b.StopTimer()
 	o, done := k.options(bound)
 	o.Cuts, o.AppendKey, o.Codec = [][]byte{}, appendKey, codec
@@ -112,7 +112,7 @@ func BenchmarkTakeAndSort(b *testing.B) {
 			blocks, spans, records := makeBlocks(kind.fill, total)
 			b.SetBytes(total)
 			for b.Loop() {
-				takeAll(b, k, blocks, spans, 200<<20, kind.appendKey, runs.None).Release()
+				takeAll(b, k, blocks, spans, 200<<20, kind.appendKey, shuffle.None).Release()
 			}
 			b.ReportMetric(float64(records)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrecords/s")
 		})
@@ -126,10 +126,10 @@ func BenchmarkMerge(b *testing.B) {
 				const total = 64 << 20
 				k := newKit(b, 512<<20)
 				blocks, spans, records := makeBlocks(fillRecords, total)
-				var outs []*runs.MapOutput
+				var outs []*shuffle.MapOutput
 				per := len(blocks) / ways
 				for i := range ways {
-					out := takeAll(b, k, blocks[i*per:(i+1)*per], spans[i*per:(i+1)*per], 200<<20, nil, runs.None)
+					out := takeAll(b, k, blocks[i*per:(i+1)*per], spans[i*per:(i+1)*per], 200<<20, nil, shuffle.None)
 					if where == "disk" {
 						if _, err := out.Evict(); err != nil {
 							b.Fatal(err)
@@ -141,7 +141,7 @@ func BenchmarkMerge(b *testing.B) {
 				b.ResetTimer()
 				for b.Loop() {
 					l := k.lease(16 << 20)
-					m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: outs, Lease: l})
+					m, err := shuffle.NewMerge(context.Background(), shuffle.MergeOptions{Inputs: outs, Lease: l})
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -256,7 +256,7 @@ func BenchmarkValues(b *testing.B) {
 			b.ResetTimer()
 			for b.Loop() {
 				l := k.lease(4 << 20)
-				m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: []*runs.MapOutput{out}, Lease: l})
+				m, err := shuffle.NewMerge(context.Background(), shuffle.MergeOptions{Inputs: []*shuffle.MapOutput{out}, Lease: l})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -273,14 +273,14 @@ func BenchmarkValues(b *testing.B) {
 				l.Close()
 			}
 			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/records, "ns/value")
-			release(b, k, []*runs.MapOutput{out})
+			release(b, k, []*shuffle.MapOutput{out})
 		})
 	}
 }
 
 // The cost of evicting a sorted run, with each codec.
 func BenchmarkEvict(b *testing.B) {
-	for _, codec := range []runs.Codec{runs.None, runs.S2, runs.Zstd} {
+	for _, codec := range []shuffle.Codec{shuffle.None, shuffle.S2, shuffle.Zstd} {
 		b.Run("codec="+codec.String(), func(b *testing.B) {
 			const total = 16 << 20
 			k := newKit(b, 128<<20)

@@ -1,8 +1,8 @@
 // Package spill is the kvbuffer. It collects the records that one map attempt emits, and sorts
 // or combines them. Records that do not fit in its memory are spilled. The result is a
-// runs.MapOutput.
+// shuffle.MapOutput.
 //
-//	Emit, EmitSpans, Take -> Buffer -> (segment on disk)* -> runs.MapOutput
+//	Emit, EmitSpans, Take -> Buffer -> (segment on disk)* -> shuffle.MapOutput
 //
 // A Buffer collects in one of two ways:
 //
@@ -27,11 +27,6 @@
 //	             └─── index    entries, 16,384 to a chunk
 //	rotate: the load goes to a spill, which frees it; a new, empty load follows
 //	Close:  the load goes to the MapOutput, under a lease of the MapOutput's own
-//
-// Neighbours: package record holds records in memory and sorts their entries.
-// Package runs writes, keeps and merges sorted runs. Package rule says when a buffer
-// spills and grows. Package engine/task drives all of them, and passes MapOutputs to
-// reduces (Shuffle).
 package spill
 
 import (
@@ -44,9 +39,9 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
-	"mrlocal/spill/record"
-	"mrlocal/spill/rule"
-	"mrlocal/spill/runs"
+	"mrlocal/shuffle"
+	"mrlocal/shuffle/record"
+	"mrlocal/shuffle/rule"
 )
 
 // Buffer is the kvbuffer of one map attempt. It is the jobs.Emitter and the jobs.Taker of the
@@ -99,11 +94,11 @@ type Buffer struct {
 	}
 
 	sorting    sorting
-	combiner   *runs.Combining // of Options.Combiner; made at the first spill
-	writer     *runs.Writer    // made at the first spill
+	combiner   *shuffle.Combining // of Options.Combiner; made at the first spill
+	writer     *shuffle.Writer    // made at the first spill
 	writerRoom *membudget.Chunk
-	arranging  *membudget.Chunk // scratch for arrange; nil: not used yet, or the lease had no memory
-	out        *runs.MapOutput  // nil: Close or Discard has ended the buffer
+	arranging  *membudget.Chunk   // scratch for arrange; nil: not used yet, or the lease had no memory
+	out        *shuffle.MapOutput // nil: Close or Discard has ended the buffer
 	spill      struct {
 		done   chan struct{} // closed by the spill under way; nil: none
 		err    error         // error of that spill; this field and the next three are read after done is closed
@@ -180,11 +175,11 @@ func NewBuffer(o Options) (*Buffer, error) {
 	}
 	b.sorting = sorting{parts: o.Parts, cuts: o.Cuts, part: b.part, lease: b.lease, scratch: scratch}
 	b.sorting.sorter.Scratch = record.EntriesIn(scratch.Data, record.ChunkEntries)
-	b.out = runs.NewMapOutput(o.Parts, o.Codec, o.CreateTemp, o.Notify)
+	b.out = shuffle.NewMapOutput(o.Parts, o.Codec, o.CreateTemp, o.Notify)
 	b.divider = b.newDivider()
 	b.setCapacity(o.StartBytes)
 	b.begin()
-	o.Notify(runs.Event{Kind: runs.Begin, Bytes: b.capacityBytes, ToBytes: b.markBytes})
+	o.Notify(shuffle.Event{Kind: shuffle.Begin, Bytes: b.capacityBytes, ToBytes: b.markBytes})
 	return b, nil
 }
 
@@ -397,7 +392,7 @@ func (b *Buffer) spillFolded(key, value []byte) {
 		return
 	}
 	defer b.addTime(&b.stats.SpillTime)()
-	err = b.segment(func(w *runs.Writer) error {
+	err = b.segment(func(w *shuffle.Writer) error {
 		for p := range b.o.Parts {
 			if p == part {
 				w.Add(key, value)
@@ -415,7 +410,7 @@ func (b *Buffer) spillFolded(key, value []byte) {
 // stays in memory, unless Options.OnDisk is set. Close returns the output, which the caller
 // owns and releases. If Close returns the first error instead, the caller still has to Discard
 // the buffer.
-func (b *Buffer) Close() (*runs.MapOutput, error) {
+func (b *Buffer) Close() (*shuffle.MapOutput, error) {
 	b.addPending()
 	b.countEntries()
 	b.wait()
@@ -452,7 +447,7 @@ func (b *Buffer) Discard() {
 
 // end gives back the chunks for sorting, writing and arranging. The other chunks belong to the
 // output by now, or are free. It returns the output.
-func (b *Buffer) end() *runs.MapOutput {
+func (b *Buffer) end() *shuffle.MapOutput {
 	if b.writer != nil {
 		b.writer.Close()
 	}

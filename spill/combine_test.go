@@ -9,8 +9,8 @@ import (
 
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
-	"mrlocal/spill/record"
-	"mrlocal/spill/runs"
+	"mrlocal/shuffle"
+	"mrlocal/shuffle/record"
 )
 
 // firstOf keeps one value of each key.
@@ -42,7 +42,7 @@ func TestACombinerRunsOverEverySortedRun(t *testing.T) {
 		}
 		s := b.Stats()
 		done()
-		outs := []*runs.MapOutput{out}
+		outs := []*shuffle.MapOutput{out}
 		first := map[string]bool{}
 		n := 0
 		for p := range 2 {
@@ -86,7 +86,7 @@ func TestATableIsKeptAsRecords(t *testing.T) {
 	if got := out.MemoryBytes(); records != keys || got > least*5/4 || membudget.ChunkBytes+keys*record.EntryBytes > 2*least {
 		t.Errorf("%d records take %d bytes, want about %d", records, got, least)
 	}
-	release(t, k, []*runs.MapOutput{out})
+	release(t, k, []*shuffle.MapOutput{out})
 }
 
 // concat is a Folder whose accumulators grow.
@@ -108,7 +108,7 @@ func combines(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) 
 	parts := 1 + r.IntN(4)
 	sum := r.IntN(2) == 0
 	sums := map[string]uint64{}
-	var outs []*runs.MapOutput
+	var outs []*shuffle.MapOutput
 	for range 1 + r.IntN(3) {
 		o, done := k.options(int64(10+r.IntN(16)) * membudget.ChunkBytes)
 		o.Parts, o.Seed = parts, r.Uint64()

@@ -11,13 +11,13 @@ import (
 	"testing"
 
 	"mrlocal/internal/membudget"
-	"mrlocal/spill/runs"
+	"mrlocal/shuffle"
 )
 
 // Any byte of a temporary file may be damaged. The merge then returns the right records, or an
 // error that names the output.
 func TestDamageIsFoundAndNamesTheMapOutput(t *testing.T) {
-	for _, codec := range []runs.Codec{runs.None, runs.S2, runs.Zstd} {
+	for _, codec := range []shuffle.Codec{shuffle.None, shuffle.S2, shuffle.Zstd} {
 		k := newKit(t, 32<<20)
 		o, done := k.options(8 << 20)
 		o.Codec = codec
@@ -34,7 +34,7 @@ func TestDamageIsFoundAndNamesTheMapOutput(t *testing.T) {
 			t.Fatal(err)
 		}
 		done()
-		outs := []*runs.MapOutput{out}
+		outs := []*shuffle.MapOutput{out}
 		want := k.read(outs, 0, nil)
 		if _, err := out.Evict(); err != nil {
 			t.Fatal(err)
@@ -64,7 +64,7 @@ func TestDamageIsFoundAndNamesTheMapOutput(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := k.tryRead(outs)
-			var corrupt *runs.CorruptError
+			var corrupt *shuffle.CorruptError
 			switch {
 			case err == nil:
 				same(t, fmt.Sprint(codec, ", byte ", at), got, want)
@@ -85,10 +85,10 @@ func TestDamageIsFoundAndNamesTheMapOutput(t *testing.T) {
 	}
 }
 
-func (k *kit) tryRead(outs []*runs.MapOutput) (got []pair, err error) {
+func (k *kit) tryRead(outs []*shuffle.MapOutput) (got []pair, err error) {
 	l := k.mergeLease(outs)
 	defer l.Close()
-	m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: outs, Lease: l})
+	m, err := shuffle.NewMerge(context.Background(), shuffle.MergeOptions{Inputs: outs, Lease: l})
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (k *kit) tryRead(outs []*runs.MapOutput) (got []pair, err error) {
 
 // startMerge spills the records that emit emits, and opens a merge of them. The caller releases
 // the three results.
-func (k *kit) startMerge(floorBytes int64, emit func(*Buffer)) (*runs.MapOutput, *runs.Merge, *membudget.Lease) {
+func (k *kit) startMerge(floorBytes int64, emit func(*Buffer)) (*shuffle.MapOutput, *shuffle.Merge, *membudget.Lease) {
 	k.t.Helper()
 	o, done := k.options(floorBytes)
 	b, err := NewBuffer(o)
@@ -114,7 +114,7 @@ func (k *kit) startMerge(floorBytes int64, emit func(*Buffer)) (*runs.MapOutput,
 	}
 	done()
 	l := k.lease(2 << 20)
-	m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: []*runs.MapOutput{out}, Lease: l})
+	m, err := shuffle.NewMerge(context.Background(), shuffle.MergeOptions{Inputs: []*shuffle.MapOutput{out}, Lease: l})
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestReleaseWaitsForMergesThatRead(t *testing.T) {
 		t.Errorf("%d records, %v", n, err)
 	}
 	l.Close()
-	if _, err := k.tryRead([]*runs.MapOutput{out}); err == nil {
+	if _, err := k.tryRead([]*shuffle.MapOutput{out}); err == nil {
 		t.Error("an output was read after its release")
 	}
 }

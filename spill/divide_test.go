@@ -12,7 +12,7 @@ import (
 
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
-	"mrlocal/spill/runs"
+	"mrlocal/shuffle"
 )
 
 // lateKinds are kinds of lines that make different cuts: many cuts within one prefix, equal
@@ -67,7 +67,7 @@ func sortLate(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) 
 		}
 		slices.SortFunc(cuts, bytes.Compare)
 	}
-	var outs []*runs.MapOutput
+	var outs []*shuffle.MapOutput
 	want := make([][]pair, parts)
 	for m := range 1 + r.IntN(3) {
 		o, done := k.options(20 << 20)
@@ -101,7 +101,7 @@ func sortLate(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) 
 		if tight {
 			rest, _ = k.budget.TryReserve(k.budget.Free())
 		}
-		got := k.merged(runs.MergeOptions{Inputs: outs, Part: p, Lease: l, CreateTemp: k.createTemp}, func(n int) {
+		got := k.merged(shuffle.MergeOptions{Inputs: outs, Part: p, Lease: l, CreateTemp: k.createTemp}, func(n int) {
 			if n != 1000 {
 				return
 			}
@@ -130,7 +130,7 @@ func TestLateSortingOfWhatIsSortedAlready(t *testing.T) {
 			cuts := [][]byte{[]byte(kind(r)), []byte(kind(r)), []byte(kind(r))}
 			slices.SortFunc(cuts, bytes.Compare)
 			want := make([][]pair, len(cuts)+1)
-			var outs []*runs.MapOutput
+			var outs []*shuffle.MapOutput
 			for m := range 3 {
 				o, done := k.options(16 << 20)
 				o.Parts, o.Cuts = len(want), cuts
@@ -166,15 +166,15 @@ func TestLateSortingOfWhatIsSortedAlready(t *testing.T) {
 }
 
 // readRecords merges one partition with the memory of l, and closes l.
-func (k *kit) readRecords(outs []*runs.MapOutput, p int, l *membudget.Lease) []pair {
+func (k *kit) readRecords(outs []*shuffle.MapOutput, p int, l *membudget.Lease) []pair {
 	k.t.Helper()
 	defer l.Close()
-	return k.merged(runs.MergeOptions{Inputs: outs, Part: p, Lease: l, CreateTemp: k.createTemp}, nil)
+	return k.merged(shuffle.MergeOptions{Inputs: outs, Part: p, Lease: l, CreateTemp: k.createTemp}, nil)
 }
 
 // takeKeys makes a map output of n records, in blocks that are taken or copied. With keyed, a
 // record is its key, one byte more, and a value.
-func (k *kit) takeKeys(o Options, r *rand.Rand, n, m int, makeKey func(*rand.Rand) string, keyed bool, want [][]pair) *runs.MapOutput {
+func (k *kit) takeKeys(o Options, r *rand.Rand, n, m int, makeKey func(*rand.Rand) string, keyed bool, want [][]pair) *shuffle.MapOutput {
 	b, err := NewBuffer(o)
 	if err != nil {
 		k.t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"mrlocal/internal/membudget"
-	"mrlocal/spill/record"
+	"mrlocal/shuffle/record"
 )
 
 // fold folds value into the accumulator of key. For a sum of a short key it only queues the

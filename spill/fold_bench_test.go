@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"mrlocal/jobs"
-	"mrlocal/spill/runs"
+	"mrlocal/shuffle"
 )
 
 // manyWords returns the words of one text, by Zipf's law, in the form in which a mapper emits
@@ -208,7 +208,7 @@ func TestKeysOfOneHashCollideOnlyWithTheirSeed(t *testing.T) {
 		done()
 		var got []pair
 		for p := range parts {
-			got = append(got, folded(k.readGroups([]*runs.MapOutput{out}, p, nil))...)
+			got = append(got, folded(k.readGroups([]*shuffle.MapOutput{out}, p, nil))...)
 		}
 		if seed == 0 {
 			want = got
@@ -225,7 +225,7 @@ func TestKeysOfOneHashCollideOnlyWithTheirSeed(t *testing.T) {
 		if s := buf.Stats(); (s.Spills > 0) != (seed == 0) {
 			t.Errorf("seed %d: %d spills; keys of one hash are spilled", seed, s.Spills)
 		}
-		release(t, k, []*runs.MapOutput{out})
+		release(t, k, []*shuffle.MapOutput{out})
 	}
 }
 

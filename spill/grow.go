@@ -2,9 +2,9 @@ package spill
 
 import (
 	"mrlocal/internal/membudget"
-	"mrlocal/spill/record"
-	"mrlocal/spill/rule"
-	"mrlocal/spill/runs"
+	"mrlocal/shuffle"
+	"mrlocal/shuffle/record"
+	"mrlocal/shuffle/rule"
 )
 
 // makeRoom makes room for a record of up to need bytes in the chunks being filled. It takes
@@ -134,11 +134,11 @@ func (b *Buffer) grow(need int64) bool {
 	if !rule.MayGrow(x, afm, b.o.GrowthThreshold) || !b.lease.Grow(x-abs) {
 		b.mayGrow = false
 		b.stats.Refusals++
-		b.o.Notify(runs.Event{Kind: runs.Refuse, Bytes: x, ToBytes: afm})
+		b.o.Notify(shuffle.Event{Kind: shuffle.Refuse, Bytes: x, ToBytes: afm})
 		return false
 	}
 	b.stats.Expansions++
 	b.setCapacity(x)
-	b.o.Notify(runs.Event{Kind: runs.Grow, Bytes: abs, ToBytes: x})
+	b.o.Notify(shuffle.Event{Kind: shuffle.Grow, Bytes: abs, ToBytes: x})
 	return true
 }

@@ -9,7 +9,7 @@ import (
 
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
-	"mrlocal/spill/runs"
+	"mrlocal/shuffle"
 )
 
 // A worked example of the rule [Split11, "buffer terms"]. After 32 of 64 bytes of the split are
@@ -19,13 +19,13 @@ func TestTheBufferGrowsInProportionToTheInput(t *testing.T) {
 	for _, c := range []struct {
 		name             string
 		done, total, afm int64
-		want             []runs.EventKind
+		want             []shuffle.EventKind
 		capacity         int64
 	}{
-		{"half of the split read: twice as much", 32, 64, 1000 * unit, []runs.EventKind{runs.Grow}, 200 * unit},
-		{"x must stay below afm times threshold", 32, 64, 250 * unit, []runs.EventKind{runs.Refuse, runs.SpillStart, runs.SpillEnd}, 100 * unit},
-		{"nothing read yet: no growth", 0, 64, 1000 * unit, []runs.EventKind{runs.SpillStart, runs.SpillEnd}, 100 * unit},
-		{"a total that is not known: no growth", 32, 0, 1000 * unit, []runs.EventKind{runs.SpillStart, runs.SpillEnd}, 100 * unit},
+		{"half of the split read: twice as much", 32, 64, 1000 * unit, []shuffle.EventKind{shuffle.Grow}, 200 * unit},
+		{"x must stay below afm times threshold", 32, 64, 250 * unit, []shuffle.EventKind{shuffle.Refuse, shuffle.SpillStart, shuffle.SpillEnd}, 100 * unit},
+		{"nothing read yet: no growth", 0, 64, 1000 * unit, []shuffle.EventKind{shuffle.SpillStart, shuffle.SpillEnd}, 100 * unit},
+		{"a total that is not known: no growth", 32, 0, 1000 * unit, []shuffle.EventKind{shuffle.SpillStart, shuffle.SpillEnd}, 100 * unit},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := newKit(t, 64<<20)
@@ -35,7 +35,7 @@ func TestTheBufferGrowsInProportionToTheInput(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(k.events) != 1 || k.events[0] != (runs.Event{Kind: runs.Begin, Bytes: 100 * unit, ToBytes: 80 * unit}) {
+			if len(k.events) != 1 || k.events[0] != (shuffle.Event{Kind: shuffle.Begin, Bytes: 100 * unit, ToBytes: 80 * unit}) {
 				t.Fatalf("events %+v, want the beginning", k.events)
 			}
 			k.events = nil
@@ -43,7 +43,7 @@ func TestTheBufferGrowsInProportionToTheInput(t *testing.T) {
 			for k.events == nil {
 				b.Emit([]byte("key"), make([]byte, 1000))
 			}
-			if used := b.markBytes - b.room; c.want[0] == runs.Grow && (used < 77*unit || used > 81*unit) {
+			if used := b.markBytes - b.room; c.want[0] == shuffle.Grow && (used < 77*unit || used > 81*unit) {
 				t.Errorf("grew when %d bytes of %d were used", used, 100*unit)
 			}
 			for i, want := range c.want {
@@ -108,7 +108,7 @@ func TestWhatFitsNeverTouchesTheDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		done()
-		if got := k.read([]*runs.MapOutput{out}, 0, nil); len(got) != n {
+		if got := k.read([]*shuffle.MapOutput{out}, 0, nil); len(got) != n {
 			t.Errorf("%d records", len(got))
 		}
 		out.Release()
@@ -145,7 +145,7 @@ func TestGiantsAreHeldOneAtATime(t *testing.T) {
 			t.Fatal(err)
 		}
 		done()
-		outs := []*runs.MapOutput{out}
+		outs := []*shuffle.MapOutput{out}
 		same(t, "records", k.read(outs, 0, nil), stableSort(want))
 		same(t, "groups", k.readGroups(outs, 0, nil), stableSort(want))
 		release(t, k, outs)
@@ -194,7 +194,7 @@ func TestTheLeastLeaseIsEnough(t *testing.T) {
 			}
 			done()
 			rest.Close()
-			got := k.read([]*runs.MapOutput{out}, 0, nil)
+			got := k.read([]*shuffle.MapOutput{out}, 0, nil)
 			for i, x := range got {
 				if x.key != fmt.Sprintf("%08d", i) {
 					t.Fatalf("record %d is %q", i, x.key)

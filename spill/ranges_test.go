@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"mrlocal/spill/record"
-	"mrlocal/spill/runs"
+	"mrlocal/shuffle"
+	"mrlocal/shuffle/record"
 )
 
 // idleCores runs the helpers of a merge, as idle cores do.
@@ -43,7 +43,7 @@ func TestRangesGiveTheStableSort(t *testing.T) {
 func sortRanges(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) string) {
 	k := newKit(t, 96<<20)
 	var ranges record.Ranges
-	var outs []*runs.MapOutput
+	var outs []*shuffle.MapOutput
 	want := make([][]pair, 1)
 	for m := range 1 + r.IntN(4) {
 		o, done := k.options(20 << 20)
@@ -84,20 +84,20 @@ func sortRanges(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand
 	}
 	l := k.mergeLease(outs)
 	at := r.IntN(3000)
-	got := k.merged(runs.MergeOptions{Inputs: outs, Lease: l, CreateTemp: k.createTemp, OnIdleCore: cores.start}, func(n int) {
+	got := k.merged(shuffle.MergeOptions{Inputs: outs, Lease: l, CreateTemp: k.createTemp, OnIdleCore: cores.start}, func(n int) {
 		if n == at && event == "evicted while it is read" {
 			evict()
 		}
 	})
 	l.Close()
 	same(t, what, got, sorted)
-	same(t, what+", groups", k.readGroups(outs, 0, func(o *runs.MergeOptions) { o.OnIdleCore = cores.start }), sorted)
+	same(t, what+", groups", k.readGroups(outs, 0, func(o *shuffle.MergeOptions) { o.OnIdleCore = cores.start }), sorted)
 	release(t, k, outs)
 	cores.ended.Wait()
 }
 
 // emitKeys makes a map output of n records, which are copied one by one. Some are long.
-func (k *kit) emitKeys(o Options, r *rand.Rand, n int, makeKey func(*rand.Rand) string, want *[]pair) *runs.MapOutput {
+func (k *kit) emitKeys(o Options, r *rand.Rand, n int, makeKey func(*rand.Rand) string, want *[]pair) *shuffle.MapOutput {
 	b, err := NewBuffer(o)
 	if err != nil {
 		k.t.Fatal(err)
@@ -144,7 +144,7 @@ func TestOtherCoresSortRanges(t *testing.T) {
 	for _, read := range []int{0, 1, 50_000} {
 		closed.Store(false)
 		before := cores.helped.Load()
-		m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: []*runs.MapOutput{out}, Lease: l, OnIdleCore: cores.start})
+		m, err := shuffle.NewMerge(context.Background(), shuffle.MergeOptions{Inputs: []*shuffle.MapOutput{out}, Lease: l, OnIdleCore: cores.start})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,8 +2,8 @@ package spill
 
 import (
 	"mrlocal/internal/membudget"
-	"mrlocal/spill/record"
-	"mrlocal/spill/runs"
+	"mrlocal/shuffle"
+	"mrlocal/shuffle/record"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 // The copy pays in two cases. In the first, the load takes at least twice the memory of the
 // copy. Then a small map has hardly filled its chunks, and thousands of such outputs fit in
 // memory once copied. In the second, the load is a table: reduces cannot sort entries of
-// slots, and merging costs more than sorting (runs.Merge.sortWhole). Merges also read a copy
+// slots, and merging costs more than sorting (shuffle.Merge.sortWhole). Merges also read a copy
 // from front to back.
 func (b *Buffer) shrunk(l *load, slices []record.Slice) *copier {
 	held, records := 0, 0
@@ -83,7 +83,7 @@ func newCopier(b *Buffer, records, dataBytes int) *copier {
 // copy adds all records of slices, whose addresses refer to a. It returns false if there is no
 // memory for the whole copy.
 func (c *copier) copy(a *record.Arena, slices []record.Slice) bool {
-	var m runs.Merger
+	var m shuffle.Merger
 	for p := range c.stats {
 		if len(slices) == 1 {
 			record.Walk(a, slices[0].Part(p), c.add)

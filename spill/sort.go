@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"mrlocal/internal/membudget"
-	"mrlocal/spill/record"
+	"mrlocal/shuffle/record"
 )
 
 // load holds the records that a buffer has collected since its last spill. It owns its chunks,

@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"time"
 
-	"mrlocal/errs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/machine"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
-	"mrlocal/spill/record"
-	"mrlocal/spill/rule"
-	"mrlocal/spill/runs"
+	"mrlocal/shuffle"
+	"mrlocal/shuffle/record"
+	"mrlocal/shuffle/rule"
 )
 
 // rotate hands the load to a spill, which then owns it, and begins an empty load. It first
@@ -26,7 +26,7 @@ func (b *Buffer) rotate() {
 	b.stopDividing(l)
 	b.begin()
 	b.stats.Records += l.records
-	b.o.Notify(runs.Event{Kind: runs.SpillStart, Bytes: b.markBytes, Records: l.records})
+	b.o.Notify(shuffle.Event{Kind: shuffle.SpillStart, Bytes: b.markBytes, Records: l.records})
 	done := make(chan struct{})
 	b.spill.done = done
 	defer b.addTime(&b.spill.held)()
@@ -94,17 +94,17 @@ func (b *Buffer) spillLoad(l *load) error {
 		return err
 	}
 	combine := b.combineWith(l, slices)
-	return b.segment(func(w *runs.Writer) error {
+	return b.segment(func(w *shuffle.Writer) error {
 		if combine == nil {
-			return runs.WriteSorted(w, &l.arena, slices, b.o.Parts, nil)
+			return shuffle.WriteSorted(w, &l.arena, slices, b.o.Parts, nil)
 		}
-		return runs.WriteSorted(w, &l.arena, slices, b.o.Parts, func(m *runs.Merger) error { return combine(m, w.Add) })
+		return shuffle.WriteSorted(w, &l.arena, slices, b.o.Parts, func(m *shuffle.Merger) error { return combine(m, w.Add) })
 	})
 }
 
 // combineWith returns a function that runs the combiner over one partition; nil if there is no
 // combiner. For a buffer that combines by hash, it also counts what the table has combined.
-func (b *Buffer) combineWith(l *load, slices []record.Slice) func(*runs.Merger, func(key, value []byte)) error {
+func (b *Buffer) combineWith(l *load, slices []record.Slice) func(*shuffle.Merger, func(key, value []byte)) error {
 	if b.mode != sortMode {
 		distinct := int64(0)
 		for _, s := range slices {
@@ -116,10 +116,10 @@ func (b *Buffer) combineWith(l *load, slices []record.Slice) func(*runs.Merger, 
 	if b.o.Combiner == nil {
 		return nil
 	}
-	return func(m *runs.Merger, add func(key, value []byte)) error {
+	return func(m *shuffle.Merger, add func(key, value []byte)) error {
 		return b.o.Guard("combine", func() error {
 			if b.combiner == nil {
-				b.combiner = runs.NewCombining(b.o.Combiner(), b.o.Late)
+				b.combiner = shuffle.NewCombining(b.o.Combiner(), b.o.Late)
 			}
 			in, out, err := b.combiner.Partition(m, add)
 			b.countCombined(in, out)
@@ -137,9 +137,9 @@ func (b *Buffer) countCombined(in, out int64) {
 }
 
 // segment writes the next run of the output to its temporary file.
-func (b *Buffer) segment(write func(w *runs.Writer) error) (err error) {
+func (b *Buffer) segment(write func(w *shuffle.Writer) error) (err error) {
 	if b.writer == nil {
-		if b.writer, err = runs.NewWriter(b.writerRoom.Data, b.o.Codec); err != nil {
+		if b.writer, err = shuffle.NewWriter(b.writerRoom.Data, b.o.Codec); err != nil {
 			return err
 		}
 	}
@@ -153,7 +153,7 @@ func (b *Buffer) segment(write func(w *runs.Writer) error) (err error) {
 	b.stats.SpilledRecords += w.TotalRecords
 	b.stats.SpilledBytes += w.TotalBytes
 	b.combineMu.Unlock()
-	b.o.Notify(runs.Event{Kind: runs.SpillEnd, Bytes: w.TotalBytes, Records: w.TotalRecords})
+	b.o.Notify(shuffle.Event{Kind: shuffle.SpillEnd, Bytes: w.TotalBytes, Records: w.TotalRecords})
 	return nil
 }
 
@@ -217,7 +217,7 @@ func (b *Buffer) adopt(l *load, slices []record.Slice, stats []record.PartStat, 
 	lease, _ := b.lease.Budget().TryReserve(0) // 0 bytes are always granted
 	b.lease.Transfer(lease, l.chunks...)
 	b.lease.Transfer(lease, l.index...)
-	b.out.Keep(&runs.MemoryRun{Arena: l.arena, Slices: slices, Lease: lease, Unsorted: unsorted, InTable: l.table.keys > 0}, stats)
+	b.out.Keep(&shuffle.MemoryRun{Arena: l.arena, Slices: slices, Lease: lease, Unsorted: unsorted, InTable: l.table.keys > 0}, stats)
 	l.chunks, l.index = nil, nil
 }
 
@@ -235,7 +235,7 @@ func (b *Buffer) keepCombined(l *load) error {
 	// If the copy does not fit, the combiner runs a second time, which must not count twice.
 	in, out := b.combining.in, b.combining.out
 	for p := range b.o.Parts {
-		var m runs.Merger
+		var m shuffle.Merger
 		m.OverSlices(&l.arena, slices, p)
 		if err := combine(&m, func(key, value []byte) { c.add(key, value) }); err != nil {
 			b.free(&c.load)
@@ -249,8 +249,8 @@ func (b *Buffer) keepCombined(l *load) error {
 	if c.full { // run it again, to disk
 		b.free(&c.load)
 		b.combining.in, b.combining.out = in, out
-		return b.segment(func(w *runs.Writer) error {
-			return runs.WriteSorted(w, &l.arena, slices, b.o.Parts, func(m *runs.Merger) error { return combine(m, w.Add) })
+		return b.segment(func(w *shuffle.Writer) error {
+			return shuffle.WriteSorted(w, &l.arena, slices, b.o.Parts, func(m *shuffle.Merger) error { return combine(m, w.Add) })
 		})
 	}
 	c.keep(b)
@@ -260,10 +260,10 @@ func (b *Buffer) keepCombined(l *load) error {
 // KVBuffer holds the settings of all kvbuffers of a run. The capacity of a kvbuffer bounds the
 // bytes of its chunks of records and entries.
 type KVBuffer struct {
-	SpillPercent    float64    // the buffer spills when it has collected this share of the capacity, in a run at least 0.1; 0: 0.80
-	NoGrowth        bool       // else the rule of Dynamic Split may enlarge the capacity
-	GrowthThreshold float64    // of that rule: the share of the free memory that a buffer may grow to; 0: 0.8
-	Codec           runs.Codec // of segments
+	SpillPercent    float64       // the buffer spills when it has collected this share of the capacity, in a run at least 0.1; 0: 0.80
+	NoGrowth        bool          // else the rule of Dynamic Split may enlarge the capacity
+	GrowthThreshold float64       // of that rule: the share of the free memory that a buffer may grow to; 0: 0.8
+	Codec           shuffle.Codec // of segments
 
 	// TablesInProportion applies pfs : tfs = abs : x also to buffers that combine by hash
 	// [Split11, "buffer terms"]. By default such a buffer doubles.
@@ -281,7 +281,7 @@ func (k *KVBuffer) Check() error {
 		return errs.Optionf("Options.SpillPercent", "%v: must be at least %v and at most 1", p, leastSpillPercent)
 	case !(t > 0 && t <= 1):
 		return errs.Optionf("Options.GrowthThreshold", "%v: must be above 0 and at most 1", t)
-	case k.Codec > runs.Zstd:
+	case k.Codec > shuffle.Zstd:
 		return errs.Optionf("Options.Codec", "%d: no such codec", k.Codec)
 	}
 	return nil
@@ -331,7 +331,7 @@ type Options struct {
 	Lease    *membudget.Lease
 	AfmBytes func() int64
 
-	OnDisk     bool                           // nothing stays in memory, so that runs.MapOutput.Store can keep the whole output
+	OnDisk     bool                           // nothing stays in memory, so that shuffle.MapOutput.Store can keep the whole output
 	CreateTemp func() (*disk.TempFile, error) // called at the first spill; nil: a spill fails
 
 	// Guard calls user code outside of Emit and Take: the combiner and the partitioner. It makes a
@@ -341,9 +341,9 @@ type Options struct {
 	// Background runs a spill on a helper thread of the slot; nil: on the goroutine of the
 	// caller. Notify may be called from that thread.
 	Background func(spill func())
-	Late       func()           // called for each call of an emitting method after the end of the buffer; nil: not
-	Killed     func() bool      // polled every few thousand records; if it is true, Emit panics with jobs.ErrKilled; nil: never killed
-	Notify     func(runs.Event) // nil: events are dropped
+	Late       func()              // called for each call of an emitting method after the end of the buffer; nil: not
+	Killed     func() bool         // polled every few thousand records; if it is true, Emit panics with jobs.ErrKilled; nil: never killed
+	Notify     func(shuffle.Event) // nil: events are dropped
 }
 
 const (
@@ -379,7 +379,7 @@ func (o Options) withDefaults() Options {
 		o.Killed = func() bool { return false }
 	}
 	if o.Notify == nil {
-		o.Notify = func(runs.Event) {}
+		o.Notify = func(shuffle.Event) {}
 	}
 	if o.AfmBytes == nil {
 		o.AfmBytes = o.Lease.Budget().Free

@@ -16,7 +16,7 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
-	"mrlocal/spill/runs"
+	"mrlocal/shuffle"
 )
 
 // seeds returns how many random runs a test makes. A checked build makes fewer, because it
@@ -45,7 +45,7 @@ type kit struct {
 	dir    string // of temp
 	temp   *disk.TempRoot
 	noDisk bool
-	events []runs.Event
+	events []shuffle.Event
 }
 
 func newKit(t testing.TB, memoryBytes int64) *kit {
@@ -84,11 +84,11 @@ func (k *kit) lease(bytes int64) *membudget.Lease {
 // options returns options with a lease of floorBytes. done closes the lease.
 func (k *kit) options(floorBytes int64) (o Options, done func()) {
 	l := k.lease(floorBytes)
-	return Options{Parts: 1, KVBuffer: KVBuffer{NoGrowth: true}, Lease: l, CreateTemp: k.createTemp, Notify: func(e runs.Event) { k.events = append(k.events, e) }}, l.Close
+	return Options{Parts: 1, KVBuffer: KVBuffer{NoGrowth: true}, Lease: l, CreateTemp: k.createTemp, Notify: func(e shuffle.Event) { k.events = append(k.events, e) }}, l.Close
 }
 
 // mergeLease returns the lease of a reduce. The budget may evict outs for it.
-func (k *kit) mergeLease(outs []*runs.MapOutput) *membudget.Lease {
+func (k *kit) mergeLease(outs []*shuffle.MapOutput) *membudget.Lease {
 	for _, out := range outs {
 		out.Register(k.budget)
 	}
@@ -96,11 +96,11 @@ func (k *kit) mergeLease(outs []*runs.MapOutput) *membudget.Lease {
 }
 
 // read merges one partition record by record.
-func (k *kit) read(outs []*runs.MapOutput, part int, change func(*runs.MergeOptions)) []pair {
+func (k *kit) read(outs []*shuffle.MapOutput, part int, change func(*shuffle.MergeOptions)) []pair {
 	k.t.Helper()
 	l := k.mergeLease(outs)
 	defer l.Close()
-	o := runs.MergeOptions{Inputs: outs, Part: part, Lease: l, CreateTemp: k.createTemp}
+	o := shuffle.MergeOptions{Inputs: outs, Part: part, Lease: l, CreateTemp: k.createTemp}
 	if change != nil {
 		change(&o)
 	}
@@ -109,9 +109,9 @@ func (k *kit) read(outs []*runs.MapOutput, part int, change func(*runs.MergeOpti
 
 // merged returns all records of a merge. If behind is not nil, it is called after each record
 // with the number of records so far.
-func (k *kit) merged(o runs.MergeOptions, behind func(n int)) []pair {
+func (k *kit) merged(o shuffle.MergeOptions, behind func(n int)) []pair {
 	k.t.Helper()
-	m, err := runs.NewMerge(context.Background(), o)
+	m, err := shuffle.NewMerge(context.Background(), o)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -129,15 +129,15 @@ func (k *kit) merged(o runs.MergeOptions, behind func(n int)) []pair {
 }
 
 // readGroups merges one partition group by group.
-func (k *kit) readGroups(outs []*runs.MapOutput, part int, change func(*runs.MergeOptions)) []pair {
+func (k *kit) readGroups(outs []*shuffle.MapOutput, part int, change func(*shuffle.MergeOptions)) []pair {
 	k.t.Helper()
 	l := k.mergeLease(outs)
 	defer l.Close()
-	o := runs.MergeOptions{Inputs: outs, Part: part, Lease: l, CreateTemp: k.createTemp}
+	o := shuffle.MergeOptions{Inputs: outs, Part: part, Lease: l, CreateTemp: k.createTemp}
 	if change != nil {
 		change(&o)
 	}
-	m, err := runs.NewMerge(context.Background(), o)
+	m, err := shuffle.NewMerge(context.Background(), o)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestMergedBuffersAreTheStableSortOfWhatWasEmitted(t *testing.T) {
 func metamorphic(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) string) {
 	k := newKit(t, 64<<20)
 	parts := 1 + r.IntN(4)
-	var outs []*runs.MapOutput
+	var outs []*shuffle.MapOutput
 	want := make([][]pair, parts)
 	var cuts [][]byte
 	byRange := r.IntN(2) == 0
@@ -244,7 +244,7 @@ func metamorphic(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Ran
 		o.Parts, o.Cuts = parts, cuts
 		o.StartBytes = []int64{0, 1 << 10, 64 << 10, 1 << 20}[r.IntN(4)]
 		o.NoGrowth = r.IntN(2) == 1
-		o.Codec = runs.Codec(r.IntN(4))
+		o.Codec = shuffle.Codec(r.IntN(4))
 		if r.IntN(2) == 0 { // no memory beyond the floor, so each index chunk is a slice
 			o.SortLate, o.lateLeastBytes = true, 1+int64(r.IntN(2))<<20
 		}
@@ -296,7 +296,7 @@ func metamorphic(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Ran
 	factor := 2 + r.IntN(8)
 	for p := range parts {
 		sorted := stableSort(want[p])
-		set := func(o *runs.MergeOptions) { o.Factor, o.FDs = factor, 1+int(seed%3) }
+		set := func(o *shuffle.MergeOptions) { o.Factor, o.FDs = factor, 1+int(seed%3) }
 		what := fmt.Sprintf("seed %d, part %d of %d", seed, p, parts)
 		same(t, what, k.read(outs, p, set), sorted)
 		same(t, what+", groups", k.readGroups(outs, p, set), sorted)
@@ -317,7 +317,7 @@ func metamorphic(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Ran
 	release(t, k, outs)
 }
 
-func release(t testing.TB, k *kit, outs []*runs.MapOutput) {
+func release(t testing.TB, k *kit, outs []*shuffle.MapOutput) {
 	for _, out := range outs {
 		out.Release()
 		out.Release()
@@ -440,7 +440,7 @@ func TestTakenBlocksAreSortedLikeEmittedRecords(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		done()
-		outs := []*runs.MapOutput{out}
+		outs := []*shuffle.MapOutput{out}
 		for p := range want {
 			same(t, fmt.Sprintf("seed %d part %d", seed, p), k.read(outs, p, nil), stableSort(want[p]))
 		}
@@ -461,7 +461,7 @@ func TestEvictionWhileAMergeReadsChangesNothing(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		k := newKit(t, 64<<20)
 		makeKey := keyKinds[r.IntN(len(keyKinds))].make
-		var outs []*runs.MapOutput
+		var outs []*shuffle.MapOutput
 		var want []pair
 		for m := range 1 + r.IntN(3) {
 			o, done := k.options(16 * membudget.ChunkBytes)
@@ -495,11 +495,11 @@ func TestEvictionWhileAMergeReadsChangesNothing(t *testing.T) {
 		}
 		want = stableSort(want)
 		l := k.lease(4 << 20)
-		m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: outs, Lease: l, CreateTemp: k.createTemp})
+		m, err := shuffle.NewMerge(context.Background(), shuffle.MergeOptions{Inputs: outs, Lease: l, CreateTemp: k.createTemp})
 		if err != nil {
 			t.Fatal(err)
 		}
-		places := map[int]*runs.MapOutput{}
+		places := map[int]*shuffle.MapOutput{}
 		for _, out := range outs {
 			places[r.IntN(len(want)+1)] = out
 		}

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 
 	"mrlocal/internal/membudget"
-	"mrlocal/spill/record"
+	"mrlocal/shuffle/record"
 )
 
 // table is the hash table of a kvbuffer that combines by hash. It uses extendible hashing over

@@ -7,7 +7,7 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
-	"mrlocal/spill/record"
+	"mrlocal/shuffle/record"
 )
 
 // Lend says that the next block, with these data, lies in the chunk of l. The engine calls Lend before

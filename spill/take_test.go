@@ -7,7 +7,7 @@ import (
 
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
-	"mrlocal/spill/runs"
+	"mrlocal/shuffle"
 )
 
 // TestABlockOfGiantsIsNotHeld: all records of a block have segments of their own. Then the
@@ -46,7 +46,7 @@ func TestABlockOfGiantsIsNotHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	done()
-	outs := []*runs.MapOutput{out}
+	outs := []*shuffle.MapOutput{out}
 	same(t, fmt.Sprint("records of ", giant), k.read(outs, 0, nil), stableSort(want))
 	release(t, k, outs)
 }

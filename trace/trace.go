@@ -14,10 +14,6 @@
 // (Sink) run on that goroutine, which waits for them. A lossy reader (Follow) may
 // run on any goroutine. It loses events if it is slow, and finds a gap in the numbers of the
 // events.
-//
-// Neighbours: slots defines the meaning of facts and decisions, and slots/replay repeats
-// the decisions of a recorded run. The types that all of them share (Kind, Phase, Rule) are
-// here, because this package is below the others. docs/formats.md describes event files.
 package trace
 
 import (

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/slots"
 	"mrlocal/trace"
 )

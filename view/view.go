@@ -12,9 +12,6 @@
 //
 // Memory: a row takes 16 to 104 bytes, and an event makes two rows at most. Options.MostRows
 // bounds the rows. A Model is not safe for use by several goroutines at once.
-//
-// Neighbours: trace has the events, and slots/explain the reasons of decisions. The packages
-// below view write a model as SVG, Chrome trace, CSV, Prometheus text and HTML.
 package view
 
 import (

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"mrlocal/internal/testkit"
-	"mrlocal/report"
+	"mrlocal/slots/report"
 	"mrlocal/trace"
 	"mrlocal/view"
 	"mrlocal/view/viewtest"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // Change replaces one value of a workload file, or adds it. Path names the value: keys of

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 const changeable = `cluster: {trackers: 2, map_slots: 2}

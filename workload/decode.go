@@ -9,7 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
 )
 

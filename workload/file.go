@@ -9,8 +9,6 @@
 // Times are the durations of simulated tasks: a pure function of seed, job and task.
 //
 // Memory: a File belongs to the caller. The package does not change it after it is returned.
-// Neighbours: slots/setup has the configuration that File.Lower fills. sim, bench and the
-// command line use both packages.
 package workload
 
 import (
@@ -19,9 +17,9 @@ import (
 	"os"
 	"time"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
-	"mrlocal/slots/demand"
+	"mrlocal/slots"
 	"mrlocal/slots/setup"
 )
 
@@ -99,7 +97,7 @@ func (c *Cluster) CopyRate() int64 {
 // Overcommit gives, for each resource, the number k of docs/workloads.md. If tasks together
 // want W > 1 times the resource of their tracker, the resource works at 1/(1 + k(W - 1)) of
 // its speed. With k = 0 the tasks share it at full speed.
-type Overcommit = demand.Vector
+type Overcommit = slots.Vector
 
 // ListedJob is one job: simulated, real, or both.
 // The fields after Submission are for the simulator, except Job and Args, which are for
@@ -144,8 +142,8 @@ func (f *File) Lower(over setup.Config) (setup.Config, []setup.Submission) {
 // SlotWeights returns the slot weights of the file. If the file has none, it returns zero
 // weights, which bound nothing. They are no part of what Lower returns: the caller puts them into
 // policy.Options, from which it makes the policy.
-func (f *File) SlotWeights() demand.Weights {
-	return demand.Weights{Map: int32(f.Cluster.MapWeight), Reduce: int32(f.Cluster.ReduceWeight)}
+func (f *File) SlotWeights() slots.Weights {
+	return slots.Weights{Map: int32(f.Cluster.MapWeight), Reduce: int32(f.Cluster.ReduceWeight)}
 }
 
 // Arg is an option of a real job, as in args: {input: [a, b], reducers: 3}. Numbers and

@@ -11,12 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/ppm"
 	"mrlocal/internal/testkit"
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/setup"
 )
 
@@ -102,9 +101,9 @@ func TestEveryKeyOfAFileIsRead(t *testing.T) {
 		Jobs: []ListedJob{
 			{Submission: setup.Submission{Name: "a/b", Pool: "adhoc", Weight: ppm.One}, Maps: 3, MapTime: usual, ReduceTime: spread, Pos: Pos{12, 5}},
 			{
-				Submission: setup.Submission{Name: "J01", Pool: "prod", User: "ann", Submit: 1500 * time.Millisecond, After: []int{0, 2}, Weight: share("0.25"), Priority: 2, Deadline: 3000 * time.Second, Profile: &demand.Profile{
-					Map: demand.Vector{CPU: share("0.3"), IO: share("0.45"), Memory: share("0.25")}, Shuffle: demand.Vector{IO: 1500},
-					Reduce: demand.Vector{CPU: share("0.2"), IO: share("0.5"), Memory: share("0.6")},
+				Submission: setup.Submission{Name: "J01", Pool: "prod", User: "ann", Submit: 1500 * time.Millisecond, After: []int{0, 2}, Weight: share("0.25"), Priority: 2, Deadline: 3000 * time.Second, Profile: &slots.Profile{
+					Map: slots.Vector{CPU: share("0.3"), IO: share("0.45"), Memory: share("0.25")}, Shuffle: slots.Vector{IO: 1500},
+					Reduce: slots.Vector{CPU: share("0.2"), IO: share("0.5"), Memory: share("0.6")},
 				}},
 				Maps: 160, Reduces: 30, MapTime: Times{law: lognormal, a: 20 * time.Second, sigma: 0.3}, ReduceTime: Times{law: listed, list: []time.Duration{time.Second, 2 * time.Second}},
 				MapOutputBytes: 64 << 20, CPU: share("0.6"), DiskBytes: 1500,

@@ -5,7 +5,6 @@ import (
 
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/setup"
 )
 
@@ -75,7 +74,7 @@ func (d *decoder) newJobFields(j *ListedJob, s *jobPlaces) []field {
 		{"cpu", into(&j.CPU, d.share)},
 		{"disk", into(&j.DiskBytes, d.bytes)},
 		{"profile", func(v ast.Node, key string) {
-			p := &demand.Profile{}
+			p := &slots.Profile{}
 			j.Profile = p
 			d.mapping(v, key, []field{
 				{"map", into(&p.Map, d.demand)}, {"shuffle", into(&p.Shuffle, d.demand)}, {"reduce", into(&p.Reduce, d.demand)},
@@ -92,7 +91,7 @@ func (d *decoder) newJobFields(j *ListedJob, s *jobPlaces) []field {
 }
 
 // demand reads the demand of a task: a share of each resource. A missing resource is 0.
-func (d *decoder) demand(n ast.Node, what string) (m demand.Vector) {
+func (d *decoder) demand(n ast.Node, what string) (m slots.Vector) {
 	d.mapping(n, what, []field{{"cpu", into(&m.CPU, d.share)}, {"io", into(&m.IO, d.share)}, {"mem", into(&m.Memory, d.share)}})
 	return m
 }

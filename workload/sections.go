@@ -7,10 +7,9 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/setup"
 )
 
@@ -175,8 +174,8 @@ func (d *decoder) slotWeights(n ast.Node, key string) {
 	c := &d.file.Cluster
 	weight := func(v ast.Node, key string) int {
 		n := positive(d, d.count)(v, key)
-		if n > demand.MostWeight {
-			d.fail(v, key, "at most %d", demand.MostWeight)
+		if n > slots.MostWeight {
+			d.fail(v, key, "at most %d", slots.MostWeight)
 		}
 		return n
 	}
@@ -273,7 +272,7 @@ func (d *decoder) slow(n ast.Node) {
 
 // capacity reads an item of capacities. The tracker has the whole of a missing resource.
 func (d *decoder) capacity(n ast.Node) {
-	c, place := demand.Capacity{Vector: demand.Whole()}, Pos{}
+	c, place := slots.Capacity{Vector: slots.WholeVector()}, Pos{}
 	share := positive(d, d.share)
 	d.mapping(n, "capacity", []field{
 		{"tracker", at(&place, into(&c.Tracker, d.count32))},

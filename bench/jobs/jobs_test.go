@@ -12,26 +12,11 @@ import (
 	"sync"
 	"testing"
 
-	"mrlocal/datagen"
 	"mrlocal/engine"
+	"mrlocal/internal/datagen"
 	"mrlocal/jobs"
-	"mrlocal/jobs/adjacencylist"
-	"mrlocal/jobs/classification"
-	"mrlocal/jobs/combine"
-	"mrlocal/jobs/histogrammovies"
-	"mrlocal/jobs/histogramratings"
-	"mrlocal/jobs/invertedindex"
 	"mrlocal/jobs/jobtest"
-	"mrlocal/jobs/join"
-	"mrlocal/jobs/kmeans"
-	"mrlocal/jobs/randomtext"
-	"mrlocal/jobs/rankedinvertedindex"
-	"mrlocal/jobs/selection"
-	"mrlocal/jobs/selfjoin"
-	"mrlocal/jobs/sequencecount"
-	"mrlocal/jobs/terasort"
-	"mrlocal/jobs/teravalidate"
-	"mrlocal/jobs/termvector"
+	"mrlocal/jobs/puma"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/setup"
@@ -53,25 +38,25 @@ type paperJob struct {
 // select keeps that many percent of the records in its maps and in its reduces.
 func paperJobs(keepMap, keepReduce float64) []paperJob {
 	return []paperJob{
-		{name: "inverted-index", kind: datagen.Words, files: 3, straight: straightInvertedIndex, chain: invertedindex.New},
-		{name: "sequence-count", kind: datagen.Words, files: 3, part: 8, straight: straightSequenceCount, chain: sequencecount.New},
-		{name: "ranked-inverted-index", made: "sequence-count", straight: straightRanked, chain: rankedinvertedindex.New},
-		{name: "term-vector", kind: datagen.Words, files: 3, straight: straightTermVector, chain: of(termvector.New)},
-		{name: "self-join", kind: datagen.Candidates, straight: straightSelfJoin, chain: selfjoin.New},
-		{name: "adjacency-list", kind: datagen.Edges, part: 4, straight: straightAdjacency, chain: adjacencylist.New},
-		{name: "histogram-movies", kind: datagen.Movies, straight: straightHistogramMovies, chain: histogrammovies.New},
-		{name: "histogram-ratings", kind: datagen.Movies, straight: straightHistogramRatings, chain: histogramratings.New},
-		{name: "kmeans", kind: datagen.Points, files: 2, straight: straightKMeans, chain: func() (jobs.Chain, error) { return kmeans.New(kmeans.Options{Rounds: 5}) }},
-		{name: "classification", kind: datagen.Points, files: 2, side: true, straight: straightClassification, chain: classification.New},
-		{name: "terasort", kind: datagen.Records, files: 2, straight: straightTeraSort, chain: of(terasort.New)},
+		{name: "inverted-index", kind: datagen.Words, files: 3, straight: straightInvertedIndex, chain: puma.NewInvertedIndex},
+		{name: "sequence-count", kind: datagen.Words, files: 3, part: 8, straight: straightSequenceCount, chain: puma.NewSequenceCount},
+		{name: "ranked-inverted-index", made: "sequence-count", straight: straightRanked, chain: puma.NewRankedInvertedIndex},
+		{name: "term-vector", kind: datagen.Words, files: 3, straight: straightTermVector, chain: of(puma.NewTermVector)},
+		{name: "self-join", kind: datagen.Candidates, straight: straightSelfJoin, chain: puma.NewSelfJoin},
+		{name: "adjacency-list", kind: datagen.Edges, part: 4, straight: straightAdjacency, chain: puma.NewAdjacencyList},
+		{name: "histogram-movies", kind: datagen.Movies, straight: straightHistogramMovies, chain: puma.NewHistogramMovies},
+		{name: "histogram-ratings", kind: datagen.Movies, straight: straightHistogramRatings, chain: puma.NewHistogramRatings},
+		{name: "kmeans", kind: datagen.Points, files: 2, straight: straightKMeans, chain: func() (jobs.Chain, error) { return puma.NewKMeans(puma.KMeansOptions{Rounds: 5}) }},
+		{name: "classification", kind: datagen.Points, files: 2, side: true, straight: straightClassification, chain: puma.NewClassification},
+		{name: "terasort", kind: datagen.Records, files: 2, straight: straightTeraSort, chain: of(puma.NewTeraSort)},
 		{name: "teravalidate", made: "terasort", straight: straightTeraValidate, chain: func() (jobs.Chain, error) {
-			return teravalidate.New(teravalidate.Options{RecordBytes: 100, KeyBytes: 10})
+			return puma.NewTeraValidate(puma.TeraValidateOptions{RecordBytes: 100, KeyBytes: 10})
 		}},
-		{name: "combine", kind: datagen.Words, straight: straightCombine, chain: combine.New},
+		{name: "combine", kind: datagen.Words, straight: straightCombine, chain: puma.NewCombine},
 		{name: "select", kind: datagen.Lines, chain: func() (jobs.Chain, error) {
-			return selection.New(selection.Options{KeepMap: keepMap, KeepReduce: keepReduce})
+			return puma.NewSelection(puma.SelectionOptions{KeepMap: keepMap, KeepReduce: keepReduce})
 		}, straight: func(docs []doc, _ []byte) []byte { return straightSelect(docs, keepMap, keepReduce) }},
-		{name: "join", kind: datagen.Edges, files: 2, part: 16, straight: straightJoin, chain: join.New},
+		{name: "join", kind: datagen.Edges, files: 2, part: 16, straight: straightJoin, chain: puma.NewJoin},
 	}
 }
 
@@ -183,8 +168,8 @@ func difference(got, want []byte) string {
 
 func TestRandomTextHasItsFormAndDependsOnItsSeed(t *testing.T) {
 	texts := map[string]bool{}
-	for _, o := range []randomtext.Options{{Bytes: 100_000, Maps: 3}, {Bytes: 100_000, Maps: 3, Seed: 1}, {Bytes: 100_000, Maps: 3, Seed: 2}} {
-		chain, err := randomtext.New(o)
+	for _, o := range []puma.RandomTextOptions{{Bytes: 100_000, Maps: 3}, {Bytes: 100_000, Maps: 3, Seed: 1}, {Bytes: 100_000, Maps: 3, Seed: 2}} {
+		chain, err := puma.NewRandomText(o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +233,7 @@ func straightTeraValidate(docs []doc, _ []byte) []byte {
 
 // A message about a wrong line has the byte offset of the line in its file, whatever the blocks.
 func TestWrongLinesAreNamedByTheirOffset(t *testing.T) {
-	for good, chain := range map[string]func() (jobs.Chain, error){"a\tb\n": adjacencylist.New, "a|b|c|d\t1\n": rankedinvertedindex.New, "a,b\n": selfjoin.New} {
+	for good, chain := range map[string]func() (jobs.Chain, error){"a\tb\n": puma.NewAdjacencyList, "a|b|c|d\t1\n": puma.NewRankedInvertedIndex, "a,b\n": puma.NewSelfJoin} {
 		c, err := chain()
 		if err != nil {
 			t.Fatal(err)

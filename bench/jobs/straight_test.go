@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"mrlocal/jobs/selection"
+	"mrlocal/jobs/puma"
 )
 
 // This file has a straightforward program for each job of the papers. A program is written for one
@@ -520,7 +520,7 @@ func straightTeraSort(docs []doc, _ []byte) []byte {
 func straightSelect(docs []doc, keepMap, keepReduce float64) []byte {
 	var out []byte
 	for stage := range 3 {
-		inMap, inReduce := selection.NewKeep(2*stage, keepMap), selection.NewKeep(2*stage+1, keepReduce)
+		inMap, inReduce := puma.NewKeep(2*stage, keepMap), puma.NewKeep(2*stage+1, keepReduce)
 		var kept [2][]string
 		twice(docs, func(t int, d doc) {
 			for line := range bytes.Lines(d.data) {

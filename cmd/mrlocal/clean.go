@@ -12,8 +12,8 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/errs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
 	"mrlocal/output"
 )
 

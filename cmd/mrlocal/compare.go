@@ -6,7 +6,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/workloads"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/slots/explain"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // completionScript returns a script that completes command lines of mrlocal in a shell. words is

@@ -11,9 +11,9 @@ import (
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
+	"mrlocal/slots/explain"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/replay"
 	"mrlocal/trace"
 )
 
@@ -38,7 +38,7 @@ func runReplay(ctx context.Context, e command.Env, line argv.Line) (int, error) 
 	defer events.Close()
 	// The number shows the user that there was something to compare.
 	decisions := 0
-	diff, err := replay.Run(events, registry.ForReplay, replay.Options{Event: func(ev *trace.Event, _ []string) bool {
+	diff, err := explain.Replay(events, registry.ForReplay, explain.ReplayOptions{Event: func(ev *trace.Event, _ []string) bool {
 		// Other events are facts, the input of the replay.
 		if ev.Op.Class() == trace.Decision {
 			decisions++

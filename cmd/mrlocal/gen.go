@@ -8,8 +8,8 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/datagen"
-	"mrlocal/errs"
+	"mrlocal/internal/datagen"
+	"mrlocal/internal/errs"
 )
 
 // Defaults of --size and --seed. The help of the flags repeats them.

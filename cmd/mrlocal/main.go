@@ -45,7 +45,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/teach"
 	"mrlocal/cmd/mrlocal/internal/tools"
 	"mrlocal/cmd/mrlocal/internal/workloads"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // entry is a command of the table.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // manualPages returns the manual pages, in the macros of man(7), by name without suffix: "mrlocal",

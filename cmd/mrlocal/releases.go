@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/slots/policy/omo"
 	"mrlocal/trace"
 )

@@ -21,7 +21,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/command"
 )
 
-var goldenDir = flag.String("golden", "../../streaming/testdata/golden", "directory of recorded cases")
+var goldenDir = flag.String("golden", "../../hadoop/streaming/testdata/golden", "directory of recorded cases")
 
 // differs lists the recorded cases that have another result here on purpose, with the reason.
 func differs() map[string]string {

@@ -12,7 +12,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/pictures"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // commands makes the commands of these names. Without names it makes all commands. An unknown name

@@ -15,9 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/report"
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
+	"mrlocal/slots/report"
 	"mrlocal/trace"
 )
 
@@ -57,8 +56,8 @@ type submittedJob struct {
 	Name, Pool, User           string
 	Maps, Reduces              int64
 	Priority, Weight, Deadline int64
-	Needs                      map[string]demand.Vector // by phase
-	Failed                     int                      // attempts, by the file's faults
+	Needs                      map[string]slots.Vector // by phase
+	Failed                     int                     // attempts, by the file's faults
 }
 
 // times are when jobs were submitted and ended, by name.
@@ -115,14 +114,14 @@ func ledgerInput(t *rapid.T, dir string, args []string) (got ledgerGets, at time
 			At         time.Duration
 			OK, Killed bool
 			submittedJob
-			demand.Vector
+			slots.Vector
 		}
 		if err := json.Unmarshal(line, &e); err != nil {
 			t.Fatal(err)
 		}
 		switch e.Op {
 		case "submit":
-			e.submittedJob.Needs = map[string]demand.Vector{}
+			e.submittedJob.Needs = map[string]slots.Vector{}
 			byID = append(byID, e.submittedJob)
 			at.submitted[e.Name] = e.At
 		case "job-end":

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"mrlocal/errs"
 	"mrlocal/input"
+	"mrlocal/internal/errs"
 )
 
 // A line of the journal is the CRC-32C of its JSON text in eight hexadecimal digits, a space,

@@ -15,8 +15,7 @@
 // difference. Outputs leaves out a record whose output cannot be read, and its map runs again.
 // So it does no harm if a power cut leaves a record without its output.
 //
-// The format is in docs/formats.md. Neighbours: engine opens the journal, package task commits
-// to it, package runs stores and restores map outputs.
+// The format is in docs/formats.md.
 package journal
 
 import (
@@ -31,13 +30,13 @@ import (
 	"sync"
 	"time"
 
-	"mrlocal/errs"
 	"mrlocal/input"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/paths"
 	"mrlocal/jobs"
-	"mrlocal/report"
-	"mrlocal/spill/runs"
+	"mrlocal/shuffle"
+	"mrlocal/slots/report"
 )
 
 // syncAfter is how long a map output may wait until it is synced. A short run removes its
@@ -72,7 +71,7 @@ type Journal struct {
 }
 
 // Division describes how the keys of a job are divided among its reduces. The fields are those of
-// task.SharedJob.
+// engine.SharedJob.
 type Division struct {
 	Parts  int      `json:"reduces"`
 	Spread int      `json:"spread,omitempty"`
@@ -83,7 +82,7 @@ type Division struct {
 type record struct {
 	Task int    `json:"map"`
 	File string `json:"file"` // name in the directory; "": the map has emitted no record
-	runs.Stored
+	shuffle.Stored
 	Counters report.Counters `json:"counters"`
 }
 
@@ -94,7 +93,7 @@ type Run struct {
 	Settings []string // engine.Options.ResumeSettings: lines of the form name=value
 	Side     string   // file of side data; "": none
 	Reducers int      // number that the user asks for; 0: any number
-	Codec    runs.Codec
+	Codec    shuffle.Codec
 	NoDecode bool
 	UTF16    bool
 	Parts    bool           // the result is a directory, so it shows where a part ends
@@ -270,7 +269,7 @@ func (j *Journal) Create() (*disk.TempFile, error) { return j.kept.Create(mapPre
 // Commit records the output of a map task and its counters. When it returns nil, the map does not
 // run again after a kill. After a power cut this holds for outputs older than syncAfter. Commit
 // does not wait for the disk. If a sync fails, the next Commit returns its error.
-func (j *Journal) Commit(task int, out runs.Stored, c *report.Counters) error {
+func (j *Journal) Commit(task int, out shuffle.Stored, c *report.Counters) error {
 	r := record{Task: task, Stored: out, Counters: *c}
 	if out.Path != "" {
 		r.File = filepath.Base(out.Path)
@@ -365,7 +364,7 @@ func (j *Journal) NoteKept(note func(string)) {
 // Output is the output of a map that a killed run has committed. The caller of Outputs owns the
 // MapOutput.
 type Output struct {
-	Output   *runs.MapOutput
+	Output   *shuffle.MapOutput
 	Counters report.Counters
 }
 
@@ -380,7 +379,7 @@ func (j *Journal) Outputs(parts int, note func(string)) map[int]*Output {
 		if r.File != "" {
 			r.Path = filepath.Join(j.kept.Path, filepath.Base(r.File))
 		}
-		out, err := runs.Restore(r.Stored, parts)
+		out, err := shuffle.Restore(r.Stored, parts)
 		if err != nil {
 			lost = append(lost, fmt.Sprintf("map %d runs again: %v", task, err))
 			continue

@@ -14,14 +14,14 @@ import (
 
 	"go.uber.org/goleak"
 
-	"mrlocal/errs"
 	"mrlocal/input"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sort"
-	"mrlocal/report"
-	stat "mrlocal/spill/record"
-	"mrlocal/spill/runs"
+	"mrlocal/shuffle"
+	stat "mrlocal/shuffle/record"
+	"mrlocal/slots/report"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -77,7 +77,7 @@ func TestMapsThatCommitAtOnceAreAllFoundAgain(t *testing.T) {
 	var group sync.WaitGroup
 	for task := range 64 {
 		group.Go(func() {
-			out := runs.Stored{Parts: make([]stat.PartStat, 3)} // without a record, and so without a file
+			out := shuffle.Stored{Parts: make([]stat.PartStat, 3)} // without a record, and so without a file
 			if err := j.Commit(task, out, &report.Counters{MapInputRecords: int64(task)}); err != nil {
 				t.Error(err)
 			}
@@ -87,7 +87,7 @@ func TestMapsThatCommitAtOnceAreAllFoundAgain(t *testing.T) {
 	if err := j.Close(false); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Commit(1, runs.Stored{}, &report.Counters{}); err == nil {
+	if err := j.Commit(1, shuffle.Stored{}, &report.Counters{}); err == nil {
 		t.Error("a closed journal takes a record")
 	}
 	j = open(t, dir, p, r)
@@ -128,7 +128,7 @@ func TestADamagedRecordEndsTheJournal(t *testing.T) {
 	head := j.bytes
 	var ends []int64
 	for task := range 5 {
-		if err := j.Commit(task, runs.Stored{Parts: make([]stat.PartStat, 1)}, &report.Counters{}); err != nil {
+		if err := j.Commit(task, shuffle.Stored{Parts: make([]stat.PartStat, 1)}, &report.Counters{}); err != nil {
 			t.Fatal(err)
 		}
 		ends = append(ends, j.bytes)
@@ -158,7 +158,7 @@ func TestADamagedRecordEndsTheJournal(t *testing.T) {
 		if found := outputs(j, 1); len(found) != want {
 			t.Fatalf("damaged at %d: %v, want the first %d", at, found, want)
 		}
-		if err := j.Commit(63, runs.Stored{Parts: make([]stat.PartStat, 1)}, &report.Counters{}); err != nil {
+		if err := j.Commit(63, shuffle.Stored{Parts: make([]stat.PartStat, 1)}, &report.Counters{}); err != nil {
 			t.Fatal(err)
 		}
 		j.Close(false)
@@ -198,7 +198,7 @@ func TestNoRecordFollowsAWriteThatHasFailed(t *testing.T) {
 	whole := j.file
 	j.file, _ = disk.OpenRead(whole.Name()) // may not be written
 	for range 2 {
-		if err := j.Commit(0, runs.Stored{}, &report.Counters{}); err == nil || !strings.Contains(err.Error(), "resume directory") {
+		if err := j.Commit(0, shuffle.Stored{}, &report.Counters{}); err == nil || !strings.Contains(err.Error(), "resume directory") {
 			t.Errorf("error %v", err)
 		}
 		j.file.Close()
@@ -261,7 +261,7 @@ func TestAnOutputIsSyncedWhenItsTimeHasCome(t *testing.T) {
 			if err := j.Begin(Division{Parts: 1}); err != nil {
 				t.Fatal(err)
 			}
-			missing := runs.Stored{Path: filepath.Join(j.kept.Path, "map-missing"), Parts: make([]stat.PartStat, 1)}
+			missing := shuffle.Stored{Path: filepath.Join(j.kept.Path, "map-missing"), Parts: make([]stat.PartStat, 1)}
 			failed := false
 			for task := 0; task < 40 && !failed; task++ {
 				failed = j.Commit(task, missing, &report.Counters{}) != nil

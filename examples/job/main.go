@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"mrlocal"
+	"mrlocal/hadoop/stream"
 	"mrlocal/jobs"
-	"mrlocal/stream"
 )
 
 // indexer maps a block of a file to records: a word, and the name of the file.

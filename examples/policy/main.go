@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"os"
 
-	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots"
+	"mrlocal/slots/report"
 	"mrlocal/workload"
 )
 

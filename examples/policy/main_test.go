@@ -11,7 +11,6 @@ import (
 	"mrlocal/slots/explain"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
-	"mrlocal/slots/replay"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -45,11 +44,11 @@ func TestReplayAndExplain(t *testing.T) {
 		t.Error("the rule is not in the event file")
 	}
 	own := func(slots.Config) (slots.Policy, error) { return &shortest{}, nil }
-	if diff, err := replay.Run(bytes.NewReader(events.Bytes()), own, replay.Options{}); diff != nil || err != nil {
+	if diff, err := explain.Replay(bytes.NewReader(events.Bytes()), own, explain.ReplayOptions{}); diff != nil || err != nil {
 		t.Errorf("replay: %v, %v", diff, err)
 	}
 	other := strings.Replace(events.String(), "fewest-left", "most-left", 1)
-	if diff, err := replay.Run(strings.NewReader(other), own, replay.Options{}); err != nil || diff == nil ||
+	if diff, err := explain.Replay(strings.NewReader(other), own, explain.ReplayOptions{}); err != nil || diff == nil ||
 		!strings.Contains(diff.Recorded, `"most-left"`) || !strings.Contains(diff.Replayed, `"fewest-left"`) {
 		t.Errorf("replay of another rule: %v, %v", diff, err)
 	}

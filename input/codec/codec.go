@@ -11,8 +11,6 @@
 //
 // Memory: a decoder keeps its window on the Go heap. Decoders charge the window before they
 // allocate it.
-//
-// Neighbours: package input opens the files, and decides which of them are decoded.
 package codec
 
 import (

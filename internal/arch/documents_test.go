@@ -13,7 +13,7 @@ import (
 
 const (
 	mostMarkdownColumns   = 120
-	mostArchitectureLines = 100
+	mostArchitectureLines = 110
 )
 
 // Rows of tables and code blocks cannot be wrapped, so they may be longer. ARCHITECTURE.md

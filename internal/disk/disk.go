@@ -7,8 +7,7 @@
 // watcher of a test can copy the files that a power cut would leave. Tests with that tag run whole
 // jobs in this way.
 //
-// The package keeps no memory of the caller. Neighbours: output, spill/runs and input make every
-// call that can fail by this package, except calls for attributes (stat) and locks.
+// The package keeps no memory of the caller.
 package disk
 
 import (

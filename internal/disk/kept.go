@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // JournalName is the name of the file because of which SweepTemp does not remove a directory of

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // keep calls KeepTemp, and has the test close the result.

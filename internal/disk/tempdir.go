@@ -12,7 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,6 +1,6 @@
 package machine
 
-import "mrlocal/errs"
+import "mrlocal/internal/errs"
 
 // Limits are what a machine leaves to a process.
 type Limits struct {

@@ -11,8 +11,7 @@
 // (runtime.LockOSThread) and never unlocks it. The thread then ends with the goroutine,
 // and no other goroutine gets the binding.
 //
-// The package has no state but limits that it has read once. Neighbours: engine/task binds threads;
-// package engine, the simulator and the command read the rest.
+// The package has no state but limits that it has read once.
 package machine
 
 import (

@@ -3,8 +3,7 @@
 // logarithm of the size, and allocate only to grow. Ties are broken by id, so that
 // decisions that depend on an order are the same in every run.
 //
-// Memory: each value owns its slices. Neighbours: package slots and its policies keep
-// slots, trackers, pools and jobs in these types, package engine its jobs.
+// Memory: each value owns its slices.
 package order
 
 import "math/bits"

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // JobFiles are the names of the files that a job of a batch reads and writes.

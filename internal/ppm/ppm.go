@@ -3,9 +3,6 @@
 // "borrow allowance"]. The ceiling of a floating-point 1.0000001 would be one slot too
 // many. ParseBytes parses sizes, which are decimal numbers with a unit, without rounding
 // errors.
-//
-// Neighbours: package slots calls the type PPM. Workload files and flags have shares and
-// sizes. The package has no state.
 package ppm
 
 import (

@@ -17,8 +17,6 @@
 //
 // Memory: a kernel reads only the data that it is given, and nothing keeps data. A Needle
 // or a Set belongs to one goroutine at a time.
-//
-// Neighbours: jobs/grep and jobs.Words use the package.
 package scan
 
 import "unicode/utf8"

@@ -9,8 +9,7 @@
 // CheckStates checks an enum of states, and Transitions that tests make each of its transitions.
 //
 // Only tests import this package. Its only state is the flag, and the enums that CheckStates has
-// seen. Neighbours: the scripts of
-// slots/policy, whose outputs are gantts, have this form.
+// seen.
 package testkit
 
 import (

@@ -12,16 +12,13 @@
 //
 // Memory: several hundred spans and keys for each mapper, and the longest key. With IgnoreCase, the
 // mapper changes lines and words in the block; a second attempt on the same block changes nothing.
-//
-// Neighbours: package jobs finds words; jobs/internal/lines adds, ranks and reads CSV; jobs/jobtest
-// and the GNU tools are the references of the tests. jobs/wordcount is Hadoop's job, with its output.
 package count
 
 import (
 	"bytes"
 	"strconv"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/internal/lines"
 )

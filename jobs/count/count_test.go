@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
 )

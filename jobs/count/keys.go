@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs/internal/lines"
 )
 

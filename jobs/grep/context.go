@@ -7,7 +7,7 @@ import (
 	"io"
 	"slices"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs/grep/color"
 )
 

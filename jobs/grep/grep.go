@@ -20,13 +20,10 @@
 // Memory: a mapper has at most 80 KiB of output, 32 KiB of marks and twice 6 MiB of automata
 // (package dfa). The automata are charged to the memory bound of the run, and so is a dictionary, once
 // for each mapper. The releaser has 128 KiB. Long lines are written from the block in which they lie.
-//
-// Neighbours: package jobs defines jobs; jobs/grep/dfa and jobs/grep/words search; jobs/jobtest,
-// package regexp and GNU grep are the references of the tests.
 package grep
 
 import (
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs/jobtest"
 )
 

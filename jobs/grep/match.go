@@ -3,7 +3,7 @@ package grep
 import (
 	"regexp/syntax"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs/grep/dfa"
 	"mrlocal/jobs/grep/words"
 )

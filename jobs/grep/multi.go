@@ -6,7 +6,7 @@ import (
 	"math"
 	"unicode/utf8"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs/grep/dfa"
 	"mrlocal/jobs/grep/expr"
 	"mrlocal/jobs/grep/literals"

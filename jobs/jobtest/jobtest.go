@@ -8,9 +8,6 @@
 // breaks the rules of package jobs: if it changes bytes that it borrows, or emits after its last call.
 // Bytes that it borrows are overwritten after the call. So user code that keeps them gives a wrong
 // result. Check finds such a job.
-//
-// Neighbours: package jobs defines jobs; the tests of jobs and of the engine use this package, and
-// tests of other modules may.
 package jobtest
 
 import (

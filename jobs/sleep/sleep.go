@@ -2,8 +2,7 @@
 // and all tasks sleep for given times. So it shows how slots are assigned, on few cores and without
 // data. It also allows comparing a real run with a simulated one.
 //
-// Memory: one key for each reduce. Neighbours: package jobs defines jobs; the command makes this job
-// for workload files.
+// Memory: one key for each reduce.
 package sleep
 
 import (
@@ -11,7 +10,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sleep"
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // Order is the compiled form of Options. It is never changed after Compile, but for the keys that it

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs/internal/lines"
 )
 

@@ -17,16 +17,13 @@
 // such as .a under -V than the other releases. The order of several NaNs is not reliable in any.
 //
 // Memory: a mapper keeps the spans of one block, eight bytes for each line, and reuses them.
-//
-// Neighbours: package jobs defines jobs; jobs/jobtest and GNU sort are the
-// references of the tests.
 package sort
 
 import (
 	"bytes"
 	"errors"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 )
 

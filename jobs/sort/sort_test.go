@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
 
+	"mrlocal/internal/errs"
 	"pgregory.net/rapid"
 )
 

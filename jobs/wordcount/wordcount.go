@@ -7,16 +7,13 @@
 //
 // Memory: words are slices of the block and are not copied here. With IgnoreCase, the mapper changes
 // the block in place; a second attempt on the same block changes nothing.
-//
-// Neighbours: package jobs defines jobs and finds words; jobs/jobtest is the
-// reference of the tests.
 package wordcount
 
 import (
 	"bytes"
 	"strconv"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/internal/lines"
 )

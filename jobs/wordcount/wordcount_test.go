@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
 )

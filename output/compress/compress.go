@@ -5,8 +5,7 @@
 // Both write a sequence of gzip members or zstd frames, called blocks here. Each block has 1 MiB of
 // text; the last one may have less. The bytes depend only on the text, not on the number of threads.
 //
-// Memory: both copy or compress a []byte before the method returns. Neighbours: package output calls
-// this package; output/spool holds blocks that wait.
+// Memory: both copy or compress a []byte before the method returns.
 package compress
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // Format says how a result is compressed.

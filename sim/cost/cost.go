@@ -1,6 +1,6 @@
 // Package cost holds what the cost models of the simulator share, and two of them. Cost models
 // compute how long attempts copy and work. Alone is L0 and L1, and Measured is the cost of a real
-// machine. Package sim/shared is L2. A model pushes queued events into the queue, as the driver
+// machine. Package sim/cost is L2. A model pushes queued events into the queue, as the driver
 // does.
 //
 // L0 and L1: a map takes its map_time. A reduce first copies each map output as it
@@ -8,20 +8,15 @@
 // (Flow). Then it takes its reduce_time. L0 is L1 with outputs of no bytes.
 //
 // Memory: 16 bytes for each available output, and 8 for each slot. The package is pure.
-//
-// Neighbours: sim is the driver, and owns Tasks and the queue (sim/events); workload has the
-// numbers; sim/work is the arithmetic.
 package cost
 
 import (
 	"iter"
 	"time"
 
-	"mrlocal/report"
 	"mrlocal/sim/events"
-	"mrlocal/sim/work"
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
+	"mrlocal/slots/report"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -69,9 +64,9 @@ type Config struct {
 	Queue      *events.Queue
 	Handlers   *events.Handlers // a model sets those of its own events
 	Host       Host
-	File       *workload.File    // a model does not change it
-	Slots      []slots.Slot      // of all trackers
-	Capacities demand.Capacities // of trackers that do not have the whole of each resource
+	File       *workload.File   // a model does not change it
+	Slots      []slots.Slot     // of all trackers
+	Capacities slots.Capacities // of trackers that do not have the whole of each resource
 
 	BytesPerSecond int64        // that a reduce copies at most; 0: copying takes no time
 	Note           func(string) // prints a warning of one line
@@ -102,7 +97,7 @@ func (m *Alone) Set(now time.Duration, t *Task, to Activity) (over bool) {
 	case Held:
 		t.CopyTime = f.Copying(f.Maps)
 	case Working:
-		m.ends[t.Slot] = work.Later(now, t.Took)
+		m.ends[t.Slot] = Later(now, t.Took)
 		if t.Kind == slots.Reduce {
 			m.Host.Phase(t.Slot, slots.PhaseReduce)
 		}

@@ -3,7 +3,6 @@ package cost
 import (
 	"time"
 
-	"mrlocal/sim/work"
 	"mrlocal/slots"
 )
 
@@ -81,7 +80,7 @@ func (f *Flow) Copying(n int32) time.Duration {
 	if f.MapBytes == 0 || n == 0 {
 		return 0
 	}
-	return work.Scaled(f.Bytes(n), int64(time.Second), f.PerSecond)
+	return Scaled(f.Bytes(n), int64(time.Second), f.PerSecond)
 }
 
 // Bytes returns the bytes of n outputs that are for one reduce, if they are divided evenly.
@@ -89,7 +88,7 @@ func (f *Flow) Bytes(n int32) int64 {
 	if f.Reduces == 0 {
 		return 0
 	}
-	return int64(work.Scaled(int64(n), f.MapBytes, f.Reduces))
+	return int64(Scaled(int64(n), f.MapBytes, f.Reduces))
 }
 
 // Add adds an output that became available.
@@ -130,7 +129,7 @@ func (f *Flow) Copied(s time.Duration) time.Duration {
 	if f.Maps == 0 {
 		return s
 	}
-	return max(work.Later(s, all), work.Later(f.latest, all))
+	return max(Later(s, all), Later(f.latest, all))
 }
 
 // Reached returns how much of the available outputs a reduce that started at s has copied by
@@ -138,5 +137,5 @@ func (f *Flow) Copied(s time.Duration) time.Duration {
 // Copying(There).
 func (f *Flow) Reached(s, now time.Duration) time.Duration {
 	all := f.Copying(f.There)
-	return max(0, all-max(0, work.Later(max(s, f.latest), all)-now))
+	return max(0, all-max(0, Later(max(s, f.latest), all)-now))
 }

@@ -7,7 +7,6 @@ import (
 
 	"mrlocal/internal/ppm"
 	"mrlocal/sim/events"
-	"mrlocal/sim/work"
 	"mrlocal/slots"
 )
 
@@ -42,8 +41,8 @@ type place struct {
 
 // demanded is the demand of the attempts of a job and kind.
 type demanded struct {
-	cpu       uint64      // share of a core that an attempt uses alone, in ppm
-	slowdowns []work.Rate // slowdowns[k-1] is the speed while k attempts are at work; the last holds for more
+	cpu       uint64 // share of a core that an attempt uses alone, in ppm
+	slowdowns []Rate // slowdowns[k-1] is the speed while k attempts are at work; the last holds for more
 }
 
 // core is one core with the attempts at work on it, in ascending order of their demand. Slots
@@ -56,8 +55,8 @@ type core struct {
 // sharer is an attempt at work.
 type sharer struct {
 	task *Task
-	left work.Amount // to do
-	rate work.Rate   // its speed from Measured.at on
+	left Amount // to do
+	rate Rate   // its speed from Measured.at on
 }
 
 // NewMeasured returns the model for the jobs of a file, on the slots of all trackers. If a slot
@@ -73,7 +72,7 @@ func NewMeasured(c Config) *Measured {
 				d.cpu = uint64(ppm.One) // it is not known
 			}
 			for _, s := range use.Slowdown {
-				d.slowdowns = append(d.slowdowns, work.Fraction(uint64(ppm.One), uint64(s)))
+				d.slowdowns = append(d.slowdowns, Fraction(uint64(ppm.One), uint64(s)))
 			}
 		}
 	}
@@ -103,7 +102,7 @@ func (m *Measured) Set(now time.Duration, t *Task, to Activity) (over bool) {
 		place := &m.places[t.Slot]
 		if !place.used {
 			place.used = true
-			t.Took = work.Later(t.Took, m.warmUp)
+			t.Took = Later(t.Took, m.warmUp)
 		}
 		place.turn, place.working = m.Queue.Turn(), true
 		t.CPU = t.Took
@@ -114,7 +113,7 @@ func (m *Measured) Set(now time.Duration, t *Task, to Activity) (over bool) {
 		if i < 0 {
 			i = len(c.tasks)
 		}
-		c.tasks = slices.Insert(c.tasks, i, sharer{task: t, left: work.Alone(t.Took)})
+		c.tasks = slices.Insert(c.tasks, i, sharer{task: t, left: AmountOf(t.Took)})
 		m.atWork++
 		m.schedule()
 	case Idle:
@@ -169,12 +168,12 @@ func (m *Measured) schedule() {
 		for n := range c.tasks {
 			s, others := &c.tasks[n], uint64(len(c.tasks)-n)
 			d := m.demanded(s.task)
-			s.rate = work.Fraction(rest, d.cpu*others)
+			s.rate = Fraction(rest, d.cpu*others)
 			rest -= min(rest/others, d.cpu)
 			if k := min(m.atWork, len(d.slowdowns)); k > 0 {
 				s.rate = s.rate.Of(d.slowdowns[k-1])
 			}
-			at = min(at, work.Later(m.at, s.left.Lasts(s.rate)))
+			at = min(at, Later(m.at, s.left.Lasts(s.rate)))
 		}
 	}
 	if m.look.On && (m.atWork == 0 || m.look.At != at) {
@@ -197,7 +196,7 @@ func (m *Measured) onLook(now time.Duration, _ int32, gen uint32) {
 		c := &m.cores[i]
 		before := len(c.tasks)
 		c.tasks = slices.DeleteFunc(c.tasks, func(s sharer) bool {
-			if s.left.Lasts(work.Whole) > 0 {
+			if s.left.Lasts(Whole) > 0 {
 				return false
 			}
 			m.Queue.Insert(now, m.places[s.task.Slot].turn, events.EndAttempt, int32(s.task.Slot), s.task.Gen)

@@ -1,9 +1,6 @@
 // Package events is the event queue of the simulator, and the kinds of its events.
 //
 // The queue owns its events, and reads no clock.
-//
-// Neighbours: sim is the driver, which takes events out of the queue. The driver and its cost
-// models (sim/cost, sim/shared) push events.
 package events
 
 import "time"

@@ -11,10 +11,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"mrlocal/errs"
-	"mrlocal/report"
+	"mrlocal/internal/errs"
 	"mrlocal/slots"
-	"mrlocal/slots/replay"
+	"mrlocal/slots/report"
 	"mrlocal/trace"
 )
 
@@ -23,7 +22,7 @@ import (
 type Recorded struct {
 	Name   string
 	Events io.ReadSeeker
-	Policy replay.NewPolicy
+	Policy NewPolicy
 }
 
 // Compare writes to w how two runs of the same jobs differ. It writes the first decision that
@@ -366,7 +365,7 @@ func (o *outline) figures() (*report.Report, error) {
 		return nil, err
 	}
 	var l *slots.Ledger
-	diff, err := replay.Run(o.Events, o.Policy, replay.Options{Begin: func(begun *slots.Ledger) { l = begun }})
+	diff, err := Replay(o.Events, o.Policy, ReplayOptions{Begin: func(begun *slots.Ledger) { l = begun }})
 	if err != nil {
 		return nil, err
 	}

@@ -5,14 +5,11 @@
 // Compare says how two runs differ. Releases plots OMO's estimate of the release rate.
 //
 // An event file has only facts and decisions, no reasons. This package replays the facts
-// (slots/replay): a fresh Ledger makes each decision again, and the policy gives its
+// (slots/explain): a fresh Ledger makes each decision again, and the policy gives its
 // reasons. If a replayed decision differs from the recorded one, the answer is an error.
 //
 // Memory: the Ledger and a few sentences. The file is read once, from front to back.
 // Compare reads its files several times and keeps more; its comment has the numbers.
-//
-// Neighbours: package slots has the Ledger and the type Explanation. The policies give reasons and numbers.
-// cmd/mrlocal prints the sentences.
 package explain
 
 import (
@@ -24,9 +21,8 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/slots"
-	"mrlocal/slots/replay"
 	"mrlocal/trace"
 )
 
@@ -67,7 +63,7 @@ type Options struct {
 	Name      string // of the file, for errors; "": events
 
 	// Policy makes the policy of a recorded configuration..
-	Policy replay.NewPolicy
+	Policy NewPolicy
 }
 
 // Sentences reads an event file from r and writes the answer to w. It fails if the file is
@@ -92,7 +88,7 @@ func newExplainer(w io.Writer, o Options) *explainer {
 // run replays the events of r and lets the mode complete its answer. It writes what the mode
 // has printed, also after an error of the replay. A cut file is no error if Options.Open is set.
 func (t *explainer) run(r io.Reader) error {
-	diff, err := replay.Run(r, t.o.Policy, replay.Options{Begin: t.begin, Explain: t.explained, Ahead: t.ahead, Wants: t.wants, Event: t.event})
+	diff, err := Replay(r, t.o.Policy, ReplayOptions{Begin: t.begin, Explain: t.explained, Ahead: t.ahead, Wants: t.wants, Event: t.event})
 	switch {
 	// The writer or the mode has failed. The buffered text is not flushed then.
 	case t.err != nil:

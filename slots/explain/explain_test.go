@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/testkit"
 	"mrlocal/slots"
 	"mrlocal/slots/explain"

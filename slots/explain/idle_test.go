@@ -16,7 +16,6 @@ import (
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/replay"
 	"mrlocal/trace"
 )
 
@@ -83,7 +82,7 @@ func instants(t *testing.T, file []byte) (all []instant) {
 		all = append(all, s)
 		now = until
 	}
-	diff, err := replay.Run(bytes.NewReader(file), registry.ForReplay, replay.Options{
+	diff, err := explain.Replay(bytes.NewReader(file), registry.ForReplay, explain.ReplayOptions{
 		Begin: func(begun *slots.Ledger) { l = begun },
 		Event: func(e *trace.Event, _ []string) bool {
 			if e.At > now {

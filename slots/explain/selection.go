@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/slots"
 	"mrlocal/trace"
 )

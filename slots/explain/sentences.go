@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/trace"
 )
 
@@ -210,7 +209,7 @@ func (t *explainer) alsoPending(e *slots.Explanation) (words, kept []string) {
 		if j.Pool() == won.Pool() {
 			ran--
 		}
-		if p := t.v.Pool(j.Pool()); t.traits.Uses&demand.PoolMax != 0 && p.Config().Max(k) > 0 && ran >= p.Config().Max(k) {
+		if p := t.v.Pool(j.Pool()); t.traits.Uses&slots.PoolMax != 0 && p.Config().Max(k) > 0 && ran >= p.Config().Max(k) {
 			kept = append(kept, fmt.Sprintf("%s (pool %s may run %s at a time)", t.jobName(id), printable(p.Config().Name), counted(p.Config().Max(k), k.String())))
 			continue
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/slots"
 	"mrlocal/trace"
 )

@@ -8,10 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 )
 
 // Options are the options of all policies, in groups by policy. DefaultOptions returns
@@ -60,13 +59,13 @@ type Options struct {
 	//   - PreScheduling: a tracker may take maps at their input beyond its part of the load.
 	//   - SlotWeights are what tasks weigh: a tracker runs no more than its home slots weigh
 	//     together. The zero value sets no bound.
-	DHSA           string         `json:"dhsa,omitempty"`
-	SEPB           bool           `json:"sepb"`
-	SEPBJobs       slots.PPM      `json:"sepb_jobs"`
-	SEPBMapJobs    Override       `json:"sepb_map_jobs,omitzero"`
-	SEPBReduceJobs Override       `json:"sepb_reduce_jobs,omitzero"`
-	PreScheduling  bool           `json:"prescheduling"`
-	SlotWeights    demand.Weights `json:"slot_weights,omitzero"`
+	DHSA           string        `json:"dhsa,omitempty"`
+	SEPB           bool          `json:"sepb"`
+	SEPBJobs       slots.PPM     `json:"sepb_jobs"`
+	SEPBMapJobs    Override      `json:"sepb_map_jobs,omitzero"`
+	SEPBReduceJobs Override      `json:"sepb_reduce_jobs,omitzero"`
+	PreScheduling  bool          `json:"prescheduling"`
+	SlotWeights    slots.Weights `json:"slot_weights,omitzero"`
 
 	// dynamicmr, late. CopyAfter is the least time that an attempt runs before it is copied.
 	// It should be longer than the time between two reports of progress. 0: 100 ms.
@@ -154,7 +153,7 @@ type OptionField struct {
 	Least   int    // the least value that may be given; for a time, 1 means more than 0
 
 	// Value points into the Options: *slots.PPM, *time.Duration, **time.Duration, *int32, *bool (on
-	// or off), *string (one of Choices), *Override or *demand.Weights.
+	// or off), *string (one of Choices), *Override or *slots.Weights.
 	Value any
 }
 
@@ -195,7 +194,7 @@ func (f *OptionField) Set(text string) (err error) {
 		*p = text == "on"
 	case *string:
 		*p = text
-	case *demand.Weights:
+	case *slots.Weights:
 		_, err = fmt.Sscanf(text, "map=%d,reduce=%d", &p.Map, &p.Reduce)
 	}
 	return err
@@ -221,9 +220,9 @@ func (o *Options) Check() error {
 			if *p != "" && !slices.Contains(f.Choices(), *p) {
 				wrong = fmt.Sprintf("%q is none of %s", *p, strings.Join(f.Choices(), ", "))
 			}
-		case *demand.Weights:
+		case *slots.Weights:
 			if !p.Valid() {
-				wrong = fmt.Sprintf("%+v: each is from 1 to %d", *p, demand.MostWeight)
+				wrong = fmt.Sprintf("%+v: each is from 1 to %d", *p, slots.MostWeight)
 			}
 		}
 		if wrong != "" {

@@ -7,9 +7,7 @@
 // names its source; docs/papers lists the papers.
 //
 // Ownership: an Order and its parts belong to one policy, which serves one Ledger. They keep
-// no View. Neighbours: slots defines the interface Policy, slots/policy/registry is the table
-// of names, slots/policy/policytest the suite that every policy passes. cmd/mrlocal reads
-// Options from flags.
+// no View.
 package policy
 
 import (

@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/trace"
 )
 
@@ -21,7 +20,7 @@ type scanner struct {
 	check func(v *slots.View, o *Order)
 }
 
-func (*scanner) Traits() slots.Traits { return slots.Traits{Name: "scanner", Uses: demand.PoolMax} }
+func (*scanner) Traits() slots.Traits { return slots.Traits{Name: "scanner", Uses: slots.PoolMax} }
 
 func (*scanner) Reset() {}
 

@@ -6,9 +6,6 @@
 // Release decides which job is submitted next, by Submit times and by After.
 //
 // The package is pure. Its results belong to the caller.
-//
-// Neighbours: slots takes what Config.Ledger and Submission.Spec return; workload is
-// the file; engine and sim are the drivers.
 package setup
 
 import (
@@ -19,9 +16,8 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 )
 
 // Bounds of the fields of Config. They lie far above useful values, and below those at which memory
@@ -55,10 +51,10 @@ type Config struct {
 	// A simulation takes it from the network of its file.
 	ShuffleBytesPerSecond int64
 
-	Pools      []slots.Pool      // a job whose pool is not listed gets a pool of weight 1
-	Users      []slots.User      // a user who is not listed has no limit
-	Capacities demand.Capacities // of trackers that do not have the whole of each resource
-	Slow       []Slow            // trackers that are slower, or in the simulator faster, than the others
+	Pools      []slots.Pool     // a job whose pool is not listed gets a pool of weight 1
+	Users      []slots.User     // a user who is not listed has no limit
+	Capacities slots.Capacities // of trackers that do not have the whole of each resource
+	Slow       []Slow           // trackers that are slower, or in the simulator faster, than the others
 	Faults     []Fault
 }
 
@@ -300,7 +296,7 @@ func (c *Config) Warnings(p slots.Policy, simulated bool) (lines []string) {
 		for i := range c.Pools {
 			least += int64(c.Pools[i].Min(kind))
 		}
-		if least > int64(slotCount) && p.Traits().Uses&demand.MinShare != 0 {
+		if least > int64(slotCount) && p.Traits().Uses&slots.MinShare != 0 {
 			lines = append(lines, fmt.Sprintf("pools: the minimum shares are %d %s slots of the %d there are: pools below them share the slots in proportion to the lesser of min share and demand", least, kind, slotCount))
 		}
 	}
@@ -322,24 +318,24 @@ func (c *Config) Warnings(p slots.Policy, simulated bool) (lines []string) {
 // Ignored calls note with a line if the policy ignores settings that a pool or one of n jobs has.
 // job returns a job.
 func (c *Config) Ignored(p slots.Policy, n int, job func(i int) *Submission, note func(string)) {
-	var set demand.Settings
-	put := func(given bool, s demand.Settings) {
+	var set slots.Settings
+	put := func(given bool, s slots.Settings) {
 		if given {
 			set |= s
 		}
 	}
 	for i := range c.Pools {
 		q := &c.Pools[i]
-		put(q.Weight != 0 && q.Weight != slots.One, demand.PoolWeight)
-		put(q.MinMaps > 0 || q.MinReduces > 0, demand.MinShare)
-		put(q.MaxMaps > 0 || q.MaxReduces > 0, demand.PoolMax)
-		put(q.FIFO, demand.PoolMode)
-		put(q.PreemptAfter > 0 || q.FairPreemptAfter > 0, demand.Preemption)
+		put(q.Weight != 0 && q.Weight != slots.One, slots.PoolWeight)
+		put(q.MinMaps > 0 || q.MinReduces > 0, slots.MinShare)
+		put(q.MaxMaps > 0 || q.MaxReduces > 0, slots.PoolMax)
+		put(q.FIFO, slots.PoolMode)
+		put(q.PreemptAfter > 0 || q.FairPreemptAfter > 0, slots.Preemption)
 	}
 	for i := range n {
 		j := job(i)
-		put(j.Weight != 0 && j.Weight != slots.One, demand.JobWeight)
-		put(j.Priority != slots.Normal, demand.JobPriority)
+		put(j.Weight != 0 && j.Weight != slots.One, slots.JobWeight)
+		put(j.Priority != slots.Normal, slots.JobPriority)
 	}
 	t := p.Traits()
 	if ignored := set &^ t.Uses; ignored != 0 {
@@ -353,11 +349,11 @@ type Submission struct {
 	Pool     string // "": a pool of the job's own name
 	User     string
 	Priority slots.Priority
-	Weight   slots.PPM       // inside the pool; 0: 1.0
-	Submit   time.Duration   // from the start of the run
-	Deadline time.Duration   // from the start of the run; 0: none
-	Profile  *demand.Profile // what its tasks need; nil: unknown
-	After    []int           // the indexes of the jobs that end before this one is submitted
+	Weight   slots.PPM      // inside the pool; 0: 1.0
+	Submit   time.Duration  // from the start of the run
+	Deadline time.Duration  // from the start of the run; 0: none
+	Profile  *slots.Profile // what its tasks need; nil: unknown
+	After    []int          // the indexes of the jobs that end before this one is submitted
 }
 
 // Check fails if the value of a field cannot be used, for a run of that many jobs. The errors

@@ -11,9 +11,8 @@ import (
 
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
-	"mrlocal/slots/fifo"
 	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/fifo"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/setup"
 	"mrlocal/workload"
@@ -142,8 +141,8 @@ func TestSlotsTakeTheCoresOfTheDriver(t *testing.T) {
 
 func TestCapacitiesOfTrackersThatAreNotThereAreLeftOut(t *testing.T) {
 	f := parse(t, "capacities: [{tracker: 0, mem: 0.5}, {tracker: 2, cpu: 2}]\njobs: [{name: a, maps: 1}]")
-	half := demand.Capacity{Vector: demand.Vector{CPU: ppm.One, IO: ppm.One, Memory: ppm.One / 2}}
-	if d := cmp.Diff(demand.Capacities{half}, ledger(f, setup.Config{Trackers: 2}, nil).Capacities); d != "" {
+	half := slots.Capacity{Vector: slots.Vector{CPU: ppm.One, IO: ppm.One, Memory: ppm.One / 2}}
+	if d := cmp.Diff(slots.Capacities{half}, ledger(f, setup.Config{Trackers: 2}, nil).Capacities); d != "" {
 		t.Error(d)
 	}
 	if n := len(ledger(f, setup.Config{Trackers: 3}, nil).Capacities); n != 2 {

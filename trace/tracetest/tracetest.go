@@ -1,8 +1,7 @@
 // Package tracetest keeps the events of a run for tests. Tests of several packages compare whole runs
 // event by event, or look for single events, which need no event file for that.
 //
-// Ownership: a Log belongs to the test, which reads it after the run. Neighbours: trace has the
-// events and the lines of event files.
+// Ownership: a Log belongs to the test, which reads it after the run.
 package tracetest
 
 import "mrlocal/trace"

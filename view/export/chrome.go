@@ -1,8 +1,6 @@
 // Package export writes a run for other programs. Chrome writes a trace for Perfetto and
 // chrome://tracing, and Metrics the text format of Prometheus. Tables writes CSV for spreadsheets,
 // R and pandas.
-//
-// Neighbours: view has the model. cmd/mrlocal writes the files, and package web serves the metrics.
 package export
 
 import (

@@ -4,8 +4,6 @@
 //
 // A Document is written from its start to its end. Names of jobs and pools are escaped, and a
 // security policy in the head forbids scripts as well.
-//
-// Neighbours: view has the model, view/svg the picture of the slots, and slots/explain the reasons.
 package html
 
 import (

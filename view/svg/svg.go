@@ -18,8 +18,6 @@
 //
 // The same model gives the same bytes. Bars narrower than a pixel are drawn together. So the
 // size of a picture depends on its pixels, and not on the length of the run.
-//
-// Neighbours: view has the model; view/html puts the picture into a report.
 package svg
 
 import (

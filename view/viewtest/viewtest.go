@@ -3,7 +3,6 @@
 // them are on lent slots, and the time in each phase.
 //
 // A simulation gives the same bytes each time. The package is for tests only.
-// Neighbours: sim makes the runs, and view the models.
 package viewtest
 
 import (
@@ -13,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/report"
 	"mrlocal/trace"
 	"mrlocal/view"
 	"mrlocal/workload"

@@ -10,7 +10,7 @@ import (
 	"math"
 	"strings"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // avroBinary is the first line of a history in Avro's binary form.

@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
 	"mrlocal/internal/stats"
 )

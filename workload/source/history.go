@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // event holds the fields that History reads of events (Hadoop, Events.avpr: JobSubmitted,

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // History1 reads the histories of Hadoop 1.x and 0.x (Hadoop, JobHistory.parseHistoryFromFS),

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // mostValueBytes bounds a single value of a trace in JSON: a field, or an item of a list of tasks.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // Reader reads a trace. name is the file, for messages and notes. A Reader fails with errs.BadInput

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // slsTask is an entry of job.tasks: Count equal tasks. Times are in milliseconds.

@@ -7,8 +7,6 @@
 // A reader returns no part of a trace with a mistake, unless Reading.SkipFailed is set. Its errors
 // are of kind errs.BadInput and name file and line. Set.Account says what it dropped and assumed. A
 // Set takes memory for all its jobs and the durations of their tasks.
-//
-// Neighbours: package workload reads the text; mrlocal workload is the command.
 package source
 
 import (
@@ -20,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
 )
 

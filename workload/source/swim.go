@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // mostLineBytes bounds a line of a trace, and a text in an Avro file. The event of a finished task

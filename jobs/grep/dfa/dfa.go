@@ -34,9 +34,6 @@
 // the automaton gives up, and a simulation of all threads searches the next 16 MiB. Large programs have no
 // simulation. So the time is linear in the text for every pattern: at worst, each byte makes a state, in a
 // time that is linear in the number of instructions.
-//
-// Neighbours: regexp/syntax parses patterns; package grep decides what to search
-// for.
 package dfa
 
 import (

@@ -13,9 +13,6 @@
 // Memory: a Dictionary is never changed after New, so Matchers in several goroutines share it. It
 // holds the bytes of the words and some 30 bytes for each word. Bytes is that size. A Matcher has
 // room for up to 64 KiB of folded text, or for twice the longest line.
-//
-// Neighbours: package grep decides what to search for, and has a Matcher for each mapper; package dfa
-// has the same methods for regular expressions.
 package words
 
 import (

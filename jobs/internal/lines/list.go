@@ -9,8 +9,7 @@
 //
 // Memory: results are parts of the line or belong to the caller. A Growing line belongs to one
 // reducer, which reuses it for each group. An attempt that counts has a heap of at most 65,536
-// counts, and one record. Neighbours: the jobs use this package; jobs.OwnAttempt.Charge charges
-// memory.
+// counts, and one record.
 package lines
 
 import (

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 )
 

@@ -3,7 +3,7 @@ package lines
 import (
 	"bytes"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 )
 

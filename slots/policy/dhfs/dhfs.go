@@ -11,14 +11,11 @@
 // chooses the slot of a task [DHFS13, "counts and identities"]. The order of pools and jobs
 // is policy.Order.
 //
-// Ownership: a policy owns its Order and serves one Ledger at a time. Neighbours: package
-// dynamicmr builds on both policies: it counts in slot weights, copies slow tasks and
-// pre-schedules maps.
+// Ownership: a policy owns its Order and serves one Ledger at a time.
 package dhfs
 
 import (
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
@@ -87,8 +84,8 @@ func (p *PI) Reset() {
 // Traits implements slots.Policy.
 func (p *PI) Traits() slots.Traits {
 	t := traits(p.name, p.options)
-	if t.Uses = demand.JobPriority; p.shape == policy.PerKind {
-		t.Uses = demand.PoolSettings
+	if t.Uses = slots.JobPriority; p.shape == policy.PerKind {
+		t.Uses = slots.PoolSettings
 	}
 	t.Rules = map[slots.Rule]string{
 		RuleOwnSlots:      "slots of the task's own kind are available, by the paper's counts",
@@ -240,7 +237,7 @@ func (p *PD) Reset() {
 // Traits implements slots.Policy.
 func (p *PD) Traits() slots.Traits {
 	t := traits("pd-dhfs", p.options)
-	t.Uses = demand.PoolSettings
+	t.Uses = slots.PoolSettings
 	t.Rules = map[slots.Rule]string{
 		RuleOwnSlots:      "the pool farthest below its share, of maps and reduces together, has a task for a slot of the task's own kind",
 		RuleMapBorrows:    "the case MAP_ON_REDUCE. The pool farthest below its share has a map to start, and the tracker's map slots are taken. So the map borrows a reduce slot",

@@ -25,7 +25,6 @@ package dhfs
 
 import (
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 )
 
@@ -42,7 +41,7 @@ type Load struct {
 //
 //	min(ceil(totalSlotsDemand/totalSlotsCapacity · trackerSlotsCapacity), trackerSlotsCapacity)
 func (l Load) CurrentCapacity() int32 {
-	return demand.ShareOfLoad(l.SlotsDemand, l.TrackerCapacity, l.SlotsCapacity)
+	return slots.ShareOfLoad(l.SlotsDemand, l.TrackerCapacity, l.SlotsCapacity)
 }
 
 // Within reports whether the tracker runs less than its part of the load (l. 3).

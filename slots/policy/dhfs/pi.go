@@ -24,7 +24,6 @@ package dhfs
 
 import (
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
@@ -99,7 +98,7 @@ func extraDemand(borrower, lender Phase) int32 {
 //
 // So a light load is spread evenly over the trackers [DHFS13, "borrow allowance"].
 func Available(p Phase, extra, capacity, used int32) int32 {
-	return demand.ShareOfLoad(p.SlotsDemand()+extra, capacity, p.Capacity) - used
+	return slots.ShareOfLoad(p.SlotsDemand()+extra, capacity, p.Capacity) - used
 }
 
 // Decide is one heartbeat. Tasks get slots of their own kind first, maps before reduces, and

@@ -8,7 +8,6 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
 )
@@ -56,7 +55,7 @@ func TestTasksThatAreAlikeAreNotCopied(t *testing.T) {
 		o.DHSA = rapid.SampledFrom([]string{"pi", "pd", "off"}).Draw(rt, "dhsa")
 		o.SEPBJobs = rapid.SampledFrom([]slots.PPM{0, slots.One / 2, slots.One}).Draw(rt, "jobs checked")
 		if rapid.Bool().Draw(rt, "weights") {
-			o.SlotWeights = demand.Weights{Map: rapid.Int32Range(1, 3).Draw(rt, "map"), Reduce: rapid.Int32Range(1, 3).Draw(rt, "reduce")}
+			o.SlotWeights = slots.Weights{Map: rapid.Int32Range(1, 3).Draw(rt, "map"), Reduce: rapid.Int32Range(1, 3).Draw(rt, "reduce")}
 		}
 		c := slots.Config{
 			Slots:     policytest.WithExtra(rapid.IntRange(1, 4).Draw(rt, "trackers"), rapid.IntRange(1, 4).Draw(rt, "maps"), rapid.IntRange(1, 3).Draw(rt, "reduces"), 4),

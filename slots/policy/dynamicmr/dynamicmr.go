@@ -15,13 +15,11 @@
 // [Vanathi16], which names SEPB and PreScheduling but gives no algorithm. Both are
 // reconstructed [DynamicMR14, "reconstructed steps"].
 //
-// Ownership: a policy owns its Order and serves one Ledger at a time. Neighbours: dhfs and
-// fair are the allocations.
+// Ownership: a policy owns its Order and serves one Ledger at a time.
 package dynamicmr
 
 import (
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dhfs"
 	"mrlocal/slots/policy/fair"
@@ -259,5 +257,5 @@ func preScheduled(v *slots.View, d *slots.Decision, o *policy.Order, numbers fun
 // the demand of all pools. Load balancing keeps such slots for a heavier load. If a map at
 // its input gets one, the load is less even and locality is better; fairness stays.
 func ExtraIdle(load, own, all, used int32) int32 {
-	return max(own-max(used, demand.ShareOfLoad(load, own, all)), 0)
+	return max(own-max(used, slots.ShareOfLoad(load, own, all)), 0)
 }

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dynamicmr"
 	"mrlocal/slots/policy/policytest"
@@ -34,12 +33,12 @@ func TestEveryPartOfDynamicMRPassesTheSuite(t *testing.T) {
 		})
 	}
 	for name, change := range map[string]func(o *policy.Options){
-		"pi, heavy reduces": func(o *policy.Options) { o.SlotWeights = demand.Weights{Map: 1, Reduce: 2} },
-		"pi, heavy maps":    func(o *policy.Options) { o.SlotWeights = demand.Weights{Map: 3, Reduce: 2} },
-		"pd, heavy reduces": func(o *policy.Options) { o.DHSA, o.SlotWeights = "pd", demand.Weights{Map: 2, Reduce: 3} },
-		"pd, heavy maps":    func(o *policy.Options) { o.DHSA, o.SlotWeights = "pd", demand.Weights{Map: 5, Reduce: 1} },
+		"pi, heavy reduces": func(o *policy.Options) { o.SlotWeights = slots.Weights{Map: 1, Reduce: 2} },
+		"pi, heavy maps":    func(o *policy.Options) { o.SlotWeights = slots.Weights{Map: 3, Reduce: 2} },
+		"pd, heavy reduces": func(o *policy.Options) { o.DHSA, o.SlotWeights = "pd", slots.Weights{Map: 2, Reduce: 3} },
+		"pd, heavy maps":    func(o *policy.Options) { o.DHSA, o.SlotWeights = "pd", slots.Weights{Map: 5, Reduce: 1} },
 		"pi, lending little": func(o *policy.Options) {
-			o.BorrowMap, o.BorrowReduce, o.SlotWeights = slots.One/2, slots.One/2, demand.Weights{Map: 1, Reduce: 2}
+			o.BorrowMap, o.BorrowReduce, o.SlotWeights = slots.One/2, slots.One/2, slots.Weights{Map: 1, Reduce: 2}
 		},
 	} {
 		t.Run("weights: "+name, func(t *testing.T) {

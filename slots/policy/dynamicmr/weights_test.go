@@ -8,7 +8,6 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/trace"
@@ -52,7 +51,7 @@ func (r *running) Record(_ *trace.Stream, e *trace.Event) error {
 	return nil
 }
 
-func within(w demand.Weights, home [2]int32) func(at [2]int32) error {
+func within(w slots.Weights, home [2]int32) func(at [2]int32) error {
 	return func(at [2]int32) error {
 		if room := w.Room(home, at); room < 0 {
 			return fmt.Errorf("%v run on %v home slots of weights %+v", at, home, w)
@@ -61,7 +60,7 @@ func within(w demand.Weights, home [2]int32) func(at [2]int32) error {
 	}
 }
 
-func weighted(dhsa string, w demand.Weights) policy.Options {
+func weighted(dhsa string, w slots.Weights) policy.Options {
 	o := policy.DefaultOptions()
 	o.DHSA, o.SlotWeights = dhsa, w
 	return o
@@ -71,7 +70,7 @@ func weighted(dhsa string, w demand.Weights) policy.Options {
 // slots of weight 2. Then 16 maps or 8 reduces run at a time [DynamicMR14, "slot
 // weights"].
 func TestSlotWeightsBoundWhatATrackerRuns(t *testing.T) {
-	w := demand.Weights{Map: 1, Reduce: 2}
+	w := slots.Weights{Map: 1, Reduce: 2}
 	for _, dhsa := range []string{"pi", "pd"} {
 		for _, trackers := range []int{1, 3} {
 			all := policytest.WithExtra(trackers, 8, 4, 12)
@@ -94,7 +93,7 @@ func TestSlotWeightsBoundWhatATrackerRuns(t *testing.T) {
 // TestWithoutRoomForMoreSlotsTheyAreTheBound: if --max-slots leaves no slot for more maps,
 // the weight still bounds reduces.
 func TestWithoutRoomForMoreSlotsTheyAreTheBound(t *testing.T) {
-	w := demand.Weights{Map: 1, Reduce: 2}
+	w := slots.Weights{Map: 1, Reduce: 2}
 	for extra, maps := range map[int]int32{0: 12, 2: 14, 4: 16, 9: 16} {
 		all := policytest.WithExtra(1, 8, 4, extra)
 		r := newRunning(all, within(w, [2]int32{8, 4}))
@@ -109,7 +108,7 @@ func TestWithoutRoomForMoreSlotsTheyAreTheBound(t *testing.T) {
 // failures and loans. All jobs end.
 func TestNoTrackerEverRunsMoreThanItsWeight(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := demand.Weights{Map: rapid.Int32Range(1, 5).Draw(rt, "map weight"), Reduce: rapid.Int32Range(1, 5).Draw(rt, "reduce weight")}
+		w := slots.Weights{Map: rapid.Int32Range(1, 5).Draw(rt, "map weight"), Reduce: rapid.Int32Range(1, 5).Draw(rt, "reduce weight")}
 		home := [2]int32{rapid.Int32Range(1, 6).Draw(rt, "maps"), rapid.Int32Range(1, 4).Draw(rt, "reduces")}
 		c := slots.Config{
 			Slots:     policytest.WithExtra(rapid.IntRange(1, 4).Draw(rt, "trackers"), int(home[0]), int(home[1]), rapid.IntRange(0, 9).Draw(rt, "extra")),
@@ -144,7 +143,7 @@ func TestLightTasksKeepNoHeavyOneOut(t *testing.T) {
 			{Spec: slots.JobSpec{Name: "reduces", MapsSealed: true, Reduces: 2}, Submit: 3 * time.Second, ReduceTime: policytest.Const(time.Second)},
 		}
 		c := slots.Config{Slots: policytest.WithExtra(1, 4, 1, 6)}
-		l, err := policytest.Drive(c, mustNew(t, "dynamicmr", weighted(dhsa, demand.Weights{Map: 1, Reduce: 2})), jobs, policytest.Options{})
+		l, err := policytest.Drive(c, mustNew(t, "dynamicmr", weighted(dhsa, slots.Weights{Map: 1, Reduce: 2})), jobs, policytest.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +155,7 @@ func TestLightTasksKeepNoHeavyOneOut(t *testing.T) {
 
 // TestWeightsMeanNothingWhereNothingIsLent: typed slots bound what runs.
 func TestWeightsMeanNothingWhereNothingIsLent(t *testing.T) {
-	w := demand.Weights{Map: 1, Reduce: 2}
+	w := slots.Weights{Map: 1, Reduce: 2}
 	off := weighted("off", w)
 	none := weighted("pi", w)
 	none.BorrowMap, none.BorrowReduce = 0, 0

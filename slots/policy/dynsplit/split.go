@@ -27,7 +27,6 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
@@ -92,7 +91,7 @@ const (
 // Traits implements slots.Policy. Lends is set because any slot can change its home kind,
 // although no slot is lent. w_r replaces the slowstart [Split11, "no slowstart"].
 func (s *Split) Traits() slots.Traits {
-	return slots.Traits{Name: "dynsplit", Uses: demand.JobWeight | demand.JobPriority, Lends: true, OwnSlowstart: true, Options: s.options, Rules: map[slots.Rule]string{
+	return slots.Traits{Name: "dynsplit", Uses: slots.JobWeight | slots.JobPriority, Lends: true, OwnSlowstart: true, Options: s.options, Rules: map[slots.Rule]string{
 		ruleSplit:      "of the maps and reduces of all jobs, these are farthest below their share. As a job's maps finish, its share goes from maps to reduces (w_m, w_r)",
 		ruleAdditional: "a map of the tracker is in its I/O period and leaves the CPU to others. So one more map may run than the tracker has slots (resource usage pipeline)",
 	}}

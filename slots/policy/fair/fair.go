@@ -7,8 +7,7 @@
 // share, else below its fair share. Inside a pool it goes to a job in the same way.
 // preempt.go kills tasks for pools that starve.
 //
-// Memory: a policy owns a few words per job and pool. Neighbours: slots/policy has the order
-// of pools and jobs, the waits, and the choice of tasks to copy (late.go there).
+// Memory: a policy owns a few words per job and pool.
 package fair
 
 import (
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
@@ -97,7 +95,7 @@ func (l *Late) Traits() slots.Traits {
 
 // Traits implements slots.Policy.
 func (f *Fair) Traits() slots.Traits {
-	return slots.Traits{Name: f.name, Uses: demand.PoolSettings | demand.Preemption, Rules: map[slots.Rule]string{
+	return slots.Traits{Name: f.name, Uses: slots.PoolSettings | slots.Preemption, Rules: map[slots.Rule]string{
 		policy.RuleMinShare:  "its pool is the one farthest below its min share",
 		policy.RuleFairShare: "its pool runs the fewest tasks for its weight, and so is farthest below its fair share",
 	}}
@@ -175,7 +173,7 @@ func (f *Fair) idle(v *slots.View, k slots.Kind) int32 { return v.Capacity(k) - 
 // The demand is that of all pools, each within its limit (Hadoop 1.0.3,
 // CapBasedLoadManager with a maximal difference of 0).
 func (f *Fair) loadCap(v *slots.View, t slots.TrackerID, k slots.Kind) int32 {
-	return demand.ShareOfLoad(f.Order.Demand(v, k).All, v.CapacityAt(t, k), v.Capacity(k))
+	return slots.ShareOfLoad(f.Order.Demand(v, k).All, v.CapacityAt(t, k), v.Capacity(k))
 }
 
 // nextKind returns the kind of the next task. If neither kind is rejected, it is map if the

@@ -1,8 +1,7 @@
 // Package fresh is a FRESH-like baseline, the policy fresh, reconstructed [FRESH14]; its
 // page is docs/papers/fresh14.md.
 //
-// A Fresh owns a few words per job and slot, and serves one Ledger at a time. Neighbours:
-// slots/policy/yarn has the base of policies on containers.
+// A Fresh owns a few words per job and slot, and serves one Ledger at a time.
 package fresh
 
 import (
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/yarn"
 	"mrlocal/trace"
@@ -49,7 +47,7 @@ const ruleRemainingWork slots.Rule = "remaining-work"
 
 // Traits implements slots.Policy. A container has no kind.
 func (*Fresh) Traits() slots.Traits {
-	return slots.Traits{Name: "fresh", Uses: demand.JobWeight | demand.JobPriority, Lends: true, OwnSlowstart: true, Slowstart: slots.One, Rules: map[slots.Rule]string{
+	return slots.Traits{Name: "fresh", Uses: slots.JobWeight | slots.JobPriority, Lends: true, OwnSlowstart: true, Slowstart: slots.One, Rules: map[slots.Rule]string{
 		ruleRemainingWork: "the container goes to the kind of task that has too few containers for its remaining work, else to the other kind. Of the jobs with such tasks, this one has the fewest containers for its weight",
 	}}
 }

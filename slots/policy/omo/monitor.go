@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/yarn"
 )
@@ -37,15 +36,15 @@ type monitor struct {
 	frequency, averages float64 // F_o and A_o
 
 	// With containers of resources.
-	asked []asked         // F_o for each request
-	left  []demand.Vector // by tracker: resources that were free when the current window began
-	freed []demand.Vector // by tracker: resources that tasks have released in the current window
+	asked []asked        // F_o for each request
+	left  []slots.Vector // by tracker: resources that were free when the current window began
+	freed []slots.Vector // by tracker: resources that tasks have released in the current window
 }
 
 // asked is a request for a container, and the release rate of such containers. Before its first
 // window has ended, the rate of tasks counts instead.
 type asked struct {
-	request   demand.Vector
+	request   slots.Vector
 	windows   int64   // number of windows that have ended
 	frequency float64 // F_o
 }
@@ -144,7 +143,7 @@ func (m *monitor) close(now, mapTime time.Duration) bool {
 }
 
 // ask returns the number of a request, and counts the releases of its containers from now on.
-func (m *monitor) ask(request demand.Vector) int32 {
+func (m *monitor) ask(request slots.Vector) int32 {
 	for i := range m.asked {
 		if m.asked[i].request == request {
 			return int32(i)
@@ -155,7 +154,7 @@ func (m *monitor) ask(request demand.Vector) int32 {
 }
 
 // gave counts the resources that a task releases on a tracker when it ends.
-func (m *monitor) gave(t slots.TrackerID, needs demand.Vector) {
+func (m *monitor) gave(t slots.TrackerID, needs slots.Vector) {
 	of := policy.At(&m.freed, t)
 	*of = of.Plus(needs)
 }
@@ -167,7 +166,7 @@ func (m *monitor) gave(t slots.TrackerID, needs demand.Vector) {
 // R_ik is the amount that tasks have released on node k in the window, plus the amount that was
 // free at its start. Containers that were free then are subtracted, because they
 // are not released in the window [OMO21, "containers of resources"].
-func (m *monitor) containers(request demand.Vector) (n int64) {
+func (m *monitor) containers(request slots.Vector) (n int64) {
 	for t := range m.freed {
 		left := *policy.At(&m.left, slots.TrackerID(t))
 		n += yarn.Makes(left.Plus(m.freed[t]), request) - yarn.Makes(left, request)

@@ -8,16 +8,13 @@
 // equations in formulas.go, and the estimate of F_o and A_o in monitor.go. Releases
 // (releases.go) watches the estimate in a recorded run.
 //
-// Memory: a policy owns a few words per job and slot. Neighbours: slots/policy/yarn has the
-// base of policies whose slots take any task. The paper's baselines are packages yarn and
-// fresh.
+// Memory: a policy owns a few words per job and slot.
 package omo
 
 import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/yarn"
 )
@@ -152,7 +149,7 @@ func (s *scheduler) Traits() slots.Traits {
 	if s.batch {
 		rules[ruleBatchFinish] = "its job gains most from having its last maps done in one wave (Algorithm 2)"
 	}
-	return slots.Traits{Name: s.name, Uses: demand.JobWeight | demand.JobPriority, Lends: true, OwnSlowstart: s.lazy, ByDemand: s.Nodes.On(), Options: s.options, Rules: rules}
+	return slots.Traits{Name: s.name, Uses: slots.JobWeight | slots.JobPriority, Lends: true, OwnSlowstart: s.lazy, ByDemand: s.Nodes.On(), Options: s.options, Rules: rules}
 }
 
 // Reset implements slots.Policy.

@@ -5,13 +5,12 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy/yarn"
 )
 
 // percent returns so much of a tracker's CPU and memory.
-func percent(cpu, memory float64) demand.Vector {
-	return demand.Vector{CPU: slots.PPM(cpu * float64(slots.One) / 100), Memory: slots.PPM(memory * float64(slots.One) / 100)}
+func percent(cpu, memory float64) slots.Vector {
+	return slots.Vector{CPU: slots.PPM(cpu * float64(slots.One) / 100), Memory: slots.PPM(memory * float64(slots.One) / 100)}
 }
 
 // TestContainersOfResources works R_t of [OMO21, section IV-A] on nodes of 8 cores and 64 GB
@@ -19,7 +18,7 @@ func percent(cpu, memory float64) demand.Vector {
 func TestContainersOfResources(t *testing.T) {
 	whole := percent(100, 100)
 	for _, c := range []struct {
-		request demand.Vector
+		request slots.Vector
 		want    int64
 	}{
 		{percent(25, 12.5), 4}, // min(8 / 2, 64 / 8)
@@ -41,7 +40,7 @@ func TestContainersOfResources(t *testing.T) {
 	if m.ask(percent(25, 12.5)) != small {
 		t.Error("a request has two numbers")
 	}
-	m.left = []demand.Vector{{}, percent(25, 25)}
+	m.left = []slots.Vector{{}, percent(25, 25)}
 	m.available(0, 3)
 	for i, node := range []int32{0, 0, 1, 1} {
 		m.released(time.Duration(i+1)*time.Second, 60*time.Second)

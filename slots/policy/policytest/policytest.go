@@ -6,9 +6,6 @@
 // decisions, also in a replay of a recorded file. No slot is idle if the policy claims that
 // it is used (Claims). Checked builds (`-race` or `-tags invariants`) also check the Ledger
 // after each step, and make a View unusable after Decide.
-//
-// Neighbours: slots/policy/registry runs the suite on all policies. Nothing here is part of the
-// program.
 package policytest
 
 import (
@@ -20,8 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
-	"mrlocal/slots/replay"
+	"mrlocal/slots/explain"
 	"mrlocal/trace"
 	"mrlocal/trace/tracetest"
 )
@@ -167,17 +163,17 @@ func DrawJobs(t *rapid.T) (jobs []ScriptJob) {
 
 // drawProfile draws a profile in tenths of a tracker, some above the capacity of a tracker. In
 // half of the cases it returns nil.
-func drawProfile(t *rapid.T) *demand.Profile {
+func drawProfile(t *rapid.T) *slots.Profile {
 	if rapid.Bool().Draw(t, "no profile") {
 		return nil
 	}
-	vector := func(name string, most int) demand.Vector {
+	vector := func(name string, most int) slots.Vector {
 		tenths := func(of string) slots.PPM {
 			return slots.One / 10 * slots.PPM(rapid.IntRange(0, most).Draw(t, of+" of a "+name))
 		}
-		return demand.Vector{CPU: tenths("CPU"), IO: tenths("I/O"), Memory: tenths("memory")}
+		return slots.Vector{CPU: tenths("CPU"), IO: tenths("I/O"), Memory: tenths("memory")}
 	}
-	return &demand.Profile{Map: vector("map", 12), Shuffle: vector("shuffle", 4), Reduce: vector("reduce", 12)}
+	return &slots.Profile{Map: vector("map", 12), Shuffle: vector("shuffle", 4), Reduce: vector("reduce", 12)}
 }
 
 // drawFault draws a lost map output, a dropped or restored map, an aborted job, or a lost
@@ -241,7 +237,7 @@ func checkWorkload(t *rapid.T, newPolicy func() slots.Policy, claims Claims) {
 	if i := firstDifference(&log, &again); i >= 0 {
 		t.Fatalf("the second run differs from event %d on", i)
 	}
-	diff, err := replay.Run(&file, func(slots.Config) (slots.Policy, error) { return newPolicy(), nil }, replay.Options{})
+	diff, err := explain.Replay(&file, func(slots.Config) (slots.Policy, error) { return newPolicy(), nil }, explain.ReplayOptions{})
 	if err != nil || diff != nil {
 		t.Fatalf("replay: %v, %v", diff, err)
 	}

@@ -12,7 +12,6 @@ import (
 	"mrlocal/internal/ppm"
 	"mrlocal/internal/testkit"
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
 	"mrlocal/trace/tracetest"
@@ -114,11 +113,11 @@ func (a *args) time(name string, otherwise time.Duration) time.Duration {
 
 // profile returns a profile in percent, or nil if the name is not given. Commas separate the three
 // phases, and slashes their three resources.
-func (a *args) profile(name string) *demand.Profile {
+func (a *args) profile(name string) *slots.Profile {
 	if !a.has(name) {
 		return nil
 	}
-	var p demand.Profile
+	var p slots.Profile
 	for i, v := range strings.SplitN(a.values[name], ",", 3) {
 		phase := []slots.Phase{slots.PhaseCompute, slots.PhaseCopy, slots.PhaseReduce}[i]
 		needs := p.Of(phase)

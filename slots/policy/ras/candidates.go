@@ -6,26 +6,25 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/order"
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 )
 
 // candidates has the jobs that a placement may choose. Most jobs of a long queue are idle: none
 // of their maps is placed, so their utility is −∞, and the one that was submitted first comes
 // first. A placement leaves them alone until it reaches them.
 type candidates struct {
-	touched   []*rasJob                // jobs with placed tasks, and those that have changed since the last placement
-	groups    []*group                 // the jobs with maps that are not done, in no order
-	byNeeds   map[demand.Vector]*group // the same groups
-	byUtility slots.Ranking[utility]   // jobs with a map that is placed and one that could be, by utility
-	unplaced  int                      // number of jobs with maps that are not done, and none of them placed
+	touched   []*rasJob               // jobs with placed tasks, and those that have changed since the last placement
+	groups    []*group                // the jobs with maps that are not done, in no order
+	byNeeds   map[slots.Vector]*group // the same groups
+	byUtility slots.Ranking[utility]  // jobs with a map that is placed and one that could be, by utility
+	unplaced  int                     // number of jobs with maps that are not done, and none of them placed
 
 	reducing [2]order.Set[slots.JobID] // jobs with pending reduces: all of them, and those whose maps are done
 }
 
 // group has the jobs whose maps have the same needs, and are not all done.
 type group struct {
-	needs demand.Vector // of a map
-	at    int           // index in candidates.groups
+	needs slots.Vector // of a map
+	at    int          // index in candidates.groups
 	jobs  int
 	idle  order.IDs[slots.JobID] // those with a map that could be placed, and none that is placed
 }
@@ -41,7 +40,7 @@ type indexed struct {
 // newCandidates returns candidates without jobs.
 func newCandidates() candidates {
 	return candidates{
-		byNeeds:   map[demand.Vector]*group{},
+		byNeeds:   map[slots.Vector]*group{},
 		byUtility: slots.Ranking[utility]{Less: func(a, b *utility) bool { return *a < *b }},
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/trace"
 )
 
@@ -28,7 +27,7 @@ func shown(u utility) string {
 // why returns the reasons of a launch. These are the terms of the job's utility, its placement,
 // the needs of the task, and the free resources of the tracker. load is the needs of the
 // running tasks.
-func (r *RAS) why(v *slots.View, s *rasJob, k slots.Kind, load demand.Vector) slots.Why {
+func (r *RAS) why(v *slots.View, s *rasJob, k slots.Kind, load slots.Vector) slots.Why {
 	n, t := &r.nodes[v.Tracker()], v.Tracker()
 	j := v.Job(s.id)
 	rest := n.capacity.Minus(load)
@@ -52,7 +51,7 @@ func (r *RAS) why(v *slots.View, s *rasJob, k slots.Kind, load demand.Vector) sl
 }
 
 // whyNot returns in words why a job with pending tasks was not chosen.
-func (r *RAS) whyNot(v *slots.View, winner, s *rasJob, n *node, t int, load demand.Vector) string {
+func (r *RAS) whyNot(v *slots.View, winner, s *rasJob, n *node, t int, load slots.Vector) string {
 	if _, ok := r.startable(v, s, n, t, load); ok {
 		return fmt.Sprintf("its utility is %s, and the winner's %s", shown(s.running(v)), shown(winner.running(v)))
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 )
 
 // utility is a job's satisfaction with a placement, in billionths. It is an integer, so
@@ -113,7 +112,7 @@ func aboutToComplete(work time.Duration, placed int32, cycle time.Duration) bool
 // shuffleDemand returns the needs of a reduce while it copies [RAS11, "shuffle bound"]. It needs
 // I/O for each of maps, the maps of its job that are placed or done. It copies from at most
 // parallelCopies maps at a time, and never needs more I/O than in its reduce phase.
-func shuffleDemand(p *demand.Profile, maps, parallelCopies int32) demand.Vector {
+func shuffleDemand(p *slots.Profile, maps, parallelCopies int32) slots.Vector {
 	v := p.Shuffle
 	v.IO = min(v.IO*slots.PPM(min(maps, parallelCopies)), p.Reduce.IO)
 	return v

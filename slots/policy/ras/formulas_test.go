@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 )
 
 // near compares to four digits.
@@ -103,14 +102,14 @@ func TestRequiredMaps(t *testing.T) {
 }
 
 // percent is a vector in percent of a tracker, as in [RAS11, Table 2].
-func percent(cpu, io, mem float64) demand.Vector {
+func percent(cpu, io, mem float64) slots.Vector {
 	share := func(p float64) slots.PPM { return slots.PPM(p * 10_000) }
-	return demand.Vector{CPU: share(cpu), IO: share(io), Memory: share(mem)}
+	return slots.Vector{CPU: share(cpu), IO: share(io), Memory: share(mem)}
 }
 
 // table2 are the paper's profiles.
-func table2() map[string]demand.Profile {
-	return map[string]demand.Profile{
+func table2() map[string]slots.Profile {
+	return map[string]slots.Profile{
 		"sort":    {Map: percent(30, 45, 25), Shuffle: percent(0, 0.15, 0), Reduce: percent(20, 50, 60)},
 		"combine": {Map: percent(25, 10, 10), Shuffle: percent(0, 0.015, 0), Reduce: percent(10, 10, 25)},
 		"select":  {Map: percent(15, 20, 10), Shuffle: percent(0, 0.015, 0), Reduce: percent(10, 10, 25)},
@@ -119,8 +118,8 @@ func table2() map[string]demand.Profile {
 
 // TestTasksAnEmptyTrackerTakes: which resource binds, by [RAS11, Table 2].
 func TestTasksAnEmptyTrackerTakes(t *testing.T) {
-	most := func(v demand.Vector) (n int32) {
-		for v.Times(n + 1).Fits(demand.Whole()) {
+	most := func(v slots.Vector) (n int32) {
+		for v.Times(n + 1).Fits(slots.WholeVector()) {
 			n++
 		}
 		return n
@@ -137,7 +136,7 @@ func TestTasksAnEmptyTrackerTakes(t *testing.T) {
 // needs [RAS11, "shuffle bound"].
 func TestShuffleDemandIsBounded(t *testing.T) {
 	p := table2()["sort"]
-	for maps, want := range map[int32]demand.Vector{0: {}, 1: percent(0, 0.15, 0), 4: percent(0, 0.6, 0), 5: percent(0, 0.75, 0), 80: percent(0, 0.75, 0)} {
+	for maps, want := range map[int32]slots.Vector{0: {}, 1: percent(0, 0.15, 0), 4: percent(0, 0.6, 0), 5: percent(0, 0.75, 0), 80: percent(0, 0.75, 0)} {
 		if got := shuffleDemand(&p, maps, 5); got != want {
 			t.Errorf("%d maps: %+v, want %+v", maps, got, want)
 		}

@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"mrlocal/internal/invariant"
-	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/workload"
 )

@@ -6,7 +6,6 @@ import (
 
 	"mrlocal/internal/invariant"
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/trace"
 )
 
@@ -42,7 +41,7 @@ func (r *RAS) placeRunning(v *slots.View) {
 	}
 	for t := range r.nodes {
 		n := &r.nodes[t]
-		n.load, n.maps, n.copying, n.used, n.reduces, n.room = demand.Vector{}, demand.Vector{}, demand.Vector{}, 0, 0, 0
+		n.load, n.maps, n.copying, n.used, n.reduces, n.room = slots.Vector{}, slots.Vector{}, slots.Vector{}, 0, 0, 0
 		// Only jobs in the list of the tracker have entries to empty.
 		for _, s := range n.jobs {
 			s.on[t] = placed{}
@@ -102,7 +101,7 @@ func (r *RAS) keepRoom(n *node) {
 }
 
 // fitting returns how many tasks with these needs fit into a capacity.
-func fitting(needs, capacity demand.Vector) int32 {
+func fitting(needs, capacity slots.Vector) int32 {
 	n := slots.PPM(1 << 30) // the result for a task that needs nothing
 	for _, of := range [][2]slots.PPM{{needs.CPU, capacity.CPU}, {needs.IO, capacity.IO}, {needs.Memory, capacity.Memory}} {
 		if of[0] > 0 {
@@ -119,7 +118,7 @@ func (r *RAS) takeMap(s *rasJob, n *node, count int32) {
 }
 
 // take adds needs and slots to the load of a tracker.
-func (r *RAS) take(n *node, needs demand.Vector, slotsUsed int32) {
+func (r *RAS) take(n *node, needs slots.Vector, slotsUsed int32) {
 	n.used += slotsUsed
 	n.load = n.load.Plus(needs)
 }
@@ -144,7 +143,7 @@ func (r *RAS) switchReducers() {
 	for t := range r.nodes {
 		n := &r.nodes[t]
 		for _, s := range n.shuffle {
-			more := s.reducing(n).Minus(s.copying(n, s.counted)).AtLeast(demand.Vector{})
+			more := s.reducing(n).Minus(s.copying(n, s.counted)).AtLeast(slots.Vector{})
 			// Maps do not count here, because removeMaps removes maps without room later.
 			for i := int32(0); s.switched && i < s.on[t].waiting && n.load.Minus(n.maps).Plus(more).Fits(n.capacity); i++ {
 				n.load = n.load.Plus(more)
@@ -275,7 +274,7 @@ func (n *node) takesShuffle() bool { return n.reduces+1+max(n.room, 1) <= int32(
 // with the highest utility to those with the lowest. Then it uses the remaining room [RAS11, Alg.
 // 1, l. 9-25].
 func (r *RAS) placeMappers() {
-	r.least = demand.Vector{CPU: math.MaxInt64, IO: math.MaxInt64, Memory: math.MaxInt64}
+	r.least = slots.Vector{CPU: math.MaxInt64, IO: math.MaxInt64, Memory: math.MaxInt64}
 	for _, g := range r.groups {
 		r.least = r.least.AtMost(g.needs)
 	}
@@ -490,7 +489,7 @@ func (r *RAS) switchProfiles() {
 }
 
 // needs returns the needs of the attempt on a slot.
-func (r *RAS) needs(v *slots.View, slot *slots.SlotView) demand.Vector {
+func (r *RAS) needs(v *slots.View, slot *slots.SlotView) slots.Vector {
 	n := &r.nodes[slot.Tracker]
 	s := r.byID[slot.Attempt.Job]
 	if s == nil { // the job has ended, and the Ledger kills the attempt
@@ -508,7 +507,7 @@ func (r *RAS) needs(v *slots.View, slot *slots.SlotView) demand.Vector {
 
 // running returns the sum of the needs of the running attempts of a tracker. It also sets
 // rasJob.here, the number of running tasks, for each job in the tracker's list.
-func (r *RAS) running(v *slots.View, t int) (sum demand.Vector) {
+func (r *RAS) running(v *slots.View, t int) (sum slots.Vector) {
 	for _, s := range r.nodes[t].jobs {
 		s.here = [trace.Kinds]int32{}
 	}
@@ -526,7 +525,7 @@ func (r *RAS) running(v *slots.View, t int) (sum demand.Vector) {
 }
 
 // loads returns the needs of the running attempts of each tracker.
-func (r *RAS) loads(v *slots.View) (all []demand.Vector) {
+func (r *RAS) loads(v *slots.View) (all []slots.Vector) {
 	for t := range r.nodes {
 		all = append(all, r.running(v, t))
 	}
@@ -535,7 +534,7 @@ func (r *RAS) loads(v *slots.View) (all []demand.Vector) {
 
 // checkFeasible checks [RAS11, eq. 6] for the running attempts of every tracker, after a decision.
 // before has their needs before it.
-func (r *RAS) checkFeasible(v *slots.View, before []demand.Vector) {
+func (r *RAS) checkFeasible(v *slots.View, before []slots.Vector) {
 	for t, sum := range r.loads(v) {
 		capacity := r.nodes[t].capacity.AtLeast(before[t])
 		invariant.Check(sum.Fits(capacity), "ras: at %v tracker %d has %+v, and what runs there needs %+v", v.Now(), t, capacity, sum)

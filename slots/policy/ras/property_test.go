@@ -8,7 +8,6 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/ras"
@@ -25,9 +24,9 @@ type cluster struct {
 
 func draw(t *rapid.T) cluster {
 	number := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }
-	vector := func(name string, most int) demand.Vector {
+	vector := func(name string, most int) slots.Vector {
 		tenths := func(of string) slots.PPM { return slots.One / 10 * slots.PPM(number(of+" of a "+name, 0, most)) }
-		return demand.Vector{CPU: tenths("CPU"), IO: tenths("I/O"), Memory: tenths("memory")}
+		return slots.Vector{CPU: tenths("CPU"), IO: tenths("I/O"), Memory: tenths("memory")}
 	}
 	trackers := number("trackers", 1, 4)
 	c := cluster{config: slots.Config{Slots: slots.Layout{
@@ -38,8 +37,8 @@ func draw(t *rapid.T) cluster {
 	c.options.TakeMapsFor = rapid.SampledFrom([]string{"", "room", "any"}).Draw(t, "take maps for")
 	c.options.Cycle = rapid.SampledFrom([]time.Duration{0, time.Millisecond, time.Second, time.Hour}).Draw(t, "cycle")
 	if number("small trackers", 0, 1) == 1 {
-		small := demand.Vector{CPU: slots.One / 2, IO: slots.One, Memory: slots.One / 3}
-		c.config.Capacities = demand.Capacities{{Tracker: int32(number("small", 0, trackers-1)), Vector: small}}
+		small := slots.Vector{CPU: slots.One / 2, IO: slots.One, Memory: slots.One / 3}
+		c.config.Capacities = slots.Capacities{{Tracker: int32(number("small", 0, trackers-1)), Vector: small}}
 	}
 	for i := range number("jobs", 1, 5) {
 		j := policytest.ScriptJob{
@@ -54,7 +53,7 @@ func draw(t *rapid.T) cluster {
 			return mapTime
 		}
 		if number("profile", 0, 3) > 0 {
-			j.Spec.Profile = &demand.Profile{Map: vector("map", 12), Shuffle: vector("shuffle", 4), Reduce: vector("reduce", 12)}
+			j.Spec.Profile = &slots.Profile{Map: vector("map", 12), Shuffle: vector("shuffle", 4), Reduce: vector("reduce", 12)}
 		}
 		if number("goal", 0, 1) == 1 {
 			j.Spec.Deadline = time.Duration(number("deadline", 1, 90)) * time.Second
@@ -92,7 +91,7 @@ func TestNoTrackerIsOverloadedAndAllJobsEnd(t *testing.T) {
 		c.o.Each = func(_ time.Duration, l *slots.Ledger) error {
 			v := l.View()
 			for tracker := range slots.TrackerID(v.Trackers()) {
-				load, capacity := demand.Vector{}, v.CapacityOf(tracker)
+				load, capacity := slots.Vector{}, v.CapacityOf(tracker)
 				for _, id := range v.SlotsOf(tracker) {
 					s := v.Slot(id)
 					if !s.Busy {
@@ -149,7 +148,7 @@ func TestALateJobStartsWhereAnotherHasMapsToGive(t *testing.T) {
 }
 
 // needs returns the needs of an attempt, by the text of [RAS11] alone.
-func needs(v *slots.View, s *slots.SlotView, shuffleMemory bool) demand.Vector {
+func needs(v *slots.View, s *slots.SlotView, shuffleMemory bool) slots.Vector {
 	p, _ := v.Job(s.Attempt.Job).Profile()
 	switch {
 	case s.Attempt.Kind == slots.Map:

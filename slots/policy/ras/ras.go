@@ -19,8 +19,7 @@
 // need more when a map is dropped or restored. The policy then starts no task on that tracker until
 // feasibility holds again.
 //
-// Memory: a RAS owns some words for each pair of a running job and a tracker. Neighbours:
-// slots/demand has the profiles, slots/policy the measurements of finished tasks.
+// Memory: a RAS owns some words for each pair of a running job and a tracker.
 package ras
 
 import (
@@ -31,7 +30,6 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/order"
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
@@ -63,10 +61,10 @@ type RAS struct {
 
 	// Scratch of a placement.
 	now    time.Duration
-	order  []int32       // trackers in the order in which they get reducers
-	counts []int32       // of the counting sort that makes order
-	free   int           // number of trackers with a slot for one more reduce in shuffle
-	least  demand.Vector // of each resource the least that a map needs
+	order  []int32      // trackers in the order in which they get reducers
+	counts []int32      // of the counting sort that makes order
+	free   int          // number of trackers with a slot for one more reduce in shuffle
+	least  slots.Vector // of each resource the least that a map needs
 
 	// Reduces in shuffle that run.
 	held    []held        // in the order of their starts
@@ -99,20 +97,20 @@ type RAS struct {
 type node struct {
 	slots    []slots.SlotID
 	home     int32 // number of home slots, which are always open
-	capacity demand.Vector
+	capacity slots.Vector
 	lost     bool
 	opened   [2]int // number of home slots by kind
 	extra    int    // number of extra slots that are open
 	busy     int    // number of extra slots up to the last busy one
 
-	load    demand.Vector // the needs of the placed tasks
-	maps    demand.Vector // the part of load for maps
-	copying demand.Vector // the needs of reduces in shuffle when all maps of their jobs are placed
-	used    int32         // number of slots of placed tasks
-	reduces int32         // number of placed reduces
-	room    int32         // number of slots that are kept for maps
-	jobs    []local       // jobs with tasks placed here, in no order; some may have none any more
-	shuffle []*rasJob     // jobs with reduces in shuffle here; some may have none any more
+	load    slots.Vector // the needs of the placed tasks
+	maps    slots.Vector // the part of load for maps
+	copying slots.Vector // the needs of reduces in shuffle when all maps of their jobs are placed
+	used    int32        // number of slots of placed tasks
+	reduces int32        // number of placed reduces
+	room    int32        // number of slots that are kept for maps
+	jobs    []local      // jobs with tasks placed here, in no order; some may have none any more
+	shuffle []*rasJob    // jobs with reduces in shuffle here; some may have none any more
 
 	idleFree int32  // see RAS.awake
 	ends     uint32 // counts what may give room: a task has ended or advanced, or a job needs less
@@ -207,7 +205,7 @@ func (r *RAS) unbar(s *rasJob) {
 // again. Then the Task Scheduler starts the placed tasks for which there is room.
 func (r *RAS) Decide(v *slots.View, d *slots.Decision) {
 	r.update(v)
-	var before []demand.Vector
+	var before []slots.Vector
 	if invariant.Enabled {
 		before = r.loads(v)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"mrlocal/internal/invariant"
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/trace"
 )
 
@@ -246,7 +245,7 @@ func (r *RAS) mayLaunch(t int) bool {
 // none. load is the needs of the running tasks. A job is a candidate if it runs fewer tasks
 // there than are placed and has room for one more. nextTask takes the job with the lowest
 // utility by running tasks. Of a job it takes reduces before maps.
-func (r *RAS) nextTask(v *slots.View, t int, load demand.Vector) (next *rasJob, kind slots.Kind) {
+func (r *RAS) nextTask(v *slots.View, t int, load slots.Vector) (next *rasJob, kind slots.Kind) {
 	n := &r.nodes[t]
 	var least utility
 	for _, s := range n.jobs {
@@ -263,7 +262,7 @@ func (r *RAS) nextTask(v *slots.View, t int, load demand.Vector) (next *rasJob, 
 
 // startable returns the kind of task of a job that may be launched on a tracker, and false if
 // none may. Reduces come first. running must have set s.here for the tracker before.
-func (r *RAS) startable(v *slots.View, s *rasJob, n *node, t int, load demand.Vector) (slots.Kind, bool) {
+func (r *RAS) startable(v *slots.View, s *rasJob, n *node, t int, load slots.Vector) (slots.Kind, bool) {
 	j := v.Job(s.id)
 	for _, k := range []slots.Kind{slots.Reduce, slots.Map} {
 		if s.here[k] < s.on[t].tasks[k] && j.Pending(k) > 0 && !s.isBarred(k, t) && !s.skipped[k] && load.Plus(r.launchNeeds(s, k, n)).Fits(n.capacity) &&
@@ -287,7 +286,7 @@ func (r *RAS) copyingFits(v *slots.View, s *rasJob, t int) bool {
 		}
 		// The load of that tracker after the start: the map itself, its running tasks, and more
 		// for each reduce of the job that copies.
-		n, load := &r.nodes[slot.Tracker], demand.Vector{}
+		n, load := &r.nodes[slot.Tracker], slots.Vector{}
 		if int(slot.Tracker) == t {
 			load = s.mapping(n)
 		}
@@ -312,7 +311,7 @@ func (r *RAS) copyingFits(v *slots.View, s *rasJob, t int) bool {
 
 // launchNeeds returns the needs of a task that is launched now. A reduce whose maps are all
 // done switches to reduce at once.
-func (r *RAS) launchNeeds(s *rasJob, k slots.Kind, n *node) demand.Vector {
+func (r *RAS) launchNeeds(s *rasJob, k slots.Kind, n *node) slots.Vector {
 	switch {
 	case k == slots.Map:
 		return s.mapping(n)

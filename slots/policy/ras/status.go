@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
@@ -12,7 +11,7 @@ import (
 // rasJob is the state of an active job: its needs, its unfinished tasks, and its placement.
 type rasJob struct {
 	id      slots.JobID
-	profile demand.Profile
+	profile slots.Profile
 	total   int32 // number of maps; while it is not final, at least parallelCopies
 	begun   int32 // number of maps that run or are done: its running reduces copy from these
 	counted int32 // number of maps that are placed or done, in the placement that is being made
@@ -148,15 +147,15 @@ func (s *rasJob) bar(k slots.Kind, t, trackers int) {
 // copying returns the needs of a reduce of the job in shuffle, if it copies from maps maps. This
 // and the next two methods cap needs at the capacity of the tracker. Otherwise a task that
 // needs more than a tracker has could never start.
-func (s *rasJob) copying(n *node, maps int32) demand.Vector {
+func (s *rasJob) copying(n *node, maps int32) slots.Vector {
 	return shuffleDemand(&s.profile, maps, parallelCopies).AtMost(n.capacity)
 }
 
 // reducing returns the needs of a reduce of the job after its shuffle.
-func (s *rasJob) reducing(n *node) demand.Vector { return s.profile.Reduce.AtMost(n.capacity) }
+func (s *rasJob) reducing(n *node) slots.Vector { return s.profile.Reduce.AtMost(n.capacity) }
 
 // mapping returns the needs of a map of the job.
-func (s *rasJob) mapping(n *node) demand.Vector { return s.profile.Map.AtMost(n.capacity) }
+func (s *rasJob) mapping(n *node) slots.Vector { return s.profile.Map.AtMost(n.capacity) }
 
 // average returns how long maps take on average: 0 if none has finished, else at least 1 ns. It
 // belongs to the Job Status Updater [RAS11, section 3.2].

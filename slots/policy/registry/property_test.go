@@ -12,9 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dhfs"
 	"mrlocal/slots/policy/dynamicmr"
@@ -299,7 +298,7 @@ func TestAPolicyWithNothingToGrantGrantsNothing(t *testing.T) {
 		c := slots.Config{Slots: policytest.WithExtra(rapid.IntRange(1, 5).Draw(rt, "trackers"), rapid.IntRange(1, 4).Draw(rt, "maps"), rapid.IntRange(1, 4).Draw(rt, "reduces"), 4)}
 		jobs := policytest.DrawJobs(rt)
 		weighted := o
-		weighted.SlotWeights = demand.Weights{Map: rapid.Int32Range(1, 3).Draw(rt, "of a map"), Reduce: rapid.Int32Range(1, 3).Draw(rt, "of a reduce")}
+		weighted.SlotWeights = slots.Weights{Map: rapid.Int32Range(1, 3).Draw(rt, "of a map"), Reduce: rapid.Int32Range(1, 3).Draw(rt, "of a reduce")}
 		pi, pd := weighted, weighted
 		pi.DHSA, pd.DHSA = "pi", "pd"
 		for name, p := range map[string]slots.Policy{
@@ -397,7 +396,7 @@ func TestAPolicyRecordsItsOptions(t *testing.T) {
 // setOther gives an option another value than the default.
 func setOther(t *testing.T, f policy.OptionField) {
 	text := map[string]string{
-		"*ppm.Share": "0.25", "*policy.Override": "0.25", "*time.Duration": "7s", "**time.Duration": "7s", "*int32": "7", "*demand.Weights": "map=2,reduce=3",
+		"*ppm.Share": "0.25", "*policy.Override": "0.25", "*time.Duration": "7s", "**time.Duration": "7s", "*int32": "7", "*slots.Weights": "map=2,reduce=3",
 	}[fmt.Sprintf("%T", f.Value)]
 	if text == "" {
 		text = f.Choices()[1]

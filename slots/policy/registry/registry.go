@@ -1,26 +1,24 @@
 // Package registry is the table of slot policies. The command, replays and explanations make
 // policies by name here.
 //
-// A policy of this project has one entry in All. Its package is below slots/policy, or is slots/fifo.
+// A policy of this project has one entry in All. Its package is below slots/policy, or is slots/policy/fifo.
 // Close relatives share a package. A user's policy needs no entry, because the drivers take any
 // slots.Policy (examples/policy).
 //
-// Ownership: a policy belongs to the caller of New. Neighbours: the packages of the policies,
-// and slots/policy, which has their Options.
+// Ownership: a policy belongs to the caller of New.
 package registry
 
 import (
 	"strings"
 
-	"mrlocal/errs"
-
+	"mrlocal/internal/errs"
 	"mrlocal/slots"
-	"mrlocal/slots/fifo"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dhfs"
 	"mrlocal/slots/policy/dynamicmr"
 	"mrlocal/slots/policy/dynsplit"
 	"mrlocal/slots/policy/fair"
+	"mrlocal/slots/policy/fifo"
 	"mrlocal/slots/policy/fresh"
 	"mrlocal/slots/policy/omo"
 	"mrlocal/slots/policy/ras"

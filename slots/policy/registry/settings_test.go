@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/registry"
@@ -17,16 +16,16 @@ import (
 // workload that would show it if and only if the policy says that it uses the setting.
 func TestAPolicyUsesWhatItSays(t *testing.T) {
 	for _, c := range []struct {
-		setting demand.Settings
+		setting slots.Settings
 		set     func(pools []slots.Pool, jobs []policytest.ScriptJob)
 	}{
-		{demand.PoolWeight, func(pools []slots.Pool, _ []policytest.ScriptJob) { pools[1].Weight = 3 * slots.One }},
-		{demand.MinShare, func(pools []slots.Pool, _ []policytest.ScriptJob) { pools[1].MinMaps, pools[1].MinReduces = 4, 2 }},
-		{demand.PoolMax, func(pools []slots.Pool, _ []policytest.ScriptJob) { pools[1].MaxMaps, pools[1].MaxReduces = 1, 1 }},
-		{demand.PoolMode, func(pools []slots.Pool, _ []policytest.ScriptJob) { pools[0].FIFO = true }},
-		{demand.Preemption, func(pools []slots.Pool, _ []policytest.ScriptJob) { pools[1].FairPreemptAfter = time.Second }},
-		{demand.JobWeight, func(_ []slots.Pool, jobs []policytest.ScriptJob) { jobs[1].Spec.Weight = 3 * slots.One }},
-		{demand.JobPriority, func(_ []slots.Pool, jobs []policytest.ScriptJob) { jobs[1].Spec.Priority = slots.VeryHigh }},
+		{slots.PoolWeight, func(pools []slots.Pool, _ []policytest.ScriptJob) { pools[1].Weight = 3 * slots.One }},
+		{slots.MinShare, func(pools []slots.Pool, _ []policytest.ScriptJob) { pools[1].MinMaps, pools[1].MinReduces = 4, 2 }},
+		{slots.PoolMax, func(pools []slots.Pool, _ []policytest.ScriptJob) { pools[1].MaxMaps, pools[1].MaxReduces = 1, 1 }},
+		{slots.PoolMode, func(pools []slots.Pool, _ []policytest.ScriptJob) { pools[0].FIFO = true }},
+		{slots.Preemption, func(pools []slots.Pool, _ []policytest.ScriptJob) { pools[1].FairPreemptAfter = time.Second }},
+		{slots.JobWeight, func(_ []slots.Pool, jobs []policytest.ScriptJob) { jobs[1].Spec.Weight = 3 * slots.One }},
+		{slots.JobPriority, func(_ []slots.Pool, jobs []policytest.ScriptJob) { jobs[1].Spec.Priority = slots.VeryHigh }},
 	} {
 		for _, name := range registry.Names() {
 			p := mustNew(t, name, policy.DefaultOptions())

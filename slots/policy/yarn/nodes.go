@@ -2,7 +2,6 @@ package yarn
 
 import (
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
@@ -19,14 +18,14 @@ type Nodes struct {
 
 // node is a tracker. used is the sum of the holdings of its running attempts.
 type node struct {
-	capacity, used demand.Vector
+	capacity, used slots.Vector
 	lost           bool
 }
 
 // holding has the resources that the attempt on a slot holds, and the slot's tracker.
 type holding struct {
 	tracker slots.TrackerID
-	needs   demand.Vector
+	needs   slots.Vector
 }
 
 // OfResources makes a container a request for CPU and memory (policy.Options.Containers).
@@ -46,7 +45,7 @@ func (n *Nodes) See(v *slots.View) {
 }
 
 // Request returns what a task of kind k of a job requests.
-func Request(j slots.JobView, k slots.Kind) demand.Vector {
+func Request(j slots.JobView, k slots.Kind) slots.Vector {
 	p, _ := j.Profile()
 	if k == slots.Map {
 		return requested(p.Map)
@@ -55,14 +54,14 @@ func Request(j slots.JobView, k slots.Kind) demand.Vector {
 }
 
 // requested returns needs without I/O, which is no resource of YARN.
-func requested(needs demand.Vector) demand.Vector {
-	return demand.Vector{CPU: needs.CPU, Memory: needs.Memory}
+func requested(needs slots.Vector) slots.Vector {
+	return slots.Vector{CPU: needs.CPU, Memory: needs.Memory}
 }
 
 // Makes returns how many containers of a request fit into an amount of resources: the least
 // of floor(amount / request) over the resources [OMO21, section IV-A]. It is 0 if the request
 // is empty.
-func Makes(amount, request demand.Vector) (n int64) {
+func Makes(amount, request slots.Vector) (n int64) {
 	n = -1
 	for _, r := range [][2]slots.PPM{{amount.CPU, request.CPU}, {amount.Memory, request.Memory}} {
 		if r[1] > 0 && (n < 0 || int64(r[0]/r[1]) < n) {
@@ -73,7 +72,7 @@ func Makes(amount, request demand.Vector) (n int64) {
 }
 
 // Free appends the free resources of each tracker to dst, by tracker. A lost tracker has none.
-func (n *Nodes) Free(dst []demand.Vector) []demand.Vector {
+func (n *Nodes) Free(dst []slots.Vector) []slots.Vector {
 	for t := range n.all {
 		dst = append(dst, n.all[t].free())
 	}
@@ -81,9 +80,9 @@ func (n *Nodes) Free(dst []demand.Vector) []demand.Vector {
 }
 
 // free returns the free resources of a tracker.
-func (n *node) free() demand.Vector {
+func (n *node) free() slots.Vector {
 	if n.lost {
-		return demand.Vector{}
+		return slots.Vector{}
 	}
 	return n.capacity.Minus(n.used)
 }
@@ -123,8 +122,8 @@ func (n *Nodes) leavesRoom(v *slots.View, j slots.JobView) bool {
 
 // waiting returns the resources that waiting reduces hold and their number, both by tracker. It
 // also returns the largest request of a map for which one of them waits, of each resource.
-func (n *Nodes) waiting(v *slots.View) (held []demand.Vector, count []int32, largest demand.Vector) {
-	held, count = make([]demand.Vector, len(n.all)), make([]int32, len(n.all))
+func (n *Nodes) waiting(v *slots.View) (held []slots.Vector, count []int32, largest slots.Vector) {
+	held, count = make([]slots.Vector, len(n.all)), make([]int32, len(n.all))
 	for id := range slots.SlotID(v.Slots()) {
 		s := v.Slot(id)
 		if !s.Busy || s.Attempt.Kind != slots.Reduce || policy.MapsDone(v.Job(s.Attempt.Job)) || int(id) >= len(n.held) {
@@ -150,20 +149,20 @@ func (n *Nodes) take(v *slots.View, s slots.SlotID, j slots.JobView, k slots.Kin
 
 // Released updates the holdings by a fact. If an attempt has ended, it returns the tracker and the
 // resources that the attempt held, and true.
-func (n *Nodes) Released(f *slots.Fact) (t slots.TrackerID, needs demand.Vector, ok bool) {
+func (n *Nodes) Released(f *slots.Fact) (t slots.TrackerID, needs slots.Vector, ok bool) {
 	switch {
 	case !n.on:
 		return 0, needs, false
 	case f.Op == trace.OpLostTracker && f.A < int64(len(n.all)):
-		n.all[f.A].lost, n.all[f.A].used = true, demand.Vector{}
+		n.all[f.A].lost, n.all[f.A].used = true, slots.Vector{}
 		for i := range n.held {
 			if n.held[i].tracker == slots.TrackerID(f.A) {
-				n.held[i].needs = demand.Vector{}
+				n.held[i].needs = slots.Vector{}
 			}
 		}
 	case policy.Freed(f) && int(f.Slot) < len(n.held):
 		h := n.held[f.Slot]
-		n.held[f.Slot].needs = demand.Vector{}
+		n.held[f.Slot].needs = slots.Vector{}
 		n.all[h.tracker].used = n.all[h.tracker].used.Minus(h.needs)
 		return h.tracker, h.needs, true
 	}
@@ -179,7 +178,7 @@ func (n *Nodes) idle(v *slots.View, j slots.JobView) (sum int32) {
 	request := Request(j, slots.Map)
 	for t := range n.all {
 		at := &n.all[t]
-		if request := request.AtMost(at.capacity); request != (demand.Vector{}) {
+		if request := request.AtMost(at.capacity); request != (slots.Vector{}) {
 			sum += min(int32(min(Makes(at.free(), request), 1<<20)), v.FreeAt(slots.TrackerID(t)))
 		} else {
 			sum += v.FreeAt(slots.TrackerID(t))

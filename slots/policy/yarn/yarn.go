@@ -9,7 +9,7 @@
 //
 // The policies measure from the Ledger's facts alone (policy.Measures): the times of tasks, the
 // sizes of map outputs, the speed of copying. Memory: a policy owns its Base, a few words per
-// job and slot. Neighbours: slots/policy has the measurements and the options.
+// job and slot.
 package yarn
 
 import (
@@ -17,7 +17,6 @@ import (
 	"slices"
 
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
@@ -62,7 +61,7 @@ const ruleRampUp slots.Rule = "ramp-up"
 
 // Traits implements slots.Policy. A container has no kind.
 func (y *YARN) Traits() slots.Traits {
-	return slots.Traits{Name: "yarn", Uses: demand.JobWeight | demand.JobPriority, Lends: true, ByDemand: y.Nodes.On(), Options: y.options, Rules: map[slots.Rule]string{
+	return slots.Traits{Name: "yarn", Uses: slots.JobWeight | slots.JobPriority, Lends: true, ByDemand: y.Nodes.On(), Options: y.options, Rules: map[slots.Rule]string{
 		RuleFewest: FewestWords,
 		ruleRampUp: "its job has the fewest containers for its weight, and reduces go first as far as the maps that are done have ramped them up",
 	}}

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // Flag describes a flag to the parser.

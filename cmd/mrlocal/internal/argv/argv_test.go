@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/slots/policy"
 )
 

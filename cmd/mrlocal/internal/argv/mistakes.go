@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // This file makes the errors for mistakes in a command line.

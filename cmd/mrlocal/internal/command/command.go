@@ -20,7 +20,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/show"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/workload"
 )
 

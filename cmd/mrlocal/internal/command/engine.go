@@ -7,9 +7,9 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/errs"
-	"mrlocal/hdfs"
-	"mrlocal/spill/runs"
+	"mrlocal/internal/errs"
+	"mrlocal/internal/hdfs"
+	"mrlocal/shuffle"
 )
 
 // EngineFlags returns the flags that only real runs have: memory, spills, temporary files, progress.
@@ -92,14 +92,14 @@ func memory(r *argv.Reader) int64 {
 	return n
 }
 
-// codec reads --compress. It returns runs.Auto for a wrong value too, and r.Err has the error.
-func codec(r *argv.Reader) runs.Codec {
-	for c, name := range map[runs.Codec]string{runs.None: "none", runs.S2: "s2", runs.Zstd: "zstd"} {
+// codec reads --compress. It returns shuffle.Auto for a wrong value too, and r.Err has the error.
+func codec(r *argv.Reader) shuffle.Codec {
+	for c, name := range map[shuffle.Codec]string{shuffle.None: "none", shuffle.S2: "s2", shuffle.Zstd: "zstd"} {
 		if r.Choice("compress", "auto", "none", "s2", "zstd") == name {
 			return c
 		}
 	}
-	return runs.Auto
+	return shuffle.Auto
 }
 
 // HDFSFlags returns the flags that say how to reach HDFS. ReadHDFS reads them.

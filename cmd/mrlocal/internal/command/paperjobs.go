@@ -5,24 +5,9 @@ import (
 	"strconv"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
-	"mrlocal/jobs/adjacencylist"
-	"mrlocal/jobs/classification"
-	"mrlocal/jobs/combine"
-	"mrlocal/jobs/histogrammovies"
-	"mrlocal/jobs/histogramratings"
-	"mrlocal/jobs/invertedindex"
-	"mrlocal/jobs/join"
-	"mrlocal/jobs/kmeans"
-	"mrlocal/jobs/randomtext"
-	"mrlocal/jobs/rankedinvertedindex"
-	"mrlocal/jobs/selection"
-	"mrlocal/jobs/selfjoin"
-	"mrlocal/jobs/sequencecount"
-	"mrlocal/jobs/terasort"
-	"mrlocal/jobs/teravalidate"
-	"mrlocal/jobs/termvector"
+	"mrlocal/jobs/puma"
 )
 
 // noInput is NamedJob.Inputs of a job that reads nothing.
@@ -35,22 +20,22 @@ const centroidsFlag = "centroids"
 // the help. A new job gets a line here. docs/jobs.md describes each job.
 func paperJobs() []NamedJob {
 	return []NamedJob{
-		{"inverted-index", "list the files that have each word", "o", "wiki/ -o index.txt", 0, nil, withoutOptions(invertedindex.New)},
-		{"ranked-inverted-index", "list the files of each word sequence, most frequent first; reads what sequence-count writes", "o", "sequences.txt -o ranked.txt", 0, nil, withoutOptions(rankedinvertedindex.New)},
+		{"inverted-index", "list the files that have each word", "o", "wiki/ -o index.txt", 0, nil, withoutOptions(puma.NewInvertedIndex)},
+		{"ranked-inverted-index", "list the files of each word sequence, most frequent first; reads what sequence-count writes", "o", "sequences.txt -o ranked.txt", 0, nil, withoutOptions(puma.NewRankedInvertedIndex)},
 		{"term-vector", "list the frequent words of each file", "o", "wiki/ --min 100", 0, termFlags(), termVector},
-		{"sequence-count", "count sequences of three words in each file", "o", "wiki/ -o sequences.txt", 0, nil, withoutOptions(sequencecount.New)},
-		{"self-join", "join sorted lists of k items to candidates of k+1 items", "o", "candidates.txt -o joined.txt", 0, nil, withoutOptions(selfjoin.New)},
-		{"adjacency-list", "list the neighbours of each node of a graph of edges", "o", "edges.txt -o lists.txt", 0, nil, withoutOptions(adjacencylist.New)},
-		{"histogram-movies", "count movies by average rating", "o", "movies.txt", 0, nil, withoutOptions(histogrammovies.New)},
-		{"histogram-ratings", "count ratings of movies", "o", "movies.txt", 0, nil, withoutOptions(histogramratings.New)},
+		{"sequence-count", "count sequences of three words in each file", "o", "wiki/ -o sequences.txt", 0, nil, withoutOptions(puma.NewSequenceCount)},
+		{"self-join", "join sorted lists of k items to candidates of k+1 items", "o", "candidates.txt -o joined.txt", 0, nil, withoutOptions(puma.NewSelfJoin)},
+		{"adjacency-list", "list the neighbours of each node of a graph of edges", "o", "edges.txt -o lists.txt", 0, nil, withoutOptions(puma.NewAdjacencyList)},
+		{"histogram-movies", "count movies by average rating", "o", "movies.txt", 0, nil, withoutOptions(puma.NewHistogramMovies)},
+		{"histogram-ratings", "count ratings of movies", "o", "movies.txt", 0, nil, withoutOptions(puma.NewHistogramRatings)},
 		{"kmeans", "find the centres of K clusters of points", "o", "points.txt --clusters 8 -o centroids.txt", 0, kmeansFlags(), kMeans},
 		{"classification", "put points into the clusters of centroids", "o", "points.txt --centroids centroids.txt -o clusters.txt", 0, []argv.Spec{centroids("read the centroids from `FILE`, as kmeans writes them", "required")}, classify},
 		{"terasort", "sort binary records by their first bytes", "o", "records.bin -o sorted.bin", 0, recordFlags(), teraSort},
 		{"teravalidate", "check the order of binary records, and add up their checksums", "o", "sorted.bin", 0, recordFlags(), teraValidate},
 		{"randomtext", "write random text; reads no input", "o", "--bytes 64MiB --output text/", noInput, randomFlags(), randomText},
-		{"combine", "count words, combined in the maps (Gridmix)", "o", "wiki/ --reducers 1 -o counts.txt", 0, nil, withoutOptions(combine.New)},
+		{"combine", "count words, combined in the maps (Gridmix)", "o", "wiki/ --reducers 1 -o counts.txt", 0, nil, withoutOptions(puma.NewCombine)},
 		{"select", "keep a tenth, then two fifths of all lines, three times (Gridmix, monsterQuery)", "o", "lines.txt -o kept.txt", 0, selectFlags(), selectLines},
-		{"join", "join two inputs by the first field of their lines", "o", "users.tsv visits.tsv -o joined.tsv", join.Inputs, nil, withoutOptions(join.New)},
+		{"join", "join two inputs by the first field of their lines", "o", "users.tsv visits.tsv -o joined.tsv", puma.JoinInputs, nil, withoutOptions(puma.NewJoin)},
 	}
 }
 
@@ -91,24 +76,24 @@ func withoutOptions(build func() (jobs.Chain, error)) func(*Reader) (jobs.Chain,
 
 // termFlags returns the flag of term-vector.
 func termFlags() []argv.Spec {
-	return []argv.Spec{argv.ValueSpec("min", "leave out words that a file has less than `N` times", strconv.Itoa(termvector.DefaultMin))}
+	return []argv.Spec{argv.ValueSpec("min", "leave out words that a file has less than `N` times", strconv.Itoa(puma.DefaultMinCount))}
 }
 
 // termVector makes the chain of term-vector. Here and below, an option whose flag is not set keeps its
 // zero value, and the package of the job replaces it by the default. The help repeats the default.
 func termVector(r *Reader) (jobs.Chain, error) {
-	o := termvector.Options{Min: int64(r.Count("min", 1, math.MaxInt32))}
+	o := puma.TermVectorOptions{Min: int64(r.Count("min", 1, math.MaxInt32))}
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	return termvector.New(o)
+	return puma.NewTermVector(o)
 }
 
 // centroids returns --centroids with its help and its default. Build looks only at whether the flag
 // is set. The engine reads the file before the first map and gives it to each attempt.
 func centroids(help, def string) argv.Spec { return argv.ValueSpec(centroidsFlag, help, def) }
 
-// kmeansFlags returns the flags of kmeans. Their defaults are those of package jobs/kmeans.
+// kmeansFlags returns the flags of kmeans. Their defaults are those of package jobs/puma.
 func kmeansFlags() []argv.Spec {
 	return []argv.Spec{
 		argv.ValueSpec("clusters", "find `K` clusters", "10, or as many as --centroids has"),
@@ -121,7 +106,7 @@ func kmeansFlags() []argv.Spec {
 // kMeans makes the chain of kmeans, a job that runs for several rounds. It refuses --clusters with
 // --centroids, because the lines of the file of centroids already set K.
 func kMeans(r *Reader) (jobs.Chain, error) {
-	o := kmeans.Options{K: r.Count("clusters", 1, 10_000), Rounds: r.Count("rounds", 1, 100_000), Given: r.Line.Has(centroidsFlag)}
+	o := puma.KMeansOptions{K: r.Count("clusters", 1, 10_000), Rounds: r.Count("rounds", 1, 100_000), Given: r.Line.Has(centroidsFlag)}
 	o.Tolerance = argv.Value(&r.Reader, "tolerance", number)
 	if r.Err == nil && o.Given && o.K > 0 {
 		return nil, errs.Optionf("--clusters, --centroids", "give one of them, not both")
@@ -129,7 +114,7 @@ func kMeans(r *Reader) (jobs.Chain, error) {
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	return kmeans.New(o)
+	return puma.NewKMeans(o)
 }
 
 // number parses the text of a flag as a finite number above 0. It has the type that argv.Value takes.
@@ -147,29 +132,29 @@ func classify(r *Reader) (jobs.Chain, error) {
 	if !r.Line.Has(centroidsFlag) {
 		return nil, errs.Optionf("--"+centroidsFlag, "name the file of the centroids")
 	}
-	return classification.New()
+	return puma.NewClassification()
 }
 
 // recordFlags returns the flag of terasort and teravalidate: the lengths of a record and of its key.
 func recordFlags() []argv.Spec {
-	return []argv.Spec{argv.ValueSpec("record", "records are binary: `fixed:BYTES,key=BYTES`; without a key the whole record is the key", terasort.DefaultRecord)}
+	return []argv.Spec{argv.ValueSpec("record", "records are binary: `fixed:BYTES,key=BYTES`; without a key the whole record is the key", puma.DefaultRecord)}
 }
 
-// teraSort makes the chain of terasort. Package jobs/terasort parses --record.
+// teraSort makes the chain of terasort. Package jobs/puma parses --record.
 func teraSort(r *Reader) (jobs.Chain, error) {
 	record, _ := r.Line.Value("record")
-	return terasort.New(terasort.Options{Record: record})
+	return puma.NewTeraSort(puma.TeraSortOptions{Record: record})
 }
 
 // teraValidate makes the chain of teravalidate, which checks the output of terasort. The user must
 // give the --record of that terasort: with other lengths the job would compare the wrong bytes.
 func teraValidate(r *Reader) (jobs.Chain, error) {
 	record, _ := r.Line.Value("record")
-	recordBytes, keyBytes, err := terasort.ParseRecord(record)
+	recordBytes, keyBytes, err := puma.ParseRecord(record)
 	if err != nil {
 		return nil, err
 	}
-	return teravalidate.New(teravalidate.Options{RecordBytes: recordBytes, KeyBytes: keyBytes})
+	return puma.NewTeraValidate(puma.TeraValidateOptions{RecordBytes: recordBytes, KeyBytes: keyBytes})
 }
 
 // randomFlags returns the flags of randomtext.
@@ -184,14 +169,14 @@ func randomFlags() []argv.Spec {
 // randomText makes the chain of randomtext, which has no inputs. --bytes and --maps set its splits.
 // The text depends on the seed and on the splits.
 func randomText(r *Reader) (jobs.Chain, error) {
-	o := randomtext.Options{Bytes: r.Size("bytes", 1), Maps: r.Count("maps", 1, 1<<20)}
+	o := puma.RandomTextOptions{Bytes: r.Size("bytes", 1), Maps: r.Count("maps", 1, 1<<20)}
 	if r.Line.Has("seed") {
 		o.Seed = argv.Value(&r.Reader, "seed", argv.Seed)
 	}
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	return randomtext.New(o)
+	return puma.NewRandomText(o)
 }
 
 // selectFlags returns the flags of select.
@@ -205,10 +190,10 @@ func selectFlags() []argv.Spec {
 
 // selectLines makes the chain of select: --stages jobs, each of which keeps a share of its lines.
 func selectLines(r *Reader) (jobs.Chain, error) {
-	o := selection.Options{Stages: r.Count("stages", 1, 100)}
+	o := puma.SelectionOptions{Stages: r.Count("stages", 1, 100)}
 	o.KeepMap, o.KeepReduce = argv.Value(&r.Reader, "keep-map", number), argv.Value(&r.Reader, "keep-reduce", number)
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	return selection.New(o)
+	return puma.NewSelection(o)
 }

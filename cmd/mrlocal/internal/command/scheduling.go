@@ -10,10 +10,9 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/setup"
@@ -93,9 +92,9 @@ func (r *Reader) policyOptions() policy.Options {
 			*p = r.Choice(f.Name, f.Choices()...) == "on"
 		case *string:
 			*p = r.Choice(f.Name, f.Choices()...)
-		case *demand.Weights:
+		case *slots.Weights:
 			// Weights are whole numbers of slots for a task of each kind.
-			p.Map, p.Reduce = r.MapAndReduce(f.Name, demand.MostWeight)
+			p.Map, p.Reduce = r.MapAndReduce(f.Name, slots.MostWeight)
 		}
 	}
 	return o

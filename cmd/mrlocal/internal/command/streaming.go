@@ -14,12 +14,12 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/errs"
+	"mrlocal/hadoop/streaming"
+	"mrlocal/hadoop/streaming/parse"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/machine"
 	"mrlocal/output/compress"
-	"mrlocal/streaming"
-	"mrlocal/streaming/parse"
 )
 
 // streamingFlags returns the flags of run streaming alone. They are the arguments of hadoop-streaming
@@ -88,7 +88,7 @@ func runStreaming(line argv.Line, o *mrlocal.Options, stderr io.Writer) (work *s
 		return nil, err
 	}
 	defer func() {
-		// After work.AdoptInput the work removes the copy. If an error comes earlier, the copy is removed
+		// After cost.AdoptInput the work removes the copy. If an error comes earlier, the copy is removed
 		// here.
 		if err != nil {
 			err = errors.Join(err, stdin.Close())

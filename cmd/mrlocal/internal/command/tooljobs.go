@@ -10,8 +10,8 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/errs"
-	"mrlocal/hdfs"
+	"mrlocal/internal/errs"
+	"mrlocal/internal/hdfs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/grep"
 	"mrlocal/jobs/sort"

@@ -2,7 +2,7 @@ package command
 
 import (
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/sim"
 )
 

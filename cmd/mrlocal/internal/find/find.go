@@ -23,8 +23,8 @@ import (
 	"time"
 
 	"mrlocal/cmd/mrlocal/internal/glob"
-	"mrlocal/errs"
 	"mrlocal/input"
+	"mrlocal/internal/errs"
 )
 
 // Options says which files are listed, and in which order.

@@ -4,9 +4,6 @@
 //	lint        reports which parts of such a job would work differently on a cluster
 //	submit      runs a job of mrlocal on a cluster, through Hadoop Streaming
 //	stream      does one side of that job (map, combine or reduce) as a child of Hadoop Streaming
-//
-// Neighbours: packages streaming, stream and submit do the work. Package runjob runs a streaming job as
-// any other. Package command has the flags of run streaming and of HDFS.
 package hadoop
 
 import (

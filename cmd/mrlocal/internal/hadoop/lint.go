@@ -17,9 +17,9 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/hadoop/streaming"
+	"mrlocal/hadoop/streaming/parse"
 	"mrlocal/jobs"
-	"mrlocal/streaming"
-	"mrlocal/streaming/parse"
 )
 
 // lint does the work of mrlocal lint streaming. It writes a line for each finding to stdout, and

@@ -9,10 +9,10 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/errs"
-	"mrlocal/hdfs"
+	"mrlocal/hadoop/stream"
+	"mrlocal/internal/errs"
+	"mrlocal/internal/hdfs"
 	"mrlocal/jobs"
-	"mrlocal/stream"
 )
 
 // cutsSide is the word in place of a side with which mrlocal stream samples cuts.

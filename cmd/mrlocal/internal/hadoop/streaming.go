@@ -13,10 +13,10 @@ import (
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/runjob"
+	"mrlocal/hadoop/streaming"
+	"mrlocal/hadoop/streaming/parse"
+	"mrlocal/hadoop/streaming/records"
 	"mrlocal/jobs"
-	"mrlocal/streaming"
-	"mrlocal/streaming/parse"
-	"mrlocal/streaming/records"
 )
 
 // Exit codes of Hadoop's StreamJob: the job ran and failed, and the job could not be started.

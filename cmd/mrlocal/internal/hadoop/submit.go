@@ -13,12 +13,12 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/errs"
-	"mrlocal/hdfs"
+	"mrlocal/hadoop/stream"
+	"mrlocal/hadoop/submit"
+	"mrlocal/internal/errs"
+	"mrlocal/internal/hdfs"
 	"mrlocal/jobs"
-	"mrlocal/report"
-	"mrlocal/stream"
-	"mrlocal/submit"
+	"mrlocal/slots/report"
 )
 
 // programWord is the subcommand of submit for a job in a program of the user. JobFirst inserts it.

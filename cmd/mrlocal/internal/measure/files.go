@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/workload"
 )
 

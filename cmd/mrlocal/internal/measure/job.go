@@ -18,9 +18,6 @@
 //
 // Demo (mrlocal demo without a lesson) makes wiki/, runs one grep under two policies, draws both runs
 // and compares them.
-//
-// Neighbours: cmd/mrlocal reads the flags; package mrlocal makes the runs; datagen makes the demo's
-// input, and slots/explain explains its first loan; view/svg draws.
 package measure
 
 import (
@@ -31,9 +28,9 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/jobs"
-	"mrlocal/report"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/report"
 	"mrlocal/trace"
 )
 

@@ -6,8 +6,8 @@ import (
 	"runtime"
 	"sync"
 
-	"mrlocal/errs"
-	"mrlocal/report"
+	"mrlocal/internal/errs"
+	"mrlocal/slots/report"
 )
 
 // Trial is one run of a sweep before it is made.

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"fmt"
 
-	"mrlocal/report"
 	"mrlocal/slots"
+	"mrlocal/slots/report"
 )
 
 // parallelCopies is the number of map outputs that a reduce of Hadoop copies at a time (Hadoop 1.0.3,

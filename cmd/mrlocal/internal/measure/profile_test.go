@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/report"
+	"mrlocal/slots/report"
 	"mrlocal/workload"
 )
 

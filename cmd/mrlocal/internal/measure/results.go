@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/errs"
-	"mrlocal/report"
+	"mrlocal/internal/errs"
+	"mrlocal/slots/report"
 )
 
 // Results is the file of --results: CSV with a row for each job of each run. A row has the key of the

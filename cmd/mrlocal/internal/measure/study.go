@@ -13,7 +13,7 @@ import (
 	"text/tabwriter"
 
 	"mrlocal/internal/stats"
-	"mrlocal/report"
+	"mrlocal/slots/report"
 	"mrlocal/view/svg"
 )
 

@@ -11,9 +11,9 @@ import (
 	"text/tabwriter"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/errs"
-	"mrlocal/report"
+	"mrlocal/internal/errs"
 	"mrlocal/slots"
+	"mrlocal/slots/report"
 	"mrlocal/view/svg"
 	"mrlocal/workload"
 )

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/errs"
-	"mrlocal/report"
+	"mrlocal/internal/errs"
 	"mrlocal/slots"
+	"mrlocal/slots/report"
 )
 
 const million = 1_000_000

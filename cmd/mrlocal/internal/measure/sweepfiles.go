@@ -10,9 +10,9 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/paths"
-	"mrlocal/report"
+	"mrlocal/slots/report"
 	"mrlocal/view/svg"
 )
 

@@ -10,8 +10,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"mrlocal/report"
 	"mrlocal/slots/policy/dynsplit"
+	"mrlocal/slots/report"
 	"mrlocal/trace"
 )
 

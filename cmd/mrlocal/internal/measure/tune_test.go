@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"mrlocal/report"
+	"mrlocal/slots/report"
 	"mrlocal/trace"
 )
 

@@ -9,12 +9,12 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/errs"
-	"mrlocal/lesson"
+	"mrlocal/internal/errs"
 	"mrlocal/trace"
-	"mrlocal/web"
-	"mrlocal/web/lab"
-	"mrlocal/web/site"
+	"mrlocal/view/lesson"
+	"mrlocal/view/web"
+	"mrlocal/view/web/lab"
+	"mrlocal/view/web/site"
 )
 
 // UIHelp is the help of mrlocal ui.

@@ -22,7 +22,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/paths"
 	"mrlocal/trace"
 	"mrlocal/view"

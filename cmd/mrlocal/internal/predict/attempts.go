@@ -10,9 +10,6 @@
 // The speed of a machine that others use too changes from minute to minute. A speed probe, a fixed
 // amount of work, is measured between the runs. Its times say how fast the machine was, and all
 // measured times are scaled by them.
-//
-// Neighbours: package mrlocal makes the runs. workload writes and reads the section "measured" of a
-// file, and sim simulates such a file under the cost level measured.
 package predict
 
 import (
@@ -20,7 +17,7 @@ import (
 	"slices"
 	"time"
 
-	"mrlocal/report"
+	"mrlocal/slots/report"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )

@@ -10,8 +10,8 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/predict"
 	"mrlocal/internal/ppm"
-	"mrlocal/report"
 	"mrlocal/sim"
+	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/stats"
-	"mrlocal/report"
+	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/workload"
 )

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"syscall"
 
-	"mrlocal/errs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/paths"
 	"mrlocal/output/compress"
 )

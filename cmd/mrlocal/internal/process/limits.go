@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 
 	"mrlocal"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/machine"
 	"mrlocal/jobs"
 )

@@ -121,7 +121,7 @@ var foreign = regexp.MustCompile(`(?i)copyright|@license|spdx-license`)
 func vendored(t *testing.T) []part {
 	t.Helper()
 	found := map[string]part{}
-	root, err := filepath.Abs(filepath.Join(repository, "web"))
+	root, err := filepath.Abs(filepath.Join(repository, "view", "web"))
 	if err != nil {
 		t.Fatal(err)
 	}

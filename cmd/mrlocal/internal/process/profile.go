@@ -9,8 +9,8 @@ import (
 	"runtime/pprof"
 	"runtime/trace"
 
-	"mrlocal/errs"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
 )
 
 // allocBytes is the mean number of allocated bytes between two samples during a recording.

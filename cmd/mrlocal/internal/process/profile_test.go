@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // pprofs are the gzipped files of a recording; the trace is not gzipped.

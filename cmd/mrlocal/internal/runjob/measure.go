@@ -13,7 +13,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 )
 

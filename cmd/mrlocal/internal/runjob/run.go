@@ -1,8 +1,4 @@
 // Package runjob has the commands that run one job on real files: run, tune, and profile with a job.
-//
-// Neighbours: command has the jobs and their flags, and measure makes the runs of tune and
-// profile. hadoop calls Run for streaming jobs, and workloads adds profile with a workload
-// file.
 package runjob
 
 import (
@@ -18,10 +14,10 @@ import (
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
-	"mrlocal/errs"
+	"mrlocal/hadoop/streaming"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
-	"mrlocal/report"
-	"mrlocal/streaming"
+	"mrlocal/slots/report"
 )
 
 // Help is the help text with the exit codes of a command that runs a job.

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/errs"
-	"mrlocal/report"
+	"mrlocal/internal/errs"
+	"mrlocal/slots/report"
 )
 
 // Notes writes the notes of several runs, each text once. Runs of the same file give the same

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/term"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/trace"
 )
 

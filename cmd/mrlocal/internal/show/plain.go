@@ -8,7 +8,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/trace"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/report"
+	"mrlocal/slots/report"
 	"mrlocal/trace"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"mrlocal/report"
+	"mrlocal/slots/report"
 	"mrlocal/trace"
 )
 

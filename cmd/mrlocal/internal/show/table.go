@@ -9,8 +9,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"mrlocal/errs"
-	"mrlocal/report"
+	"mrlocal/internal/errs"
+	"mrlocal/slots/report"
 )
 
 // mostRows is the largest number of jobs that a table lists. With more, the user would not see the

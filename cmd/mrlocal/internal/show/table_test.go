@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"mrlocal/internal/testkit"
-	"mrlocal/report"
+	"mrlocal/slots/report"
 )
 
 func TestTheTableShowsARun(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"mrlocal/lesson"
 	"mrlocal/trace"
+	"mrlocal/view/lesson"
 )
 
 // answers receives the lines that the user types. A goroutine reads them, because a read from a

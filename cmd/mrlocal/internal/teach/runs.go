@@ -15,12 +15,12 @@ import (
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
-	"mrlocal/datagen"
+	"mrlocal/internal/datagen"
 	"mrlocal/jobs/sleep"
 	"mrlocal/jobs/sort"
 	"mrlocal/trace"
 	"mrlocal/view"
-	"mrlocal/web/lab"
+	"mrlocal/view/web/lab"
 	"mrlocal/workload"
 )
 

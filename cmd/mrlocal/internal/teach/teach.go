@@ -9,9 +9,6 @@
 //
 // The package keeps the events and the models of all runs of one lesson in memory. A lesson has a few
 // small runs.
-//
-// Neighbours: lesson has the lessons, show draws the progress, pictures opens the page. Package measure
-// has the demo without a lesson.
 package teach
 
 import (
@@ -28,10 +25,10 @@ import (
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
-	"mrlocal/errs"
-	"mrlocal/lesson"
+	"mrlocal/internal/errs"
 	"mrlocal/trace"
 	"mrlocal/view"
+	"mrlocal/view/lesson"
 )
 
 // help is the help text of mrlocal demo below its usage.

@@ -12,7 +12,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/lesson"
+	"mrlocal/view/lesson"
 )
 
 // lessonOf returns a session with fast runs, and the buffer with its output.

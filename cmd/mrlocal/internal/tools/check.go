@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs/sort"
 )
 

@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs/count"
 )
 

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sort"
 	"mrlocal/output/compress"

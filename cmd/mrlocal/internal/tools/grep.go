@@ -18,9 +18,9 @@ import (
 	"golang.org/x/term"
 
 	"mrlocal/cmd/mrlocal/internal/find"
-	"mrlocal/errs"
 	"mrlocal/input"
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs/grep"
 )
 

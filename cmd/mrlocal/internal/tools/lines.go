@@ -10,9 +10,9 @@ import (
 	"os"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/errs"
 	"mrlocal/input"
 	"mrlocal/input/codec"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/machine"
 	"mrlocal/output"
 	"mrlocal/output/compress"

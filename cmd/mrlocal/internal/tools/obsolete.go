@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 )
 
 // obsoleteFlag is the flag that rewriteSort puts in place of an obsolete key. Its value is that of -k.

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/machine"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sort"

@@ -15,8 +15,8 @@ import (
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
-	"mrlocal/errs"
-	"mrlocal/report"
+	"mrlocal/internal/errs"
+	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/workload"
 )

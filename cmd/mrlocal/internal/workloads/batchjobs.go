@@ -8,10 +8,10 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/errs"
+	"mrlocal/hadoop/streaming"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sleep"
-	"mrlocal/streaming"
 	"mrlocal/workload"
 )
 

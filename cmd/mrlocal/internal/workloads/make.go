@@ -5,9 +5,6 @@
 // A batch is a file that runs for real, and a simulation one that runs in virtual time. Both take
 // the same flags of scheduling. readBatch and readSimulation read the flags, and then load the
 // file, because a flag replaces a value of the file.
-//
-// Neighbours: package workload reads the files, and workload/source makes them. Package measure
-// makes the table of sweep, and predict those of validate and profile.
 package workloads
 
 import (
@@ -23,7 +20,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/errs"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
 	"mrlocal/workload"
 	"mrlocal/workload/source"

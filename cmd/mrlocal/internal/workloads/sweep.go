@@ -10,10 +10,10 @@ import (
 	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
-	"mrlocal/errs"
-	"mrlocal/report"
+	"mrlocal/internal/errs"
 	"mrlocal/sim"
 	"mrlocal/slots"
+	"mrlocal/slots/report"
 )
 
 // sweepHelp is the help text of mrlocal sweep below its usage.

@@ -13,9 +13,9 @@ import (
 	"mrlocal/cmd/mrlocal/internal/predict"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/runjob"
-	"mrlocal/errs"
-	"mrlocal/report"
+	"mrlocal/internal/errs"
 	"mrlocal/sim"
+	"mrlocal/slots/report"
 	"mrlocal/workload"
 )
 

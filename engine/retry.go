@@ -1,0 +1,37 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"mrlocal/internal/guard"
+	"time"
+)
+
+// Retry returns a function that calls try with the numbers 0, 1 and so on until it succeeds, as often as
+// a task may fail (Options.Attempts). Each call takes place apart, so that it may end its goroutine. A call
+// that is not alive for timeout fails, and is left behind. Retry notes each failure but the last one. It
+// calls try no more if ctx has ended, or if an error is Permanent.
+func Retry(ctx context.Context, attempts int, timeout time.Duration, note func(string)) func(Try) error {
+	return func(try Try) (err error) {
+		for n := range attempts {
+			err = whileAlive(ctx, max(timeout, guard.LeaveWithin), func(ctx context.Context, alive func()) error { return try(ctx, n, alive) })
+			if err == nil || Permanent(err) || ctx.Err() != nil || n+1 == attempts {
+				break
+			}
+			note(fmt.Sprintf("a sample of the input has failed, and is tried again: %v", err))
+		}
+		return err
+	}
+}
+
+// whileAlive calls work apart, until ctx ends or work has not called alive for timeout. It then ends the
+// context of work and leaves it behind.
+func whileAlive(ctx context.Context, timeout time.Duration, work func(ctx context.Context, alive func()) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(timeout, func() {
+		cancel(&guard.Error{What: "map of a sample", Cause: fmt.Errorf("no progress for %v", timeout)})
+	})
+	defer timer.Stop()
+	return guard.ApartUntil(ctx, func() error { return work(ctx, func() { timer.Reset(timeout) }) })
+}

@@ -1,0 +1,320 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"os"
+	"slices"
+	"sync/atomic"
+
+	"mrlocal/input"
+	"mrlocal/input/feed"
+	"mrlocal/internal/errs"
+	"mrlocal/internal/guard"
+	"mrlocal/internal/membudget"
+	"mrlocal/jobs"
+	"mrlocal/shuffle/record"
+)
+
+// Bounds of a sample (after Hadoop 1.0.3, InputSampler).
+const (
+	SamplePlaces     = 64                       // places of the input that are read
+	SampleLeaseBytes = 4 * membudget.ChunkBytes // what Sample leases: one place is in memory at a time
+
+	sampleKeys          = 10_000 // of all places together
+	sampleBytesPerPlace = 64 << 10
+
+	recordHeaderBytes = 2 // of a short record in a segment
+)
+
+// sampler is the Emitter of a sample. It keeps the sort keys that the job's mapper would put into
+// the kvbuffer.
+type sampler struct {
+	appendKey func(dst, record []byte) []byte // jobs.Job.AppendKey
+	group     func(key []byte) int            // jobs.Job.GroupBytes; nil: a group is a key
+	distinct  bool                            // keep each key once
+	seen      map[string]struct{}             // keys, if distinct
+	keys      [][]byte
+	limit     int // of keys, after the current place
+
+	inBytes, outBytes int64 // of the blocks, and of all records that the mapper has emitted
+
+	alive   func() // shows that the mapper works
+	emitted int    // records of this try
+}
+
+// Emit implements jobs.Emitter. It counts the record and keeps the key.
+func (s *sampler) Emit(key, value []byte) {
+	s.outBytes += int64(len(key) + len(value) + recordHeaderBytes)
+	if s.emitted++; s.emitted%1024 == 1 && s.alive != nil {
+		s.alive()
+	}
+	s.add(key)
+}
+
+// Take implements jobs.Taker. It counts all spans, and keeps copies of the keys of
+// evenly spaced ones.
+func (s *sampler) Take(b jobs.Block, spans []jobs.Span) {
+	for _, span := range spans {
+		s.outBytes += int64(span.Len) + recordHeaderBytes
+	}
+	// A place with short records must not take more than its share of the keys.
+	step := max(1, len(spans)/max(1, s.limit-len(s.keys)))
+	for i := 0; i < len(spans); i += step {
+		record := b.Data[spans[i].Off : spans[i].Off+spans[i].Len]
+		if s.appendKey != nil {
+			s.add(s.appendKey(nil, record))
+			continue
+		}
+		s.add(record)
+	}
+}
+
+// maxSampleKeyBytes is the length to which long keys are cut. A cut point need not be a whole
+// key.
+const maxSampleKeyBytes = 256
+
+// add keeps a copy of key, or of its first bytes. It drops keys beyond the limit. If the job
+// folds values, it also drops keys that it has already.
+func (s *sampler) add(key []byte) {
+	if len(s.keys) >= s.limit {
+		return
+	}
+	if s.group != nil {
+		key = key[:s.group(key)] // a cut point inside of a group would divide it
+	}
+	key = key[:min(len(key), maxSampleKeyBytes)]
+	if s.distinct {
+		if _, ok := s.seen[string(key)]; ok {
+			return
+		}
+		s.seen[string(key)] = struct{}{}
+	}
+	s.keys = append(s.keys, bytes.Clone(key))
+}
+
+// CutsOf returns the cut points by which map m of maps divides its records. Equal cut points
+// bound several parts that all belong to one frequent key. CutsOf changes them, so that each map
+// sends the key to one of these parts: the first maps to the first part, and so on. The records
+// of the key are still in the order of the maps. The result shares memory with cuts, and must
+// not be changed.
+//
+//	cuts         k     k     k    k\0
+//	map 0 of 2   k    k\0   k\0   k\0
+//	map 1 of 2   k     k    k\0   k\0
+func CutsOf(cuts [][]byte, m, maps int) [][]byte {
+	own := cuts
+	for i, end := 0, 0; i < len(cuts); i = end {
+		for end = i + 1; end < len(cuts) && bytes.Equal(cuts[end], cuts[i]); end++ {
+		}
+		if end-i < 2 || end == len(cuts) || !isNext(cuts[end], cuts[i]) {
+			continue
+		}
+		// All maps share cuts, so it is copied before the first change.
+		if &own[0] == &cuts[0] {
+			own = slices.Clone(cuts)
+		}
+		for at := i + 1 + m*(end-i)/maps; at < end; at++ {
+			own[at] = cuts[end]
+		}
+	}
+	return own
+}
+
+// isNext reports whether a is the next possible key after b: b and a zero byte.
+func isNext(a, b []byte) bool { return len(a) == len(b)+1 && a[len(b)] == 0 && bytes.HasPrefix(a, b) }
+
+// PadCuts repeats the last cut point until there are cut points for the number of parts that the
+// user asks for. The parts between equal cut points are empty.
+func PadCuts(cuts [][]byte, parts int) [][]byte {
+	last := []byte{}
+	if len(cuts) > 0 {
+		last = cuts[len(cuts)-1]
+	}
+	for len(cuts) < parts-1 {
+		cuts = append(cuts, last)
+	}
+	return cuts
+}
+
+// Try is a try of some work. number counts the tries, from 0. Work that takes long calls alive.
+type Try func(ctx context.Context, number int, alive func()) error
+
+// Sampled is what a sample is taken of.
+type Sampled struct {
+	Job   *jobs.Job   // with guarded constructors (GuardNew)
+	Side  []byte      // side data of the job (jobs.OwnAttempt.Side); nil: none
+	Plan  *input.Plan // nil: the job reads no file
+	First *feed.Held  // first piece of a stream; nil: there is none
+
+	// Try calls place, which maps one place of the input, until it succeeds or must not be tried again.
+	// A call that it has left behind does no harm. nil: each place is mapped once, on the goroutine of the
+	// caller.
+	Try func(place Try) error
+}
+
+// Sample runs the job's mapper over places of the input. It returns at most parts-1 cut points of
+// a total order, and ratio: how many bytes the mapper emits for each byte that it reads. A key
+// that equals a cut point belongs to the part behind it (Hadoop 1.0.3, TotalOrderPartitioner).
+//
+// If spread is true, records of one key may go to several parts (CutsOf). Sample leases
+// SampleLeaseBytes of budget for the input, and waits until there is room for them. It fails if the
+// input cannot be read, the mapper fails in each try of a place, or ctx ends.
+func Sample(ctx context.Context, of Sampled, budget *membudget.Budget, parts int, spread bool) (cuts [][]byte, ratio float64, err error) {
+	s, err := of.sample(ctx, budget)
+	if err != nil {
+		return nil, 0, err
+	}
+	return record.CutPoints(s.keys, parts, spread), s.ratio(), nil
+}
+
+// try returns a sampler for a try that continues s. It shares no memory with other tries that one of them
+// may change.
+func (s *sampler) try(alive func()) *sampler {
+	t := *s
+	t.keys, t.alive, t.emitted = slices.Clip(s.keys), alive, 0
+	if t.distinct {
+		t.seen = map[string]struct{}{}
+		for _, key := range s.keys {
+			t.seen[string(key)] = struct{}{}
+		}
+	}
+	return &t
+}
+
+// ratio returns how many bytes the mapper emits for each byte that it reads.
+func (s *sampler) ratio() float64 { return float64(s.outBytes) / float64(max(s.inBytes, 1)) }
+
+// sample runs the mapper over places of the input.
+func (of Sampled) sample(ctx context.Context, budget *membudget.Budget) (*sampler, error) {
+	lease, err := budget.Reserve(ctx, SampleLeaseBytes)
+	if err != nil {
+		return nil, err
+	}
+	defer lease.Close()
+	j := of.Job
+	s := &sampler{appendKey: j.AppendKey, group: j.GroupBytes, distinct: j.NewFolder != nil, seen: map[string]struct{}{}}
+	one := func(b jobs.Block) error {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		s.limit = len(s.keys) + sampleKeys/SamplePlaces
+		s.inBytes += int64(len(b.Data))
+		if of.Try == nil {
+			return of.mapPlace(ctx, 0, b, s)
+		}
+		before, done := *s, atomic.Pointer[sampler]{}
+		err := of.Try(func(ctx context.Context, number int, alive func()) error {
+			t := before.try(alive)
+			err := of.mapPlace(ctx, number, b, t)
+			if err == nil {
+				done.CompareAndSwap(nil, t)
+			}
+			return err
+		})
+		if err == nil {
+			s = done.Load()
+		}
+		return err
+	}
+	if err := of.Plan.Sample(SamplePlaces, sampleBytesPerPlace, feed.Memory{Lease: lease}, one); err != nil {
+		return nil, err
+	}
+	if first := of.First; first != nil {
+		for i := 0; i < first.Len(); i += max(1, first.Len()/SamplePlaces) {
+			if err := one(first.Block(i)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s, nil
+}
+
+// mapPlace runs a mapper of its own over one place. The mapper is begun and closed as in an attempt of
+// that number.
+func (of Sampled) mapPlace(ctx context.Context, number int, b jobs.Block, out *sampler) (err error) {
+	m := of.Job.NewMapper()
+	b.Data = bytes.Clone(b.Data) // the mapper may change it, or read it after the try
+	if a, ok := m.(jobs.Attempter); ok {
+		ctx, end := context.WithCancel(ctx)
+		defer end()
+		defer func() { err = cmp.Or(err, closeMapper(m)) }() // also if the mapper ends the goroutine
+		own := jobs.OwnAttempt{Context: ctx, Number: number, Side: of.Side, Progress: func(int64, int64) {
+			if out.alive != nil {
+				out.alive()
+			}
+		}}
+		if len(of.Job.Outputs) > 0 {
+			// The job has reducers, so an attempt that asks for a named output fails. The sample
+			// leaves that to the attempt. A sampler without a limit keeps nothing.
+			own.Output = func(string) jobs.Emitter { return &sampler{} }
+		}
+		if err := guard.Run("begin of a sample", func() error { a.Begin(own); return nil }); err != nil {
+			return err
+		}
+	}
+	if err := guard.Run("map of a sample", func() error { return m.Map(b, out) }); err != nil {
+		return err
+	}
+	if f, ok := m.(jobs.Flusher); ok {
+		return guard.Run("flush of a sample", func() error { return f.Flush(out) })
+	}
+	return nil
+}
+
+// closeMapper closes a mapper that is an io.Closer. It fails only if Close panics: the sample is
+// complete by then.
+func closeMapper(m jobs.Mapper) error {
+	return guard.Run("close of a sample", func() error {
+		if c, ok := m.(io.Closer); ok {
+			_ = c.Close()
+		}
+		return nil
+	})
+}
+
+// CheckSide returns an input error if the file of side data is not there; "": there is none. A run
+// checks it before anything starts.
+func CheckSide(name string) error {
+	if name == "" {
+		return nil
+	}
+	if _, err := os.Stat(name); err != nil {
+		return errs.Inputf(name, "%w", errs.Cause(err))
+	}
+	return nil
+}
+
+// ReadSide returns the bytes of a file of side data (jobs.OwnAttempt.Side); name "": nil. It fails
+// if the file cannot be read, or has more than jobs.MaxSideBytes. Errors are of kind errs.BadInput.
+func ReadSide(name string) ([]byte, error) {
+	if name == "" {
+		return nil, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, errs.Inputf(name, "%w", errs.Cause(err))
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, jobs.MaxSideBytes+1))
+	switch {
+	case err != nil:
+		return nil, errs.Inputf(name, "%w", errs.Cause(err))
+	case len(data) > jobs.MaxSideBytes:
+		return nil, errs.Inputf(name, "side data of more than %dMiB", jobs.MaxSideBytes>>20)
+	}
+	return data, nil
+}
+
+// MayReread returns an error of kind errs.BadInput if the plan has an input that can be read
+// only once.
+func MayReread(plan *input.Plan) error {
+	for _, i := range plan.Streams {
+		if f := &plan.Files[i]; !f.Rereadable {
+			return errs.Inputf(f.Path, "the job reads its input several times; name a file")
+		}
+	}
+	return nil
+}

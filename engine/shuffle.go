@@ -1,0 +1,364 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"mrlocal/internal/invariant"
+	"mrlocal/shuffle"
+)
+
+// errShuffleClosed ends a copy phase because the job has ended.
+var errShuffleClosed = errors.New("shuffle: closed")
+
+// Shuffle passes the map outputs of one job to its reduces, as the maps commit.
+//
+// Within one machine a shuffle moves references, not bytes. The copy phase exists all
+// the same, because slot policies take it into account. A reduce attempt is in its copy
+// phase (Fetch.Copy) until it has the output of every map. It gets each output once, in
+// the order in which the maps committed.
+//
+// A Shuffle owns the outputs that were committed to it. It releases all outputs when every
+// part has committed, because until then a reduce may be tried again. It also releases an
+// output that was lost. While an open Fetch holds an output, the release waits. The methods
+// may be called from any goroutine.
+type Shuffle struct {
+	mu struct {
+		sync.Mutex
+		outputs   []*committed // by map task; nil: not committed, or lost
+		commits   []*committed // in the order of the commits, lost ones too
+		live      int          // number of outputs that are not nil
+		losses    int          // calls of Lost that took an output back
+		state     shuffleState
+		partsDone []bool        // parts that have committed
+		doneCount int           // how many of partsDone are true
+		changed   chan struct{} // closed, and made anew, at every change
+	}
+}
+
+// committed is the output of one map attempt.
+type committed struct {
+	mapTask int
+	out     *shuffle.MapOutput
+	holders int // number of open Fetches that hold it
+	state   mapOutputState
+}
+
+// shuffleState is how far a Shuffle has come.
+type shuffleState uint8
+
+const (
+	shuffleOpen   shuffleState = iota // further maps may become known
+	shuffleSealed                     // the number of maps is final
+	shuffleClosed                     // the job has ended: copy phases end
+)
+
+func (s shuffleState) String() string { return [...]string{"open", "sealed", "closed"}[s] }
+
+// Next lists the states that may follow s, for checked builds.
+func (s shuffleState) Next() []shuffleState {
+	return [...][]shuffleState{{shuffleSealed, shuffleClosed}, {shuffleClosed}, nil}[s]
+}
+
+// mapOutputState says who needs an output that was committed. An output that is not needed is
+// released once holders is 0.
+type mapOutputState uint8
+
+const (
+	outputNeeded mapOutputState = iota // parts have not committed yet
+	outputUnused                       // every part has committed, or the shuffle is closed
+	outputLost                         // Lost took it back: its map runs again
+)
+
+func (s mapOutputState) String() string { return [...]string{"needed", "unused", "lost"}[s] }
+
+// Next lists the states that may follow s, for checked builds.
+func (s mapOutputState) Next() []mapOutputState {
+	return [...][]mapOutputState{{outputUnused, outputLost}, {outputLost}, nil}[s]
+}
+
+// NewShuffle makes the shuffle of a job of parts partitions. maps is the number of map tasks
+// that are known so far. Grow raises it, and Seal makes it final.
+func NewShuffle(maps, parts int) *Shuffle {
+	s := &Shuffle{}
+	s.mu.outputs = make([]*committed, maps)
+	s.mu.partsDone = make([]bool, parts)
+	s.mu.changed = make(chan struct{})
+	return s
+}
+
+// notify wakes every Fetch that waits for a change. s.mu is held.
+func (s *Shuffle) notify() {
+	close(s.mu.changed)
+	s.mu.changed = make(chan struct{})
+}
+
+// Commit takes the output of a map task over. It releases an output that the job does not
+// need. That is the second output of a map task. It is also any output that comes when all
+// parts have committed or the shuffle is closed.
+func (s *Shuffle) Commit(mapTask int, out *shuffle.MapOutput) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.grow(mapTask + 1)
+	if s.mu.state == shuffleClosed || s.mu.outputs[mapTask] != nil {
+		out.Release()
+		return
+	}
+	e := &committed{mapTask: mapTask, out: out}
+	s.mu.outputs[mapTask] = e
+	s.mu.commits = append(s.mu.commits, e)
+	s.mu.live++
+	if s.allDone() {
+		e.drop(outputUnused)
+	}
+	s.notify()
+}
+
+// Lost takes back the output of a map task: no Fetch gets it any more. Reduces in their copy
+// phase give it up, and wait until the map has run again. A reduce after its copy phase keeps
+// it.
+func (s *Shuffle) Lost(mapTask int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if mapTask >= len(s.mu.outputs) || s.mu.outputs[mapTask] == nil {
+		return
+	}
+	e := s.mu.outputs[mapTask]
+	s.mu.outputs[mapTask] = nil
+	s.mu.live--
+	s.mu.losses++
+	e.drop(outputLost)
+	s.notify()
+}
+
+// drop notes that an output is unused or lost, and releases it if no Fetch holds it. s.mu is held.
+func (e *committed) drop(to mapOutputState) {
+	needed := e.state == outputNeeded
+	invariant.Reach(&e.state, to)
+	if needed && e.holders == 0 {
+		e.out.Release()
+	}
+}
+
+// Grow raises the number of map tasks to maps, if it is lower.
+func (s *Shuffle) Grow(maps int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.grow(maps)
+}
+
+// grow is Grow with s.mu held.
+func (s *Shuffle) grow(maps int) {
+	for len(s.mu.outputs) < maps {
+		s.mu.outputs = append(s.mu.outputs, nil)
+	}
+}
+
+// Maps returns the number of map tasks that are known.
+func (s *Shuffle) Maps() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.mu.outputs)
+}
+
+// Seal makes the number of map tasks final. No copy phase ends before Seal.
+func (s *Shuffle) Seal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	invariant.Reach(&s.mu.state, shuffleSealed)
+	s.notify()
+}
+
+// complete reports whether the outputs of all maps are committed. s.mu is held.
+func (s *Shuffle) complete() bool {
+	return s.mu.state >= shuffleSealed && s.mu.live == len(s.mu.outputs)
+}
+
+// allDone reports whether all parts have committed. s.mu is held.
+func (s *Shuffle) allDone() bool { return s.mu.doneCount == len(s.mu.partsDone) }
+
+// PartBytes returns the number of records of a part in all committed outputs, and the bytes of
+// their keys and values.
+func (s *Shuffle) PartBytes(part int) (records, keyBytes, valueBytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.mu.outputs {
+		if e == nil {
+			continue
+		}
+		r, k, v := e.out.PartBytes(part)
+		records, keyBytes, valueBytes = records+r, keyBytes+k, valueBytes+v
+	}
+	return records, keyBytes, valueBytes
+}
+
+// PartDone notes that the reduce of a part has committed, so that its input is not needed
+// again. After the last part it releases all outputs.
+func (s *Shuffle) PartDone(part int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.partsDone[part] {
+		return
+	}
+	s.mu.partsDone[part] = true
+	s.mu.doneCount++
+	if s.allDone() {
+		s.dropAll()
+	}
+}
+
+// dropAll marks all outputs as unused. s.mu is held.
+func (s *Shuffle) dropAll() {
+	for _, e := range s.mu.outputs {
+		if e != nil {
+			e.drop(outputUnused)
+		}
+	}
+}
+
+// Close ends the shuffle of the job. Copy phases end with errShuffleClosed. Close releases
+// every output that no open Fetch holds. The others are released when their last Fetch is
+// closed. Close may be called again.
+func (s *Shuffle) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.state == shuffleClosed {
+		return
+	}
+	invariant.Move(&s.mu.state, shuffleClosed)
+	s.dropAll()
+	s.notify()
+}
+
+// check returns an error if the job has no such part. That is a defect of the caller.
+func (s *Shuffle) check(part int) error {
+	if part < 0 || part >= len(s.mu.partsDone) {
+		return fmt.Errorf("shuffle: part %d of %d", part, len(s.mu.partsDone))
+	}
+	return nil
+}
+
+// Fetch holds the outputs that one reduce attempt has copied. They are not released until it
+// is closed. The attempt closes it when it has read the outputs, and also when it fails. Copy
+// and Outputs are called from one goroutine; Close from any.
+type Fetch struct {
+	shuffle *Shuffle
+	part    int
+	seen    int // number of commits that next has looked at
+	losses  int // losses of the shuffle when held was last checked for lost outputs
+
+	// Under shuffle.mu.
+	held   []*committed
+	closed bool
+}
+
+// Fetch begins the copy phase of a reduce attempt.
+func (s *Shuffle) Fetch(part int) *Fetch { return &Fetch{shuffle: s, part: part} }
+
+// Copy calls fn with the output of each map, once, in the order in which the maps committed.
+// If an output is lost meanwhile, Copy gives it up, waits for the map to run again, and calls
+// fn with the new output.
+//
+// Copy returns nil when the shuffle is sealed and fn has got the outputs of all maps. It fails
+// with errShuffleClosed, the error of fn, or the cause of ctx. fn may be nil. It may sleep, to
+// make the copy take time.
+func (f *Fetch) Copy(ctx context.Context, fn func(mapTask int, out *shuffle.MapOutput) error) error {
+	for {
+		e, changed, err := f.next()
+		switch {
+		case err != nil:
+			return err
+		case e == nil && changed == nil:
+			return nil
+		case e == nil:
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case fn != nil:
+			if err := fn(e.mapTask, e.out); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// next holds and returns the next committed output. If there is none, e is nil, and changed is
+// closed when there may be one. If all maps have been copied, both are nil.
+func (f *Fetch) next() (e *committed, changed <-chan struct{}, err error) {
+	s := f.shuffle
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.state == shuffleClosed || f.closed {
+		return nil, nil, errShuffleClosed
+	}
+	if err := s.check(f.part); err != nil {
+		return nil, nil, err
+	}
+	if f.losses != s.mu.losses {
+		f.held = slices.DeleteFunc(f.held, func(e *committed) bool { return e.state == outputLost && e.release() })
+		f.losses = s.mu.losses
+	}
+	for f.seen < len(s.mu.commits) {
+		e := s.mu.commits[f.seen]
+		f.seen++
+		if e.state > outputNeeded {
+			continue
+		}
+		e.holders++
+		f.held = append(f.held, e)
+		return e, nil, nil
+	}
+	if s.complete() && len(f.held) == s.mu.live {
+		return nil, nil, nil
+	}
+	return nil, s.mu.changed, nil
+}
+
+// Copied returns how many outputs the Fetch holds. Lost outputs count until Copy gives them up.
+func (f *Fetch) Copied() int {
+	f.shuffle.mu.Lock()
+	defer f.shuffle.mu.Unlock()
+	return len(f.held)
+}
+
+// Outputs returns the outputs that were copied, by the number of their maps: a merge returns
+// equal keys in this order. The outputs are borrowed until Close.
+func (f *Fetch) Outputs() []*shuffle.MapOutput {
+	f.shuffle.mu.Lock()
+	held := slices.Clone(f.held)
+	f.shuffle.mu.Unlock()
+	slices.SortFunc(held, func(a, b *committed) int { return a.mapTask - b.mapTask })
+	outs := make([]*shuffle.MapOutput, len(held))
+	for i, e := range held {
+		outs[i] = e.out
+	}
+	return outs
+}
+
+// Close gives up all outputs. It may be called again.
+func (f *Fetch) Close() {
+	f.shuffle.mu.Lock()
+	defer f.shuffle.mu.Unlock()
+	f.closed = true
+	for _, e := range f.held {
+		e.release()
+	}
+	f.held = nil
+}
+
+// release counts one holder off, and releases an output that is not needed with its last holder. It returns
+// true, so that slices.DeleteFunc can call it. s.mu is held.
+func (e *committed) release() bool {
+	e.holders--
+	if e.state > outputNeeded && e.holders == 0 {
+		e.out.Release()
+	}
+	return true
+}

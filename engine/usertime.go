@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"mrlocal/internal/invariant"
+	"mrlocal/jobs"
+)
+
+// userTime is the time in which user code may use what an attempt has given to it. It begins anew if
+// the attempt starts again with more memory. User code may break the rule, on any goroutine. So what
+// it still calls after that time must do no harm.
+type userTime struct {
+	attempt   *SlotAttempt
+	emitted   atomic.Bool // the last call that may emit has returned
+	over      atomic.Bool // all user code is closed
+	late      atomic.Bool // user code has emitted after its last call
+	committed atomic.Bool // the task is done by this attempt
+}
+
+// errLate is the error of user code that emits after its last call.
+var errLate = errors.New("user code has emitted a record after Map, Reduce and Flush, as in Close or on a goroutine of its own")
+
+// emittedLate notes that a record was emitted too late, and is lost. It fails the attempt, or the job if
+// the task is done. A record of a failed attempt does no harm.
+func (u *userTime) emittedLate() {
+	u.late.Store(true)
+	if u.committed.Load() {
+		u.failJob()
+	}
+}
+
+// commit notes that the task is done by this attempt. A record may have been emitted while it became so.
+func (u *userTime) commit() {
+	u.committed.Store(true)
+	if u.late.Load() {
+		u.failJob()
+	}
+}
+
+// failJob makes errLate the error of the job.
+func (u *userTime) failJob() {
+	err := fmt.Errorf("%s: %w", u.attempt.Name(), errLate)
+	u.attempt.Job.late.CompareAndSwap(nil, &err)
+}
+
+// own returns what the attempt offers to user code. After the time of user code, its functions do
+// nothing.
+func (u *userTime) own() jobs.OwnAttempt {
+	a := u.attempt
+	a.Job.sealSide()
+	own := jobs.OwnAttempt{
+		Context: a.ctx, Task: int(a.ID.Task), Number: int(a.ID.N), Side: a.Job.Side,
+		Progress: func(done, total int64) {
+			if !u.over.Load() {
+				a.tick(done, total)
+			}
+		},
+		Lasts: func(total time.Duration) {
+			if !u.over.Load() {
+				a.lasts(total)
+			}
+		},
+		Read: func(records, bytes int64) {
+			if !u.over.Load() {
+				a.read(records, bytes)
+			}
+		},
+		Status: func(text string) {
+			if !u.over.Load() {
+				a.status(text)
+			}
+		},
+		Charge: func(bytes int64) bool { return !u.over.Load() && a.charge(bytes) },
+	}
+	if len(a.Job.Spec.Outputs) > 0 {
+		own.Output = func(name string) jobs.Emitter {
+			if u.emitted.Load() || u.over.Load() {
+				return &textOut{of: u}
+			}
+			return a.output(name)
+		}
+	}
+	return own
+}
+
+// sealSide seals the side data before the first attempt gets it, in a checked build.
+func (j *SharedJob) sealSide() *invariant.Seal {
+	j.sideOnce.Do(func() { j.sideSeal = invariant.NewSeal(j.Side) })
+	return &j.sideSeal
+}
+
+// end returns errLate if user code has emitted too late, and in a checked build an error if it has changed
+// the side data. An attempt calls it before the commit.
+func (u *userTime) end() error {
+	switch {
+	case u.late.Load():
+		return errLate
+	case u.attempt.Job.sealSide().Broken():
+		return errors.New("user code has changed the side data, which all attempts share")
+	}
+	return nil
+}

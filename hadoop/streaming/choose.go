@@ -1,0 +1,279 @@
+package streaming
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mrlocal/hadoop/streaming/fields"
+	"mrlocal/hadoop/streaming/parse"
+	"mrlocal/hadoop/streaming/wire"
+	"mrlocal/internal/errs"
+	"mrlocal/output"
+	"mrlocal/output/compress"
+)
+
+// separator returns the bytes of a property that is a separator, by default a TAB. It is
+// empty if the property is set to "".
+func (w *Work) separator(name string) []byte { return []byte(w.conf.Get(name, "\t")) }
+
+// chooseStages sets the kinds and commands of the three stages (StreamJob.setJobConf). A
+// job with -reducer NONE, or with 0 reduces, is map-only and runs no combiner.
+func (w *Work) chooseStages() error {
+	a := w.args
+	if a.Reducer.Given && a.Reducer.Text == "NONE" {
+		w.Reducers = 0
+	}
+	w.MapOnly = w.Reducers == 0
+	var err error
+	if w.mapper.kind, err = w.kindOf("mapper", a.Mapper, identity); err != nil {
+		return err
+	}
+	if w.combiner.kind, err = w.kindOf("combiner", a.Combiner, absent); err != nil {
+		return err
+	}
+	if w.MapOnly {
+		w.combiner.kind = absent
+	} else if w.reducer.kind, err = w.kindOf("reducer", a.Reducer, identity); err != nil {
+		return err
+	}
+	// The reducer aggregate is also the combiner, whatever -combiner says.
+	if !w.MapOnly && strings.EqualFold(a.Reducer.Text, "aggregate") {
+		w.reducer.kind, w.combiner.kind = aggregate, aggregate
+	}
+	for _, s := range []*stage{&w.mapper, &w.combiner, &w.reducer} {
+		if s.kind != command {
+			continue
+		}
+		if s.words = parse.Split(s.command); len(s.words) == 0 {
+			return failed("an empty command")
+		}
+		w.unqualify(s.words)
+	}
+	for _, name := range []string{"mapdebug", "reducedebug"} {
+		if slices.Contains(a.Debugs, name) {
+			w.o.Warn("-" + name + ": debug scripts are not run here")
+		}
+	}
+	return nil
+}
+
+// unqualify replaces the path of a program by its name in the working directory, if -file
+// ships the program (StreamJob.unqualifyIfLocalPath).
+func (w *Work) unqualify(words []string) {
+	abs, err := filepath.Abs(words[0])
+	if err != nil {
+		return
+	}
+	for _, f := range w.args.Files {
+		if f.Packed && f.Path == abs {
+			words[0] = f.Link
+		}
+	}
+}
+
+// kindOf returns the kind of the stage that -mapper, -combiner or -reducer names. what is
+// the option without its hyphen. otherwise is the kind if the option is not given. The
+// text of a command goes to its stage. It refuses a class of Hadoop that is not built in.
+func (w *Work) kindOf(what string, c parse.Command, otherwise stageKind) (stageKind, error) {
+	if !c.Given {
+		return otherwise, nil
+	}
+	switch c.Text {
+	case "org.apache.hadoop.mapred.lib.IdentityMapper", "org.apache.hadoop.mapred.lib.IdentityReducer":
+		return identity, nil
+	case "org.apache.hadoop.mapred.lib.InverseMapper":
+		return inverse, nil
+	case "org.apache.hadoop.mapred.lib.aggregate.ValueAggregatorReducer", "org.apache.hadoop.mapred.lib.aggregate.ValueAggregatorCombiner":
+		return aggregate, nil
+	}
+	if isClass(c.Text) {
+		return absent, refuse(1, "-%s : class not built here : %s", what, c.Text)
+	}
+	switch what {
+	case "mapper":
+		w.mapper.command = c.Text
+	case "combiner":
+		w.combiner.command = c.Text
+	default:
+		w.reducer.command = c.Text
+	}
+	return command, nil
+}
+
+// isClass reports whether text is the name of a class of Hadoop. Hadoop takes any other
+// name for a command too, unless a class of that name is on its class path.
+func isClass(text string) bool { return strings.HasPrefix(text, "org.apache.hadoop.") }
+
+// formatOf returns the format of records on their way to or from a command. name is
+// map.input, map.output, reduce.input or reduce.output.
+func (w *Work) formatOf(name string) wire.Format {
+	return wire.FormatNamed(w.conf.Get("stream."+name, ""))
+}
+
+// chooseKinds finds the kinds of keys and values between the stages. It sets in and out of
+// each stage.
+func (w *Work) chooseKinds() error {
+	in := [2]wire.Kind{w.input.key, wire.Text}
+	w.mapKinds = in
+	switch w.mapper.kind {
+	case command:
+		w.mapper.out.Format, w.mapper.out.Separator = w.formatOf("map.output"), w.separator("stream.map.output.field.separator")
+		w.mapKinds[0], w.mapKinds[1] = w.mapper.out.Format.Kinds()
+		w.mapper.in = wire.Writer{Format: w.formatOf("map.input"), Separator: w.separator("stream.map.input.field.separator"), Key: in[0], Value: in[1]}
+		w.mapper.in.NoKey = w.mapper.in.Format == wire.TextLines && w.conf.Bool("stream.map.input.ignoreKey", w.input.ignoresKey)
+	case inverse:
+		w.mapKinds = [2]wire.Kind{in[1], in[0]}
+	case aggregate:
+		return refuse(1, "-mapper : %s is no mapper", w.args.Mapper.Text)
+	}
+	for _, s := range []*stage{&w.combiner, &w.reducer} {
+		s.in = wire.Writer{Format: w.formatOf("reduce.input"), Separator: w.separator("stream.reduce.input.field.separator"), Key: w.mapKinds[0], Value: w.mapKinds[1]}
+		s.out.Format, s.out.Separator = w.formatOf("reduce.output"), w.separator("stream.reduce.output.field.separator")
+	}
+	// If the mapper is no command, Hadoop gives the map's output the classes of the reducer's
+	// output. Each map then fails if it emits another class (MapTask, "Type mismatch").
+	if !w.MapOnly && w.mapper.kind != command {
+		declared := [2]wire.Kind{wire.Long, wire.Text}
+		if w.conf.Has("stream.map.output") {
+			declared[0], declared[1] = w.formatOf("map.output").Kinds()
+		} else if w.reducer.kind == command || w.conf.Has("stream.reduce.output") {
+			declared[0], declared[1] = w.formatOf("reduce.output").Kinds()
+		}
+		for i, class := range []string{"mapreduce.map.output.key.class", "mapreduce.map.output.value.class"} {
+			if w.conf.Get(class, "") == "org.apache.hadoop.io.Text" {
+				declared[i] = wire.Text
+			}
+		}
+		for i, what := range []string{"key", "value"} {
+			// A friendly job goes on. The engine moves bytes, which have no class.
+			if declared[i] != w.mapKinds[i] && !w.o.Friendly {
+				return &parse.Error{Exit: 1, Lines: []string{
+					fmt.Sprintf("java.lang.Exception: java.io.IOException: Type mismatch in %s from map: expected %s, received %s", what, className(declared[i]), className(w.mapKinds[i])),
+					"Job not successful!"}}
+			}
+		}
+	}
+	return nil
+}
+
+// className returns the full name of Hadoop's class for a kind.
+func className(k wire.Kind) string {
+	return [...]string{"org.apache.hadoop.io.Text", "org.apache.hadoop.io.LongWritable", "org.apache.hadoop.io.BytesWritable", "org.apache.hadoop.typedbytes.TypedBytesWritable", "org.apache.hadoop.io.NullWritable"}[k]
+}
+
+// simpleName returns the part of a class name behind its package.
+func simpleName(class string) string { return class[strings.LastIndexByte(class, '.')+1:] }
+
+// chooseOrder reads the comparator of keys. Only KeyFieldBasedComparator changes the
+// order; that of Text compares bytes, as the engine does.
+func (w *Work) chooseOrder() error {
+	class := w.conf.Get("mapreduce.job.output.key.comparator.class", "")
+	if group := w.conf.Get("mapreduce.job.output.group.comparator.class", ""); group != "" && simpleName(group) != "KeyFieldBasedComparator" {
+		return refuse(1, "mapreduce.job.output.group.comparator.class : class not built here : %s", group)
+	}
+	switch {
+	case class == "":
+		return nil
+	case simpleName(class) == "KeyFieldBasedComparator" && isClass(class):
+		s, err := fields.Parse(w.conf.Get("mapreduce.partition.keycomparator.options", ""), w.conf.Get("mapreduce.map.output.key.field.separator", "\t"))
+		if err != nil {
+			return failed("mapreduce.partition.keycomparator.options: %v", err)
+		}
+		w.order = &fields.Order{Specs: s}
+		return nil
+	case class == "org.apache.hadoop.io.Text$Comparator":
+		return nil
+	}
+	return refuse(1, "mapreduce.job.output.key.comparator.class : class not built here : %s", class)
+}
+
+// choosePartition sets w.partition, a function of the bytes of a key and the number of
+// reduces. It gives the same reduce as Hadoop's class of that name.
+func (w *Work) choosePartition() error {
+	class := w.args.Partitioner
+	if class == "" {
+		class = w.conf.Get("mapred.partitioner.class", "")
+	}
+	w.partition = w.mapKinds[0].Partition
+	switch class {
+	case "", "org.apache.hadoop.mapred.lib.HashPartitioner":
+	case "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner":
+		separator := w.conf.Get("mapreduce.map.output.key.field.separator", "\t")
+		s, err := fields.Parse(w.conf.Get("mapreduce.partition.keypartitioner.options", ""), separator)
+		if err != nil {
+			return failed("mapreduce.partition.keypartitioner.options: %v", err)
+		}
+		if w.conf.Has("num.key.fields.for.partition") {
+			n, err := w.conf.Int("num.key.fields.for.partition", 0)
+			if err != nil {
+				return refuse(1, "%v", err)
+			}
+			s = fields.First(int(n), separator)
+		}
+		w.partition = func(key []byte, parts int) int { return fields.ByFields(&s, w.keyText(key), parts) }
+	case "org.apache.hadoop.mapred.lib.BinaryPartitioner":
+		left, err := w.conf.Int("mapreduce.partition.binarypartitioner.left.offset", 0)
+		right, err2 := w.conf.Int("mapreduce.partition.binarypartitioner.right.offset", -1)
+		if err != nil || err2 != nil {
+			return refuse(1, "mapreduce.partition.binarypartitioner: an offset is no number")
+		}
+		w.partition = func(key []byte, parts int) int {
+			p, ok := fields.BySlice(key, int(left), int(right), parts)
+			if !ok {
+				// A partitioner has no error to return. The engine turns the panic into a failed
+				// attempt, as Hadoop's exception is.
+				panic(errs.Optionf("BinaryPartitioner", "/ by zero: an empty key, or an offset outside of it"))
+			}
+			return p
+		}
+	default:
+		if isClass(class) {
+			return refuse(1, "-partitioner : class not built here : %s", class)
+		}
+		return &parse.Error{Exit: 1, Lines: []string{"-partitioner : class not found : " + class, "Try -help for more information"}}
+	}
+	if w.Reducers <= 1 { // Hadoop does not call the partitioner then
+		w.partition = func([]byte, int) int { return 0 }
+	}
+	return nil
+}
+
+// keyText returns a key as text, as toString of its class gives it. It may be key itself.
+func (w *Work) keyText(key []byte) []byte {
+	if w.mapKinds[0] == wire.Text {
+		return key
+	}
+	return w.mapKinds[0].AppendString(nil, key)
+}
+
+// chooseOutput reads the output format: whether the job writes records, the style of its
+// output directory, and the compression of its parts.
+func (w *Work) chooseOutput() error {
+	switch w.args.OutputFormat {
+	case "", "org.apache.hadoop.mapred.TextOutputFormat":
+	case "org.apache.hadoop.mapred.lib.NullOutputFormat":
+		w.drops = true
+	default:
+		if isClass(w.args.OutputFormat) {
+			return refuse(1, "-outputformat : class not built here : %s", w.args.OutputFormat)
+		}
+		return &parse.Error{Exit: 1, Lines: []string{"-outputformat : class not found : " + w.args.OutputFormat, "Try -help for more information"}}
+	}
+	w.Style = output.DirStyle{PlainNames: true, OmitEmpty: w.args.LazyOutput || w.drops, NoSuccess: !w.conf.Bool("mapreduce.fileoutputcommitter.marksuccessfuljobs", true)}
+	if !w.conf.Bool("mapreduce.output.fileoutputformat.compress", false) {
+		w.Compress = compress.None
+		return nil
+	}
+	class := w.conf.Get("mapreduce.output.fileoutputformat.compress.codec", "org.apache.hadoop.io.compress.DefaultCodec")
+	switch class {
+	case "org.apache.hadoop.io.compress.GzipCodec":
+		w.Compress = compress.Gzip
+	case "org.apache.hadoop.io.compress.ZStandardCodec":
+		w.Compress = compress.Zstd
+	default:
+		return failed("mapreduce.output.fileoutputformat.compress.codec : class not built here : %s", class)
+	}
+	return nil
+}

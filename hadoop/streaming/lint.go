@@ -1,0 +1,142 @@
+package streaming
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"mrlocal/hadoop/streaming/parse"
+)
+
+// Lint returns one line for each thing in the arguments that will work here and differ on a
+// cluster. It checks which files exist, and runs nothing.
+func Lint(args *parse.ParsedJob) []string {
+	found := append([]string(nil), args.Warnings...)
+	shipped := map[string]bool{}
+	for _, f := range args.Files {
+		shipped[f.Link] = true
+	}
+	for _, c := range []struct {
+		name string
+		parse.Command
+	}{{"mapper", args.Mapper}, {"combiner", args.Combiner}, {"reducer", args.Reducer}} {
+		if c.Given && c.Text != "NONE" && !strings.EqualFold(c.Text, "aggregate") && !isClass(c.Text) {
+			found = append(found, lintCommand(c.name, parse.Words(c.Text), shipped)...)
+		}
+	}
+	for _, v := range args.Env {
+		if strings.ContainsRune(v, ' ') {
+			found = append(found, fmt.Sprintf("-cmdenv %s: Hadoop ends the value at its first blank", v))
+		}
+	}
+	return found
+}
+
+// These match words without quotes that mean something to a shell. They do not match common
+// programs of awk and sed, or options such as -d| of cut.
+var (
+	operators = regexp.MustCompile(`^(\|\|?|&&?|;|[0-9&]?(>>?|<).*)$`)    // | && ; 2>errors <in
+	glued     = regexp.MustCompile(`^[\w./][\w./-]*(\||;|&&)([\w./-]*$)`) // sort|uniq
+	expanded  = regexp.MustCompile("^([$]([A-Za-z_]|[{(])|`|~/)")         // $HOME ${X} $(date) ~/x
+	assigned  = regexp.MustCompile(`^[A-Za-z_]\w*=`)                      // LC_ALL=C, as the first word
+)
+
+// shellSign reports whether w means more than a plain word to a shell. first says that w is the
+// first word of its command. script says that w may be a script of sed, awk or perl, which may
+// have ; and | inside.
+func shellSign(w parse.Word, first, script bool) bool {
+	if w.Quoted {
+		return false
+	}
+	if operators.MatchString(w.Text) || !script && glued.MatchString(w.Text) || expanded.MatchString(w.Text) || first && assigned.MatchString(w.Text) {
+		return true
+	}
+	if !strings.ContainsAny(w.Text, "*?") {
+		return false
+	}
+	matches, err := filepath.Glob(w.Text)
+	return err == nil && len(matches) > 0
+}
+
+// lintCommand returns findings about the words of a command: signs of a shell, and files that
+// are not shipped. name is the option, without its hyphen. shipped has the names in the working
+// directory. In a script after sh -c it looks only for files, because that shell reads the rest.
+func lintCommand(name string, words []parse.Word, shipped map[string]bool) (found []string) {
+	if len(words) == 0 {
+		return []string{"-" + name + ": the command is empty"}
+	}
+	program := filepath.Base(words[0].Text)
+	shell := program == "sh" || program == "bash" || program == "dash"
+	before := ""
+	for i, word := range words {
+		w, script := word.Text, shell && before == "-c"
+		switch {
+		case script:
+			for _, inner := range strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune(" \t\n|&;<>()\"'`", r) }) {
+				found = append(found, lintFile(name, inner, shipped)...)
+			}
+		case shellSign(word, i == 0, i > 0 && scripted(program)):
+			use := "passed to " + words[0].Text + " as a word"
+			if i == 0 {
+				use = "taken for the program"
+			}
+			found = append(found, fmt.Sprintf("-%s: no shell reads the command: %s is %s; write sh -c '…'", name, w, use))
+		case i == 0 || before == "-f" || i == 1 && interpreter(program) || strings.ContainsAny(w, "./"):
+			found = append(found, lintFile(name, w, shipped)...)
+		}
+		before = w
+	}
+	return found
+}
+
+// interpreter reports whether the first argument of a program is usually the file of a script.
+func interpreter(program string) bool {
+	for _, name := range []string{"python", "perl", "ruby", "node", "sh", "bash", "dash", "php", "Rscript"} {
+		if strings.HasPrefix(program, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// scripted reports whether a program usually takes a script as a word of its command.
+func scripted(program string) bool {
+	return program == "sed" || program == "perl" || strings.HasSuffix(program, "awk")
+}
+
+// lintFile returns a finding if the word w is a file here that a node may lack. name and shipped
+// are those of lintCommand.
+func lintFile(name, w string, shipped map[string]bool) []string {
+	if strings.HasPrefix(w, "-") { // --file=NAME
+		_, w, _ = strings.Cut(w, "=")
+	}
+	path := filepath.Clean(w)
+	// A file is shipped too if a directory above it is.
+	for dir := path; dir != "." && dir != "/" && w != ""; dir = filepath.Dir(dir) {
+		if shipped[dir] {
+			return nil
+		}
+	}
+	info, err := os.Stat(path)
+	switch {
+	case w == "" || err != nil || info.IsDir():
+	case !filepath.IsAbs(path):
+		return []string{fmt.Sprintf("-%s: %s is in this directory, but it is not shipped: add -files %s", name, w, w)}
+	case !ofTheSystem(path):
+		return []string{fmt.Sprintf("-%s: %s must exist on every node; ship it with -files", name, w)}
+	}
+	return nil
+}
+
+// ofTheSystem reports whether path lies in a directory of the operating system, so that
+// every node is likely to have it.
+func ofTheSystem(path string) bool {
+	for _, dir := range []string{"/bin/", "/sbin/", "/usr/", "/lib/", "/etc/", "/dev/", "/proc/", "/sys/"} {
+		if strings.HasPrefix(path, dir) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,176 @@
+package streaming
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"mrlocal/hadoop/streaming/fields"
+	"mrlocal/jobs"
+)
+
+// Hadoop promises no order of records with equal keys. Yet each run of a map gives the same
+// order. The map begins with its last record and sorts with a quicksort that is not stable
+// (MapOutputBuffer, QuickSort). Small jobs may rely on that order without notice.
+//
+// Strict jobs with little input therefore have the same order. A map holds its output in
+// memory, sorts it with the same quicksort, and numbers the records. mapRank orders the maps.
+
+// exactBytes is the greatest input of a job whose records with equal keys have Hadoop's order.
+const exactBytes = 1 << 20
+
+// paired reports whether the engine's keys are an encoding (sortKey), and its values hold
+// both the keys and the values of the job.
+func (w *Work) paired() bool { return w.order != nil || w.exact }
+
+// heldRecord is a record that waits to be sorted. It owns its bytes.
+type heldRecord struct {
+	key, value []byte
+	sortKey    []byte // see Work.sortKey
+}
+
+// inHadoopOrder returns two functions. emit copies a record and holds it; flush emits all held
+// records in Hadoop's order.
+func (r *runner) inHadoopOrder(out jobs.Emitter) (emit func(key, value []byte), flush func()) {
+	var all []heldRecord
+	emit = func(key, value []byte) {
+		h := heldRecord{key: bytes.Clone(key), value: bytes.Clone(value)}
+		h.sortKey = r.work.sortKey(nil, key)
+		all = append(all, h)
+	}
+	flush = func() {
+		// Hadoop's kvbuffer fills its index from the end, so its sort finds the last record first.
+		for i, j := 0, len(all)-1; i < j; i, j = i+1, j-1 {
+			all[i], all[j] = all[j], all[i]
+		}
+		quicksort(all, 0, len(all))
+		for i := range all {
+			r.emitPaired(out, all[i].sortKey, all[i].key, all[i].value)
+		}
+	}
+	return emit, flush
+}
+
+// sortKey appends the bytes by which a record sorts: the number of its reduce (4 bytes, highest
+// first), and an encoding of its key. Encodings have the order of the job. None is the start of
+// another one, so bytes behind it decide among equal keys alone.
+func (w *Work) sortKey(dst, key []byte) []byte {
+	dst = binary.BigEndian.AppendUint32(dst, uint32(w.partition(key, w.Reducers)))
+	order := w.order
+	if order == nil {
+		order = &fields.Order{} // of bytes
+	}
+	return order.Append(dst, key)
+}
+
+// emitPaired emits a record with sortKey as its key. Its value is the length of key, key, and
+// value. In an exact job numbers follow the sortKey: they put records with equal keys in order.
+// The slices are borrowed during the call.
+func (r *runner) emitPaired(out jobs.Emitter, sortKey, key, value []byte) {
+	r.key = append(r.key[:0], sortKey...)
+	if r.work.exact {
+		r.emitted++
+		first, second := mapRank(r.attempt.Task), uint64(r.emitted)
+		switch r.work.o.ValueOrder {
+		case Reversed:
+			first, second = ^uint32(r.attempt.Task), ^second
+		case Shuffled:
+			mixed := mix(uint64(r.attempt.Task)<<40 ^ second)
+			first, second = uint32(mixed>>32), mixed
+		}
+		r.key = binary.BigEndian.AppendUint32(r.key, first)
+		r.key = binary.BigEndian.AppendUint64(r.key, second)
+	}
+	r.value = binary.AppendUvarint(r.value[:0], uint64(len(key)))
+	r.value = append(append(r.value, key...), value...)
+	out.Emit(r.key, r.value)
+}
+
+// mix is the last step of the generator SplitMix64. It maps each number to another one, as if
+// at random, and no two to the same.
+func mix(n uint64) uint64 {
+	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
+	n = (n ^ n>>27) * 0x94d049bb133111eb
+	return n ^ n>>31
+}
+
+// mapRank returns the rank of a map's records among records with equal keys. Those of map 0
+// come first, then those of the last map, and so on down to map 1. Hadoop's heap of runs gives
+// this order if the next keys of all runs are equal (Merger.MergeQueue). Otherwise Hadoop's
+// order may differ.
+func mapRank(task int) uint32 {
+	if task == 0 {
+		return 0
+	}
+	return ^uint32(task)
+}
+
+// quicksort sorts all[p:r] by sortKey. It takes the same steps as Hadoop's QuickSort
+// (org.apache.hadoop.util.QuickSort), so records with equal keys end up in the same order.
+// Hadoop changes to a heap sort when divisions stay very uneven. That is left out.
+func quicksort(all []heldRecord, p, r int) {
+	compare := func(i, j int) int { return bytes.Compare(all[i].sortKey, all[j].sortKey) }
+	swap := func(i, j int) { all[i], all[j] = all[j], all[i] }
+	// fix swaps the records i and j if i sorts behind j.
+	fix := func(i, j int) {
+		if compare(i, j) > 0 {
+			swap(i, j)
+		}
+	}
+	for r-p >= 13 { // Hadoop sorts fewer records by insertion, below
+		// The median of three records becomes the pivot all[p].
+		fix((p+r)/2, p)
+		fix((p+r)/2, r-1)
+		fix(p, r-1)
+		// Records that equal the pivot are collected at both ends: up to low, and from high on.
+		i, j, low, high := p, r, p, r
+		for {
+			for i++; i < j; i++ {
+				c := compare(i, p)
+				if c > 0 {
+					break
+				}
+				if c == 0 {
+					if low++; low != i {
+						swap(low, i)
+					}
+				}
+			}
+			for j--; j > i; j-- {
+				c := compare(p, j)
+				if c > 0 {
+					break
+				}
+				if c == 0 {
+					if high--; high != j {
+						swap(high, j)
+					}
+				}
+			}
+			if i >= j {
+				break
+			}
+			swap(i, j)
+		}
+		for j = i; low >= p; low-- { // records that equal the pivot go to the middle
+			i--
+			swap(low, i)
+		}
+		for ; high < r; high++ {
+			swap(high, j)
+			j++
+		}
+		// The shorter part is sorted by a call and the longer one by the loop, which bounds the stack.
+		if i-p < r-j {
+			quicksort(all, p, i)
+			p = j
+		} else {
+			quicksort(all, j, r)
+			r = i
+		}
+	}
+	for i := p; i < r; i++ {
+		for j := i; j > p && compare(j-1, j) > 0; j-- {
+			swap(j, j-1)
+		}
+	}
+}

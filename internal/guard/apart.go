@@ -1,0 +1,59 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"mrlocal/jobs"
+)
+
+// CatchPanic runs work and returns its error. A panic in mrlocal's own code becomes an
+// error and does not end the process, so that the run can still remove its files.
+func CatchPanic(work func() error) (err error) {
+	defer func() {
+		p := recover()
+		if user, is := p.(*Error); is { // from a constructor (Job)
+			err = user
+		} else if p == any(jobs.ErrKilled) { // by an Emitter that no user code called
+			err = jobs.ErrKilled
+		} else if p != nil {
+			err = &Defect{fault: p, Stack: debug.Stack()}
+		}
+	}()
+	return work()
+}
+
+// RunToEnd runs the work of an attempt and calls end with its error. It calls end also if user code
+// ends the goroutine, as t.Fatal of package testing does. Then the thread goes on as a new goroutine.
+func RunToEnd(work func() error, end func(err error)) {
+	err := error(&Error{What: "user code", Cause: errors.New("has ended its goroutine by runtime.Goexit")})
+	defer func() { end(err) }()
+	err = CatchPanic(work)
+}
+
+// Apart is CatchPanic on a goroutine of its own, for which it waits. So user code in work cannot end
+// the goroutine of the caller.
+func Apart(work func() error) error { return ApartUntil(context.Background(), work) }
+
+// ApartUntil is Apart, but waits until ctx ends at most. It then returns the cause of ctx, and work goes
+// on: user code in it may hang. So the caller must not take back what work uses.
+func ApartUntil(ctx context.Context, work func() error) error {
+	done := make(chan error, 1)
+	go RunToEnd(work, func(err error) { done <- err })
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Defect is a defect of mrlocal. Another attempt would fail with it too.
+type Defect struct {
+	fault any
+	Stack []byte // of the goroutine
+}
+
+func (e *Defect) Error() string { return fmt.Sprintf("internal error: %v", e.fault) }

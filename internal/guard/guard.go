@@ -1,0 +1,151 @@
+// Package guard runs user code so that a panic, or the end of its goroutine, becomes an error. It wraps
+// the constructors of a job, Releasers, and the readers and writers of the options. An Error has the
+// stack, for the user. A panic in mrlocal's own code is a Defect.
+package guard
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"mrlocal/internal/invariant"
+	"mrlocal/jobs"
+	"os"
+	"runtime/debug"
+)
+
+// Error is a failure of user code: an error that it has returned, or a panic.
+type Error struct {
+	What  string // the function that failed: "map", "reduce", …
+	Cause error
+	Stack []byte // of the goroutine, for the user
+}
+
+func (e *Error) Error() string { return e.What + ": " + e.Cause.Error() }
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Named puts the name of the job before an error of user code that has run outside of an attempt.
+func Named(name string, err error) error {
+	var user *Error
+	if name == "" || !errors.As(err, &user) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+// Run runs user code. It returns a *Error with the stack if f fails or panics. what names
+// the code in messages. If an Emitter has ended f because the attempt is killed, Run returns
+// jobs.ErrKilled.
+func Run(what string, f func() error) (err error) {
+	defer func() {
+		p := recover()
+		if user, is := p.(*Error); is { // of user code that f calls
+			err = user
+		} else if p == any(jobs.ErrKilled) { // an Emitter ended the code
+			err = jobs.ErrKilled
+		} else if p != nil {
+			cause, isErr := p.(error)
+			if isErr {
+				cause = fmt.Errorf("panic: %w", cause)
+			} else {
+				cause = fmt.Errorf("panic: %v", p)
+			}
+			err = &Error{What: what, Cause: cause, Stack: debug.Stack()}
+		}
+	}()
+	if err := f(); err != nil {
+		return &Error{What: what, Cause: err, Stack: debug.Stack()}
+	}
+	return nil
+}
+
+// Own is Guard for our own code that calls user code: it returns an error of f as it is.
+func Own(what string, f func() error) (err error) {
+	if panicked := Run(what, func() error { err = f(); return nil }); panicked != nil {
+		return panicked
+	}
+	return err
+}
+
+// Begun is jobs.Chain.Begun, with guarded constructors (Job). It also fails if Begin panics.
+func Begun(chain jobs.Chain, files int) (begun jobs.Job, err error) {
+	if panicked := Run("begin", func() error { begun, err = chain.Begun(files); return nil }); panicked != nil {
+		return begun, panicked
+	}
+	return Job(begun), err
+}
+
+// Job returns the job with guarded constructors. A constructor that panics, or returns nil,
+// panics with a *Error that names it. A job without a name gets one, because messages about the
+// job begin with it.
+func Job(j jobs.Job) jobs.Job {
+	if invariant.Enabled {
+		j = jobs.Checked(j)
+	}
+	j.Name = cmp.Or(j.Name, "job")
+	j.NewMapper = guardNew("new mapper", j.NewMapper)
+	j.NewReducer = guardNew("new reducer", j.NewReducer)
+	j.NewCombiner = guardNew("new combiner", j.NewCombiner)
+	j.NewFolder = guardNew("new folder", j.NewFolder)
+	j.NewReleaser = guardNew("new releaser", j.NewReleaser)
+	return j
+}
+
+// Releaser returns the Releaser with guarded methods.
+func Releaser(r jobs.Releaser) jobs.Releaser { return guardedReleaser{r} }
+
+type guardedReleaser struct{ jobs.Releaser }
+
+func (g guardedReleaser) Release(split io.Reader, w io.Writer) (verdict jobs.Verdict, err error) {
+	err = Own("release", func() (err error) {
+		verdict, err = g.Releaser.Release(split, w)
+		return err
+	})
+	return verdict, err
+}
+
+func (g guardedReleaser) Finish(w io.Writer) error {
+	return Own("finish", func() error { return g.Releaser.Finish(w) })
+}
+
+// Reader returns the reader with a guarded Read, which also fails if r claims to have read less
+// than 0 bytes, or more than it may. It returns nil and files as they are, because package input
+// treats files in its own way.
+func Reader(r io.Reader) io.Reader {
+	if _, file := r.(*os.File); file || r == nil {
+		return r
+	}
+	return guardedReader{r}
+}
+
+type guardedReader struct{ io.Reader }
+
+func (g guardedReader) Read(p []byte) (n int, err error) {
+	err = Own("read", func() (err error) {
+		n, err = g.Reader.Read(p)
+		return err
+	})
+	if n < 0 || n > len(p) {
+		return 0, &Error{What: "read", Cause: fmt.Errorf("returned %d bytes for a buffer of %d bytes", n, len(p))}
+	}
+	return n, err
+}
+
+// guardNew guards one constructor.
+func guardNew[T any](what string, create func() T) func() T {
+	if create == nil {
+		return nil // nil stays nil: it means that the job has no reducer, combiner and so on
+	}
+	return func() (made T) {
+		err := Run(what, func() error {
+			if made = create(); any(made) == nil {
+				return errors.New("returned nil")
+			}
+			return nil
+		})
+		if err != nil {
+			panic(err)
+		}
+		return made
+	}
+}

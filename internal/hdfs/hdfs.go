@@ -1,0 +1,428 @@
+// Package hdfs reads and writes files of Hadoop's file system through WebHDFS, the HTTP interface
+// of its NameNode and DataNodes (Hadoop 3.4, "WebHDFS REST API").
+//
+// The name of a file is hdfs://HOST:PORT/PATH, as in Hadoop. PORT is that of the NameNode's RPC,
+// which this package does not use. It connects to the web port of the same host, 9870 unless
+// Options.Web is set. In webhdfs://HOST:PORT/PATH, PORT is the web port itself. docs/adr/0026 has the
+// reasons.
+//
+//	FS ──Stat, List, Blocks, Rename, …──► NameNode
+//	└─► Open ► Reader ──ReadAt──► DataNode        Create ► Writer ──Write──► DataNode
+//
+// If a connection ends before all bytes are read, that is an error and not a short result. This
+// package retries nothing: the engine retries attempts.
+//
+// No answer of a server is trusted: each has a bound in bytes and in time, and its values are
+// checked. A change is followed by a question whether it was made. An error about an answer names
+// the server.
+//
+// Memory: a Reader keeps the last 64 KiB that it has read.
+package hdfs
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options say how file systems are reached. The zero value works.
+type Options struct {
+	Web  string // HOST:PORT of the NameNode's web interface; "": the host of the file, port 9870
+	User string // user name for a cluster without Kerberos; "": the default of the cluster
+}
+
+// defaultPort is the port of dfs.namenode.http-address in Hadoop 3.
+const defaultPort = "9870"
+
+// Is reports whether name is a URI of HDFS: it begins with hdfs:// or webhdfs://.
+func Is(name string) bool {
+	return strings.HasPrefix(name, "hdfs://") || strings.HasPrefix(name, "webhdfs://")
+}
+
+// FS accesses file systems. Several goroutines may use it.
+type FS struct {
+	o        Options
+	client   *http.Client
+	patience time.Duration // see the constants
+	entries  int           // mostEntries
+	offsets  sync.Map      // hosts of servers that are known to heed the parameter offset
+}
+
+// New returns an FS. It connects at the first call of a method.
+func New(o Options) *FS {
+	// A NameNode that does not answer must not block a job: connecting may take ten seconds,
+	// and the headers a minute. A body may take any time.
+	dial := &net.Dialer{Timeout: 10 * time.Second}
+	return &FS{o: o, patience: patience, entries: mostEntries, client: &http.Client{
+		// No proxy: clusters are on the local network, and no environment variable may change a
+		// run. No compression: the bytes of a file are those of the server.
+		Transport: &http.Transport{
+			DialContext: dial.DialContext, ResponseHeaderTimeout: patience, MaxIdleConnsPerHost: 64, IdleConnTimeout: 30 * time.Second,
+			DisableCompression: true, MaxResponseHeaderBytes: mostHeaderBytes,
+		},
+		// Only reads follow a redirection to a DataNode. place handles that of a write.
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if len(via) > mostRedirects || r.Method != http.MethodGet {
+				return http.ErrUseLastResponse
+			}
+			return nil
+		},
+	}}
+}
+
+// Close closes the idle connections. The FS may be used again.
+func (s *FS) Close() { s.client.CloseIdleConnections() }
+
+// File has the attributes of a file or directory.
+type File struct {
+	Name       string // name in its directory; "" from Stat, the whole path from Walk
+	Dir        bool
+	Bytes      int64 // length
+	BlockBytes int64
+	ID         uint64    // number of its inode
+	Modified   time.Time // with a precision of milliseconds
+}
+
+// Stat returns the attributes of name. It fails with fs.ErrNotExist if there is no such file.
+func (s *FS) Stat(name string) (f File, err error) {
+	err = s.ask(http.MethodGet, name, "GETFILESTATUS", nil, func(a *answer) error {
+		return a.object("FileStatus", func() error {
+			var st status
+			if err := a.decode(&st); err != nil {
+				return err
+			}
+			st.PathSuffix = ""
+			if f, err = st.file(); err != nil {
+				return a.wrong("%w", err)
+			}
+			return nil
+		})
+	})
+	return f, err
+}
+
+// List returns the entries of the directory name, in the byte order of their names. Each name is
+// there once, is not empty, and has no slash.
+func (s *FS) List(name string) (files []File, err error) {
+	nameBytes := 0
+	err = s.ask(http.MethodGet, name, "LISTSTATUS", nil, func(a *answer) error {
+		err := a.list("FileStatuses", "FileStatus", s.entries, func(int) error {
+			var st status
+			if err := a.decode(&st); err != nil {
+				return err
+			}
+			f, err := st.file()
+			nameBytes += len(f.Name)
+			if err := cmp.Or(checkName(f.Name), err); err != nil {
+				return a.wrong("%w", err)
+			}
+			if nameBytes > mostNameBytes {
+				return a.wrong("its names have more than %d MiB", mostNameBytes>>20)
+			}
+			files = append(files, f)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+		for i := 1; i < len(files); i++ {
+			if files[i-1].Name == files[i].Name {
+				return a.wrong("two entries with the name %q", brief(files[i].Name))
+			}
+		}
+		return nil
+	})
+	return files, err
+}
+
+// Walk returns the files below the directory name, in the byte order of their paths. Their Name
+// is the whole path. Unless all is set, it leaves out names that begin with . or _, and returns
+// the number of these. It fails if there are more than mostEntries files and directories.
+func (s *FS) Walk(name string, all bool) (files []File, hidden int, err error) {
+	w := walk{fs: s, all: all}
+	err = w.below(strings.TrimRight(name, "/"), 0)
+	return w.files, w.hidden, err
+}
+
+// walk is the state of a Walk.
+type walk struct {
+	fs              *FS
+	all             bool
+	files           []File
+	hidden, entries int
+}
+
+// below adds the files below the directory name, which is so many directories deep.
+func (w *walk) below(name string, depth int) error {
+	entries, err := w.fs.List(name)
+	if err != nil {
+		return err
+	}
+	if w.entries += len(entries); w.entries > w.fs.entries || depth > mostDepth {
+		host, _, _ := split(name)
+		return fmt.Errorf("the server %s lists more than %d files and directories, or %d directories in each other", host, w.fs.entries, mostDepth)
+	}
+	// A directory is sorted by its path with a slash: a.txt comes before a/b.
+	path := func(f File) string {
+		if f.Dir {
+			return f.Name + "/"
+		}
+		return f.Name
+	}
+	slices.SortFunc(entries, func(a, b File) int { return strings.Compare(path(a), path(b)) })
+	for _, f := range entries {
+		if !w.all && (f.Name[0] == '.' || f.Name[0] == '_') {
+			w.hidden++
+			continue
+		}
+		f.Name = name + "/" + f.Name
+		if !f.Dir {
+			w.files = append(w.files, f)
+		} else if err := w.below(f.Name, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Block is a block of a file, and the hosts that store it. Offset and Length are in bytes.
+type Block struct {
+	Offset int64
+	Length int64
+	Hosts  []string
+}
+
+// Blocks returns the blocks of the file name, in the order of their offsets. They do not overlap.
+func (s *FS) Blocks(name string) (blocks []Block, err error) {
+	nameBytes := 0
+	err = s.ask(http.MethodGet, name, "GETFILEBLOCKLOCATIONS", nil, func(a *answer) error {
+		end := int64(0)
+		return a.list("BlockLocations", "BlockLocation", s.entries, func(int) error {
+			var b Block
+			if err := a.decode(&b); err != nil {
+				return err
+			}
+			for _, host := range b.Hosts {
+				nameBytes += len(host)
+			}
+			if b.Offset < end || b.Length < 0 || b.Length > math.MaxInt64-b.Offset || len(b.Hosts) > mostReplicas || nameBytes > mostNameBytes {
+				return a.wrong("a block at offset %d with %d bytes on %d hosts", b.Offset, b.Length, len(b.Hosts))
+			}
+			blocks, end = append(blocks, b), b.Offset+b.Length
+			return nil
+		})
+	})
+	return blocks, err
+}
+
+// Rename renames the file or directory name to to. It fails if to is a file. If to is a directory,
+// HDFS moves name into it. Rename makes sure that there is something at to afterwards.
+func (s *FS) Rename(name, to string) error {
+	_, path, err := split(to)
+	if err != nil {
+		return err
+	}
+	done, r, err := s.change(http.MethodPut, name, "RENAME", url.Values{"destination": {path}})
+	if err != nil {
+		return err
+	}
+	if !done { // for example because a name is taken; that is no error of HTTP
+		return errors.New("the NameNode refuses rename")
+	}
+	if _, err = s.Stat(to); errors.Is(err, fs.ErrNotExist) {
+		return wrong(r, "it has renamed nothing")
+	}
+	return err
+}
+
+// Remove removes the file name, or the directory name with everything below it. It is not an
+// error if there is nothing. It makes sure that there is nothing afterwards.
+func (s *FS) Remove(name string) error {
+	_, r, err := s.change(http.MethodDelete, name, "DELETE", url.Values{"recursive": {"true"}})
+	if err != nil {
+		return err
+	}
+	switch _, err = s.Stat(name); {
+	case err == nil:
+		return wrong(r, "it has not removed %s", brief(name))
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	}
+	return err
+}
+
+// change asks the NameNode for a change, and returns whether it has made one.
+func (s *FS) change(method, name, op string, with url.Values) (done bool, r *http.Request, err error) {
+	err = s.ask(method, name, op, with, func(a *answer) error {
+		r = a.request
+		return a.object("boolean", func() error {
+			var is *bool
+			if err := a.decode(&is); err != nil {
+				return err
+			}
+			if is == nil {
+				return a.wrong("neither true nor false")
+			}
+			done = *is
+			return nil
+		})
+	})
+	return done, r, err
+}
+
+// split divides a name into host with port, and path. It fails if there is no host.
+func split(name string) (host, path string, err error) {
+	_, rest, _ := strings.Cut(name, "://")
+	host, path, _ = strings.Cut(rest, "/")
+	if host == "" {
+		return "", "", errors.New("names no NameNode; write hdfs://HOST:PORT/PATH")
+	}
+	if strings.Contains(host, "@") {
+		return "", "", errors.New("names a user before the host; use Options.HDFS.User")
+	}
+	return host, "/" + path, nil
+}
+
+// address returns the URL of the operation op on name, at the web port of the NameNode. with
+// has further parameters.
+func (s *FS) address(name, op string, with url.Values) (string, error) {
+	host, path, err := split(name)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case s.o.Web != "":
+		host = s.o.Web
+	case strings.HasPrefix(name, "hdfs://"):
+		at, _, err := net.SplitHostPort(host)
+		if err != nil {
+			at = host
+		}
+		host = net.JoinHostPort(at, defaultPort)
+	}
+	query := url.Values{"op": {op}}
+	if s.o.User != "" {
+		query.Set("user.name", s.o.User)
+	}
+	maps.Copy(query, with)
+	u := url.URL{Scheme: "http", Host: host, Path: "/webhdfs/v1" + path, RawQuery: query.Encode()}
+	return u.String(), nil
+}
+
+// ask sends an operation to the NameNode and calls read with the reply. with has further
+// parameters. For missing and existing files it returns fs.ErrNotExist and fs.ErrExist.
+func (s *FS) ask(method, name, op string, with url.Values, read func(*answer) error) error {
+	address, err := s.address(name, op, with)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*s.patience)
+	response, err := s.send(ctx, cancel, method, address)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode/100 != 2 {
+		return refusal(response)
+	}
+	return read(&answer{json.NewDecoder(response.Body), response.Body.(*body), response.Request})
+}
+
+// send sends a request without a body. The body of the response is a *body, and its Close calls
+// cancel, which ends ctx.
+func (s *FS) send(ctx context.Context, cancel context.CancelFunc, method, address string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, address, nil)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	response, err := s.client.Do(r)
+	if err != nil {
+		cancel()
+		return nil, cause(err, r.URL.Host)
+	}
+	response.Body = &body{response.Body, -1, s.patience, cancel}
+	return response, nil
+}
+
+// refusal returns the error that a response reports. It reads the body but does not close it.
+func refusal(response *http.Response) error {
+	text, _ := io.ReadAll(io.LimitReader(response.Body, mostAnswerBytes))
+	var answer struct {
+		RemoteException *struct{ Exception, Message string }
+	}
+	switch {
+	case bytes.Contains(text, []byte("Hadoop IPC port")):
+		return fmt.Errorf("%s is the RPC port of a Hadoop server; give the NameNode's web port (Options.HDFS.Web)", response.Request.URL.Host)
+	case response.StatusCode == http.StatusUnauthorized:
+		return errors.New("the cluster requires Kerberos, which mrlocal does not support")
+	case response.StatusCode/100 == 3:
+		return wrong(response.Request, "one redirection too many")
+	case json.Unmarshal(text, &answer) != nil || answer.RemoteException == nil:
+		return fmt.Errorf("the server %s answers %s, which is not WebHDFS", response.Request.URL.Host, brief(response.Status))
+	}
+	// Further lines of a message may be a stack.
+	exception, message := brief(answer.RemoteException.Exception), brief(answer.RemoteException.Message)
+	switch exception {
+	case "FileNotFoundException":
+		return fs.ErrNotExist
+	case "FileAlreadyExistsException":
+		return fs.ErrExist
+	case "AccessControlException":
+		return fmt.Errorf("%w: %s", fs.ErrPermission, message)
+	}
+	return fmt.Errorf("the server %s refuses: %s: %s", response.Request.URL.Host, exception, message)
+}
+
+// cause returns the error below HTTP of a request to host, with the address but without the URL.
+func cause(err error, host string) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return fmt.Errorf("no such host: %s", dns.Name)
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Addr != nil {
+		return fmt.Errorf("%s %s: %w", op.Op, op.Addr, innermost(op.Err))
+	}
+	switch {
+	case errors.Is(err, errSilent), errors.Is(err, errAborted):
+		return err
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return fmt.Errorf("the connection was lost (server %s)", host)
+	}
+	return fmt.Errorf("the server %s: %s", host, brief(err.Error()))
+}
+
+// innermost returns the error at the end of the chain of err, usually a syscall.Errno.
+func innermost(err error) error {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err
+		}
+		err = next
+	}
+}
+
+// param returns n as the value of a URL parameter.
+func param(n int64) []string { return []string{strconv.FormatInt(n, 10)} }

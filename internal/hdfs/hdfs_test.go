@@ -1,0 +1,288 @@
+package hdfs_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"mrlocal/internal/hdfs"
+	"mrlocal/internal/hdfs/hdfstest"
+)
+
+// start serves a cluster. It returns an FS and the beginning of the names of files.
+func start(t *testing.T, c *hdfstest.Cluster) (*hdfs.FS, string) {
+	f := hdfs.New(hdfs.Options{Web: c.Serve(t), User: "ann"})
+	t.Cleanup(f.Close)
+	return f, "hdfs://namenode:9000"
+}
+
+// text returns n bytes. Neighbouring offsets have different bytes.
+func text(n int) []byte {
+	data := make([]byte, n)
+	for i := range data {
+		data[i] = byte(i>>16 + i>>8*7 + i*31)
+	}
+	return data
+}
+
+func readAll(r *hdfs.Reader, from int64, step int) (got []byte, err error) {
+	buf := make([]byte, step)
+	for {
+		n, err := r.ReadAt(buf, from)
+		if n == 0 || err != nil {
+			return got, err
+		}
+		got, from = append(got, buf[:n]...), from+int64(n)
+	}
+}
+
+func TestAFileIsReadWithFewConnections(t *testing.T) {
+	c := &hdfstest.Cluster{}
+	data := text(3 << 20)
+	c.Put("/in/ä b", data)
+	f, root := start(t, c)
+	r := f.Open(root+"/in/ä b", int64(len(data)))
+	defer r.Close()
+	if got, err := readAll(r, 0, 100_000); err != nil || !bytes.Equal(got, data) {
+		t.Fatalf("%d bytes, %v", len(got), err)
+	}
+	if c.Opens() > 4 {
+		t.Errorf("%d connections", c.Opens())
+	}
+	// Going back within the last 64 KiB needs no new connection. Going elsewhere needs one.
+	opens := c.Opens()
+	for _, c := range []struct{ at, want int64 }{{int64(len(data)) - 5000, 0}, {17, 1}} {
+		got, err := readAll(r, c.at, 1<<20)
+		if err != nil || !bytes.Equal(got, data[c.at:]) {
+			t.Errorf("from %d: %d bytes, %v", c.at, len(got), err)
+		}
+	}
+	if c.Opens() == opens {
+		t.Error("another place was read without a connection")
+	}
+}
+
+func TestANewFileIsWholeOrAnError(t *testing.T) {
+	c := &hdfstest.Cluster{}
+	f, root := start(t, c)
+	w, err := f.Create(root + "/out/part")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := w.Write([]byte("line\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Files("/out")["part"]; got != "line\nline\nline\n" {
+		t.Errorf("%q", got)
+	}
+	again, err := f.Create(root + "/out/part")
+	if err == nil {
+		err = again.Close()
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a second time: %v", err)
+	}
+	given, err := f.Create(root + "/out/other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = given.Write([]byte("half"))
+	given.Abort()
+	if _, err := given.Write([]byte("more")); err == nil {
+		t.Error("a write after Abort succeeds")
+	}
+}
+
+func TestDirectoriesAndBlocks(t *testing.T) {
+	c := &hdfstest.Cluster{BlockBytes: 10, Hosts: []string{"one", "two"}}
+	c.Put("/in/b", text(25))
+	c.Put("/in/a/x", nil)
+	f, root := start(t, c)
+	files, err := f.List(root + "/in")
+	if err != nil || len(files) != 2 || files[0].Name != "a" || !files[0].Dir || files[1].Name != "b" || files[1].Bytes != 25 || files[1].BlockBytes != 10 {
+		t.Fatalf("%+v, %v", files, err)
+	}
+	blocks, err := f.Blocks(root + "/in/b")
+	if err != nil || len(blocks) != 3 || blocks[2].Length != 5 || !slices.Equal(blocks[1].Hosts, []string{"two"}) {
+		t.Fatalf("%+v, %v", blocks, err)
+	}
+	if err := errors.Join(f.Rename(root+"/in/b", root+"/c"), f.Remove(root+"/in")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Stat(root + "/in"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after Remove: %v", err)
+	}
+	if err := f.Rename(root+"/none", root+"/new/d"); err == nil {
+		t.Error("a missing file is renamed")
+	}
+}
+
+// TestFaultsAreErrorsOfOneLine has faults on the way to a file.
+func TestFaultsAreErrorsOfOneLine(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := free.Addr().String()
+	free.Close()
+	for name, c := range map[string]struct {
+		name, web string
+		fault     http.HandlerFunc
+		want      string
+	}{
+		"missing":      {name: "hdfs://h:1/none", want: "file does not exist"},
+		"refused":      {name: "webhdfs://" + nobody + "/x", want: "connection refused"},
+		"no host":      {name: "webhdfs://host.invalid:9870/x", want: "no such host: host.invalid"},
+		"no authority": {name: "hdfs:///x", want: "names no NameNode"},
+		"a user":       {name: "hdfs://ann@host/x", want: "names a user before the host; use Options.HDFS.User"},
+		"RPC port": {name: "hdfs://h:1/x", want: "RPC port", fault: func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "It looks like you are making an HTTP request to a Hadoop IPC port. This is not the correct port for the web interface on this daemon.", 404)
+		}},
+		"another server": {name: "hdfs://h:1/x", want: "not WebHDFS", fault: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", 500) }},
+		"other JSON":     {name: "hdfs://h:1/x", want: "a wrong answer to GETFILESTATUS: it has 0 members FileStatus", fault: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }},
+		"Kerberos":       {name: "hdfs://h:1/x", want: "Kerberos", fault: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }},
+		"forbidden": {name: "hdfs://h:1/x", want: "permission denied: no", fault: func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(403)
+			fmt.Fprint(w, `{"RemoteException":{"exception":"AccessControlException","message":"no\n\tat org.apache"}}`)
+		}},
+		"a standby": {name: "hdfs://h:1/x", want: "StandbyException: Operation category READ", fault: func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(403)
+			fmt.Fprint(w, `{"RemoteException":{"exception":"StandbyException","message":"Operation category READ is not supported"}}`)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := &hdfstest.Cluster{}
+			if c.fault != nil {
+				cluster.Fault = func(_, _ string, w http.ResponseWriter) bool { c.fault(w, nil); return true }
+			}
+			f, _ := start(t, cluster)
+			if strings.HasPrefix(c.name, "webhdfs") {
+				f = hdfs.New(hdfs.Options{})
+			}
+			_, err := f.Stat(c.name)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestAReadThatEndsEarlyIsAnError(t *testing.T) {
+	for _, short := range []bool{false, true} {
+		c := &hdfstest.Cluster{CutReads: 1000, ShortReads: short}
+		c.Put("/x", text(5000))
+		f, root := start(t, c)
+		r := f.Open(root+"/x", 5000)
+		got, err := readAll(r, 0, 300)
+		if err == nil || !strings.Contains(err.Error(), "the connection was lost") || len(got) != 1000 {
+			t.Errorf("short %v: %d bytes, %v", short, len(got), err)
+		}
+		r.Close()
+	}
+}
+
+// The DataNode has made the mark, but the answer is lost.
+func TestAbortRemovesWhatAFailedStartHasMade(t *testing.T) {
+	c := &hdfstest.Cluster{}
+	var creates atomic.Int32
+	c.Fault = func(op, path string, _ http.ResponseWriter) bool {
+		if op == "CREATE" && creates.Add(1) == 2 { // the first request gets the address of the DataNode
+			c.Put(path, nil)
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	}
+	f, root := start(t, c)
+	r := hdfs.NewResult(root+"/out", "", f)
+	if err := r.Start(); err == nil || len(c.Files("/out")) != 1 {
+		t.Fatalf("%v, %v", err, c.Files("/out"))
+	}
+	if err := r.Abort(); err != nil || len(c.Files("/out")) > 0 {
+		t.Errorf("%v, left: %v", err, c.Files("/out"))
+	}
+}
+
+// A Start that is refused has made nothing, so its directory belongs to another run.
+func TestAbortAfterARefusedStartRemovesNothing(t *testing.T) {
+	for _, exception := range []string{"FileAlreadyExistsException", "AccessControlException"} {
+		c := &hdfstest.Cluster{}
+		var creates atomic.Int32
+		c.Fault = func(op, path string, w http.ResponseWriter) bool {
+			if op != "CREATE" || creates.Add(1) != 2 {
+				return false
+			}
+			c.Put(path, nil)
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprintf(w, `{"RemoteException":{"exception":%q,"message":"no"}}`, exception)
+			return true
+		}
+		f, root := start(t, c)
+		r := hdfs.NewResult(root+"/out", "", f)
+		if err := r.Start(); err == nil {
+			t.Fatal("started")
+		}
+		if err := r.Abort(); err != nil || len(c.Files("/out")) != 1 {
+			t.Errorf("%s: %v, left: %v", exception, err, c.Files("/out"))
+		}
+	}
+}
+
+// TestAResultOfAJournalGetsItsNameAtTheEnd has what may happen while a stage gets its name: another
+// program makes the directory, or the answer to the rename is lost.
+func TestAResultOfAJournalGetsItsNameAtTheEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault func(c *hdfstest.Cluster, path string)
+		want  error
+		left  []string
+	}{
+		"nothing":                   {nil, nil, []string{"out/_SUCCESS"}},
+		"another program is faster": {func(c *hdfstest.Cluster, _ string) { c.Put("/dir/out/theirs", nil) }, fs.ErrExist, []string{"out/theirs"}},
+		"the answer is lost": {func(c *hdfstest.Cluster, path string) {
+			c.Rename(path, "/dir/out")
+			panic(http.ErrAbortHandler)
+		}, errors.ErrUnsupported, nil}, // any error
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := &hdfstest.Cluster{}
+			cluster.Fault = func(op, path string, _ http.ResponseWriter) bool {
+				if op == "RENAME" && c.fault != nil {
+					c.fault(cluster, path)
+				}
+				return false
+			}
+			f, root := start(t, cluster)
+			r := hdfs.NewResult(root+"/dir/out", t.TempDir(), f)
+			if err := r.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if free := r.Free(); free != nil {
+				t.Errorf("before the end: %v", free)
+			}
+			err := r.Publish(0)
+			if (err == nil) != (c.want == nil) || errors.Is(c.want, fs.ErrExist) && !errors.Is(err, fs.ErrExist) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+			if err != nil {
+				if err := r.Abort(); err != nil {
+					t.Error(err)
+				}
+			}
+			if left := slices.Sorted(maps.Keys(cluster.Files("/dir"))); !slices.Equal(left, c.left) {
+				t.Errorf("left: %q, want %q", left, c.left)
+			}
+		})
+	}
+}

@@ -1,0 +1,143 @@
+package puma
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"math/big"
+	"strconv"
+
+	"mrlocal/internal/errs"
+	"mrlocal/jobs"
+	"mrlocal/jobs/internal/lines"
+)
+
+// This file has a job that finds the centres of K clusters by Lloyd's iteration. It is K-Means
+// of PUMA, Purdue's MapReduce benchmarks. PUMA clusters movies; this job clusters points. A line
+// of input is a point: numbers of at most 6 decimals between blanks or commas. The result is
+// "cluster TAB centroid", by cluster.
+//
+// It is a chain of three jobs. The first job draws K different points. The second job reads the
+// points again in rounds. The side data of a round are its centroids. Each point belongs to the
+// nearest centroid, and the averages of these clusters are the centroids of the next round. The
+// rounds end when no coordinate moves by more than Options.Tolerance. The third job prints the
+// centroids.
+//
+// Memory: K points and sums in each attempt.
+
+// KMeansOptions say how many clusters there are and when the iteration ends.
+type KMeansOptions struct {
+	K         int     // number of clusters, unless Given is set; 0: 10
+	Rounds    int     // most rounds; 0: 20
+	Tolerance float64 // the rounds end if no coordinate moves by more; 0: 0.001
+	Given     bool    // the side data of the run are the first centroids, one on each line
+}
+
+// NewKMeans makes the jobs. It fails with an options error (package errs) if an option is out of
+// range.
+func NewKMeans(o KMeansOptions) (jobs.Chain, error) {
+	o.K, o.Rounds, o.Tolerance = cmp.Or(o.K, 10), cmp.Or(o.Rounds, 20), cmp.Or(o.Tolerance, 0.001)
+	switch {
+	case o.K < 1 || o.K > 10_000:
+		return nil, errs.Optionf("Options.K", "%d: must be from 1 to 10000", o.K)
+	case o.Rounds < 1:
+		return nil, errs.Optionf("Options.Rounds", "%d: must be at least 1", o.Rounds)
+	case !(o.Tolerance >= 0):
+		return nil, errs.Optionf("Options.Tolerance", "must be at least 0")
+	}
+	chain := jobs.Chain{
+		lines.DrawPoints("kmeans-draw", o.K),
+		{
+			Name: "kmeans", Reduces: 1, BuiltIn: true, Rereads: true, Rounds: o.Rounds,
+			Converged:  func(before, after []byte) bool { return lines.PointsWithin(before, after, o.Tolerance) },
+			NewMapper:  func() jobs.Mapper { return &kMeansMapper{} },
+			NewReducer: func() jobs.Reducer { return &kMeansReducer{} },
+		},
+		{
+			Name: "kmeans-print", BuiltIn: true,
+			NewMapper: func() jobs.Mapper { return jobs.MapperFunc(kMeansPrintLines) },
+		},
+	}
+	if o.Given {
+		chain = chain[1:]
+	}
+	return chain, nil
+}
+
+// kMeansMapper adds the points of a block to the sums of their clusters.
+type kMeansMapper struct {
+	lines.PointReader
+	sums     []int64 // for each cluster: the number of its points, and the sum of each coordinate
+	key, sum []byte
+}
+
+// Map emits, for each cluster, the number of its points and the sums of their coordinates. No
+// sum of a block overflows: a coordinate is at most 10^12 millionths, and a block has far fewer
+// than 9 million points.
+func (m *kMeansMapper) Map(b jobs.Block, out jobs.Emitter) error {
+	d := m.Centroids.Dimension
+	m.sums = append(m.sums[:0], make([]int64, m.Centroids.Number*(d+1))...)
+	err := m.Each(b, func(_ []byte, cluster int) {
+		sums := m.sums[cluster*(d+1):][:d+1]
+		sums[0]++
+		for i, x := range m.Point {
+			sums[i+1] += x
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for i := range m.Centroids.Number {
+		m.key = binary.BigEndian.AppendUint32(m.key[:0], uint32(i))
+		m.sum = m.sum[:0]
+		for _, n := range m.sums[i*(d+1) : (i+1)*(d+1)] {
+			m.sum = binary.LittleEndian.AppendUint64(m.sum, uint64(n))
+		}
+		out.Emit(m.key, m.sum)
+	}
+	return nil
+}
+
+// kMeansReducer computes the averages. A cluster without points keeps its centroid.
+type kMeansReducer struct{ before [][]byte }
+
+// Begin implements jobs.Attempter: it keeps the centroids of the round, by cluster.
+func (r *kMeansReducer) Begin(a jobs.OwnAttempt) {
+	r.before = bytes.Split(bytes.TrimSpace(a.Side), []byte("\n"))
+}
+
+// Reduce adds the sums of a cluster, and emits its number and centroid. Totals of all blocks
+// may exceed 64 bits.
+func (r *kMeansReducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+	cluster := int(binary.BigEndian.Uint32(key))
+	var totals []big.Int
+	for vs.Next() {
+		v := vs.Value()
+		if totals == nil {
+			totals = make([]big.Int, len(v)/8)
+		}
+		for i := range totals {
+			totals[i].Add(&totals[i], big.NewInt(int64(binary.LittleEndian.Uint64(v[8*i:]))))
+		}
+	}
+	name := strconv.AppendInt(nil, int64(cluster), 10)
+	if totals[0].Sign() == 0 {
+		centroid := r.before[cluster]
+		out.Emit(name, centroid[bytes.IndexByte(centroid, '\t')+1:]) // without its name, if it has one
+		return nil
+	}
+	centroid := make([]int64, len(totals)-1)
+	for i := range centroid {
+		centroid[i] = new(big.Int).Quo(&totals[i+1], &totals[0]).Int64()
+	}
+	out.Emit(name, lines.AppendPoint(nil, centroid))
+	return nil
+}
+
+// kMeansPrintLines writes the lines of a block.
+func kMeansPrintLines(b jobs.Block, out jobs.Emitter) error {
+	for line := range b.Lines() {
+		out.Emit(nil, line)
+	}
+	return nil
+}

@@ -1,0 +1,246 @@
+package shuffle
+
+import (
+	"sync"
+
+	"mrlocal/shuffle/record"
+)
+
+// ahead sorts a partition range by range (record.Ranges). It sorts each range of all runs
+// together, while the merge reads the ranges before it. The reader sorts a range itself if the
+// range is not sorted yet when it is needed. Helpers on idle cores sort the ranges after it.
+//
+//	range   0      1      2        3        4
+//	        read   read   sorted   sorted   not begun      rooms: 4
+//	               ^ the reader    ^ a helper
+//
+// The entries of a range lie in one of several rooms, which are used in turn. The records stay
+// in the runs. Only the reader's goroutine calls next and stop.
+type ahead struct {
+	m      *Merge
+	runs   []rangedRun
+	ranges []int            // numbers of the ranges that have records
+	total  []int            // entries of each range in ranges
+	depths []int            // of all ranges: the byte of the key at which prefixes begin
+	rooms  [][]record.Entry // each as long as the longest range
+	own    record.Sorter    // of the reader's goroutine
+
+	mu struct {
+		sync.Mutex
+		begun   int    // ranges that are sorted or being sorted, counted from the first
+		read    int    // ranges that were read; the room of each is free
+		sorted  []bool // by index in ranges
+		helpers int    // helpers that are running
+		stopped bool
+	}
+	changed sync.Cond // uses mu; signals that a range is sorted or that a helper has ended
+}
+
+// rangedRun is a run in memory that is divided by ranges.
+type rangedRun struct {
+	whole record.Slice // its partitions are the ranges
+	deep  record.Slice // the same entries, with prefixes that begin where the keys of a range differ
+	held  *MemoryRun   // nil: the run was sorted by its map, and no other goroutine changes its entries
+	shift uint64       // added to the addresses of its arena for their place in the arena of the merge
+}
+
+const (
+	// mostRooms bounds the rooms. As many let a helper sort while the reader reads.
+	mostRooms = 8
+)
+
+// sortTogether replaces the runs by one run that is sorted, or that ahead sorts while it is
+// read. It returns false if the runs are to be merged instead. All runs must be in memory.
+func (m *Merge) sortTogether() bool {
+	for _, r := range m.runs {
+		if r.ranges != nil {
+			return m.sortAhead(r.held.Unsorted)
+		}
+	}
+	return m.sortWhole()
+}
+
+// sortAhead begins to sort range by range, as u divides the keys. If there is no memory for
+// that, it changes nothing and returns false.
+func (m *Merge) sortAhead(u *record.Unsorted) bool {
+	a := &ahead{m: m, depths: u.RangeDepths()}
+	a.changed.L = &a.mu
+	sizes := make([]int, len(a.depths))
+	for i, r := range m.runs {
+		run := rangedRun{whole: record.Slice{Entries: r.entries, Ends: r.ranges}}
+		if r.ranges != nil {
+			run.deep, run.held = run.whole, r.held
+		} else { // a small run, which was sorted at once
+			e, ok := m.entries(len(r.entries))
+			if !ok {
+				return false
+			}
+			copy(e, r.entries)
+			run.whole.Ends = u.Cut(r.arena, r.entries)
+			run.deep = record.Slice{Entries: e, Ends: run.whole.Ends}
+			for p, depth := range a.depths {
+				record.Deepen(r.arena, run.deep.Part(p), depth)
+			}
+		}
+		for p := range sizes {
+			sizes[p] += len(run.whole.Part(p))
+		}
+		if i > 0 && r.held == m.runs[i-1].held {
+			run.shift = a.runs[i-1].shift
+		} else { // a small run, which its map has sorted already
+			run.shift = m.arena.Append(r.arena)
+		}
+		a.runs = append(a.runs, run)
+	}
+	if !a.makeRooms(sizes) {
+		m.arena = record.Arena{}
+		return false
+	}
+	a.own = a.sorter()
+	m.ahead = a
+	m.runs = append(m.runs[:0], mergeRun{entries: a.next(), arena: &m.arena, ahead: a})
+	return true
+}
+
+// makeRooms takes the memory for ranges of these numbers of entries. The rooms together have at
+// most as many entries as the runs. It returns false if the lease has no memory.
+func (a *ahead) makeRooms(sizes []int) bool {
+	longest, all := 0, 0
+	for p, n := range sizes {
+		if n > 0 {
+			a.ranges, a.total = append(a.ranges, p), append(a.total, n)
+			longest, all = max(longest, n), all+n
+		}
+	}
+	a.mu.sorted = make([]bool, len(a.ranges))
+	a.mu.read = -1 // next adds 1, also before the first range
+	n := min(all/longest, mostRooms)
+	e, ok := a.m.entries(n * longest)
+	for ; ok && n > 0; n-- {
+		a.rooms = append(a.rooms, e[:longest])
+		e = e[longest:]
+	}
+	return ok
+}
+
+// sorter makes a Sorter for one goroutine.
+func (a *ahead) sorter() record.Sorter {
+	return record.Sorter{Arena: &a.m.arena, Scratch: make([]record.Entry, scratchEntries)}
+}
+
+// next frees the room of the range that was read, and returns the entries of the next range,
+// sorted. It returns nil at the end. The entries are valid until the next call.
+func (a *ahead) next() []record.Entry {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mu.read++
+	at := a.mu.read
+	if at == len(a.ranges) {
+		return nil
+	}
+	for !a.mu.sorted[at] {
+		i, ok := a.begin()
+		a.help()
+		if !ok {
+			a.changed.Wait()
+			continue
+		}
+		a.mu.Unlock()
+		a.sort(i, &a.own)
+		a.mu.Lock()
+		a.mu.sorted[i] = true
+	}
+	a.help()
+	return a.room(at)
+}
+
+// begin chooses the next range to sort and returns its index in ranges. It returns false if
+// there is none, or no free room for it. The caller holds a.mu.
+func (a *ahead) begin() (at int, ok bool) {
+	if at = a.mu.begun; a.mu.stopped || at == len(a.ranges) || at == a.mu.read+len(a.rooms) {
+		return 0, false
+	}
+	a.mu.begun++
+	return at, true
+}
+
+// help starts helpers on idle cores, at most one for each range that may be begun. The caller
+// holds a.mu.
+func (a *ahead) help() {
+	may := min(len(a.ranges), a.mu.read+len(a.rooms)) - a.mu.begun
+	for a.m.o.OnIdleCore != nil && !a.mu.stopped && a.mu.helpers < may && a.m.o.OnIdleCore(a.helper) {
+		a.mu.helpers++
+	}
+}
+
+// helper sorts ranges while there are any and its core is idle. It runs on a goroutine of
+// MergeOptions.OnIdleCore.
+func (a *ahead) helper(idle func() bool) {
+	s := a.sorter()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for more := true; more; more = idle() {
+		i, ok := a.begin()
+		if !ok {
+			break
+		}
+		a.mu.Unlock()
+		a.sort(i, &s)
+		a.mu.Lock()
+		a.mu.sorted[i] = true
+		a.changed.Broadcast()
+	}
+	a.mu.helpers--
+	a.changed.Broadcast()
+}
+
+// stop waits until no helper runs, so that the memory may be freed. It does nothing if a is
+// nil.
+func (a *ahead) stop() {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mu.stopped = true
+	for a.mu.helpers > 0 {
+		a.changed.Wait()
+	}
+}
+
+// room returns the room for the entries of ranges[i].
+func (a *ahead) room(i int) []record.Entry { return a.rooms[i%len(a.rooms)][:a.total[i]] }
+
+// sort gathers the entries of ranges[i] from all runs and sorts them in their room.
+func (a *ahead) sort(i int, s *record.Sorter) {
+	out, p := a.room(i), a.ranges[i]
+	depth := a.depths[p]
+	ends, ok := record.Gather(out, a.lists(p, true), a.m.o.Part, depth)
+	if !ok { // a run was evicted meanwhile: its prefixes are those of whole keys again
+		a.m.sortParts()
+		depth = 0
+		ends, _ = record.Gather(out, a.lists(p, false), a.m.o.Part, 0)
+	}
+	s.SortRanges(out, ends, depth, a.m.o.Lease)
+}
+
+// lists returns the entries of range p in each run. With deep, all prefixes begin at the depth
+// of the range. Otherwise the prefixes of sorted runs are those of whole keys.
+func (a *ahead) lists(p int, deep bool) []record.List {
+	var lists []record.List
+	for i := range a.runs {
+		r := &a.runs[i]
+		slice := &r.whole
+		if deep {
+			slice = &r.deep
+		}
+		if e := slice.Part(p); len(e) > 0 {
+			l := record.List{Entries: e, Shift: r.shift}
+			if r.held != nil {
+				l.Unsorted = r.held.Unsorted
+			}
+			lists = append(lists, l)
+		}
+	}
+	return lists
+}

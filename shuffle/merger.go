@@ -1,0 +1,419 @@
+package shuffle
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"sync/atomic"
+
+	"mrlocal/internal/invariant"
+	"mrlocal/internal/membudget"
+	"mrlocal/jobs"
+	"mrlocal/shuffle/record"
+)
+
+// Merger reads the runs of a loser tree in order: record by record (Next) or group by group
+// (NextGroup), not both. Merge, intermediate passes and the combiner use it. Key, Value and
+// Values are borrowed: they are valid until the next step. Only one goroutine may use a Merger;
+// other goroutines only set evicted.
+type Merger struct {
+	tree    loserTree
+	started bool
+	killed  func() bool // nil: never
+	move    func()      // makes the tree read evicted runs from disk; nil: no run can be evicted
+	evicted atomic.Bool // a run that the tree reads was evicted (MapOutput.Evict sets it)
+
+	Key, Value []byte
+
+	// The next records, if all runs are in memory (Merger.ahead).
+	batch     []aheadRecord // nil: a run is on disk, so there are no batches
+	batched   int           // number of records of batch that Next has returned
+	touched   byte          // keeps the compiler from removing the reads that warm the cache
+	aheadRoom [record.LookAhead]aheadRecord
+
+	// Groups. A window is the values that refill passes to Values at once.
+	prefix   uint64           // of Key
+	keyRoom  []byte           // memory for the copy of a key that lies in a block
+	keyBig   *membudget.Chunk // memory of a key that is too long for keyRoom; nil: there is none
+	Values   jobs.Values
+	gathered []byte      // copies of the values of a window
+	spans    []jobs.Span // where each value lies in the window
+	windowed bool        // the current record is a window of its own, which is not copied
+	ended    bool        // the group has no more values
+
+	keySeal, valueSeal invariant.Seal // of what user code borrows: Key, and the memory of the window
+}
+
+// Copying a short value costs less than a window of its own.
+const (
+	gatherValue = 64       // bytes; a value of at most this length is copied to the window
+	gatherSpans = 256      // most values in a window
+	keyRoomMax  = 64 << 10 // bytes; a key of at most this length is copied to keyRoom
+)
+
+// Refill sets vs to its next window. Only jobs.Values calls it.
+func (m *Merger) Refill(vs *jobs.Values) bool { return m.refill(vs) }
+
+// reset makes the Merger begin with the current cursors of the tree. Keys and values that it
+// returned before are invalid afterwards.
+func (m *Merger) reset() {
+	m.started, m.ended, m.windowed = false, true, false
+	m.Key, m.Value = nil, nil
+	m.batch, m.batched = nil, 0
+}
+
+// Next moves to the next record. It returns false at the end and after an error.
+//
+// hot: runs once for each record that is merged.
+func (m *Merger) Next() bool {
+	if m.batched < len(m.batch) {
+		r := &m.batch[m.batched]
+		m.batched++
+		m.Key, m.Value = r.arena.Record(r.ref)
+		return true
+	}
+	return m.nextSlow()
+}
+
+// nextSlow is Next if batch has no record left. If all runs are in memory, the tree stands
+// behind the batch. Otherwise it stands at the current record.
+func (m *Merger) nextSlow() bool {
+	t := &m.tree
+	if !m.started {
+		m.started = true
+		t.start()
+		m.batch, m.batched = nil, 0
+		if t.inMemory() {
+			m.batch = m.aheadRoom[:0]
+		}
+		if t.live == 0 || t.err != nil {
+			return false
+		}
+	} else if t.live == 0 || m.batch == nil && !t.next() {
+		return false
+	}
+	m.moveOut()
+	if m.batch != nil {
+		m.ahead()
+		return m.Next()
+	}
+	m.Key, m.Value = t.record()
+	return t.err == nil
+}
+
+// moveOut makes the tree read evicted runs from disk. The tree must stand at a record that was
+// not returned yet. Otherwise that record would be returned twice.
+func (m *Merger) moveOut() {
+	if m.move != nil && m.evicted.Load() {
+		m.evicted.Store(false)
+		m.move()
+		if !m.tree.inMemory() {
+			m.batch = nil
+		}
+	}
+}
+
+// aheadRecord is a record in memory that Next will return. It stays valid after an eviction,
+// because the merge keeps the memory until it leaves it.
+type aheadRecord struct {
+	arena *record.Arena
+	ref   uint64
+}
+
+// ahead finds the next records by their entries alone, and then reads a byte of each. Sorted
+// records lie anywhere in memory, so each one is a cache miss. Reading them in a row lets the
+// misses overlap.
+//
+// hot: one iteration for each sorted record in memory.
+func (m *Merger) ahead() {
+	t := &m.tree
+	batch := m.batch[:0]
+	if len(t.cursors) == 1 {
+		c := &t.cursors[0]
+		n := min(record.LookAhead, len(c.entries))
+		for _, e := range c.entries[:n] {
+			batch = append(batch, aheadRecord{c.arena, e.Ref})
+		}
+		if c.entries = c.entries[n:]; len(c.entries) == 0 && !c.more() {
+			c.done, t.live = true, 0
+		}
+		m.touch(batch)
+		return
+	}
+	for more := true; more && len(batch) < record.LookAhead; more = t.next() {
+		c := t.current()
+		batch = append(batch, aheadRecord{c.arena, c.entries[0].Ref})
+	}
+	m.touch(batch)
+}
+
+// touch reads a byte of each record of batch, and makes batch the records that Next returns.
+//
+// hot: one cache miss for each record.
+func (m *Merger) touch(batch []aheadRecord) {
+	sum := m.touched
+	for i := range batch {
+		sum += batch[i].arena.Touch(batch[i].ref)
+	}
+	m.batch, m.batched, m.touched = batch, 0, sum
+}
+
+// NextGroup moves to the next group. It passes over values of the last group that were not
+// read. It returns false at the end, after an error, and if the attempt is killed.
+func (m *Merger) NextGroup() bool {
+	t := &m.tree
+	if !m.started {
+		m.started, m.ended = true, true
+		t.start()
+	}
+	m.checkSeals()
+	for !m.ended {
+		m.step()
+	}
+	m.dropKey()
+	if t.live > 0 && t.err == nil {
+		m.moveOut()
+	}
+	if t.live == 0 || t.err != nil || m.killed != nil && m.killed() {
+		return false
+	}
+	if m.takeKey(); m.Key == nil {
+		m.Key = []byte{} // user code gets it
+	}
+	m.keySeal = invariant.NewSeal(m.Key)
+	m.ended, m.windowed = false, false
+	m.Values.Reset(m)
+	return t.err == nil
+}
+
+// takeKey sets Key to the current key. A key in memory stays where it is. A key in a block is
+// copied, because later blocks overwrite it while the group lasts.
+func (m *Merger) takeKey() {
+	c := m.tree.current()
+	m.prefix = c.prefix
+	if c.disk == nil {
+		m.Key = c.arena.Key(c.entries[0].Ref)
+		return
+	}
+	d := c.disk
+	if d.keyBytes <= keyRoomMax && len(d.key) == d.keyBytes {
+		m.keyRoom = append(m.keyRoom[:0], d.key...)
+		m.Key = m.keyRoom
+		return
+	}
+	if d.large {
+		if err := d.load(true); err != nil {
+			m.tree.err = err
+			return
+		}
+		m.Key, m.keyBig, d.big = d.key, d.big, nil // the key is needed after the record, so the Merger owns its memory now
+		return
+	}
+	m.keyRoom = append(m.keyRoom[:0], d.key...)
+	m.Key = m.keyRoom
+}
+
+// dropKey ends the use of Key and frees the memory of a large key.
+func (m *Merger) dropKey() {
+	if m.keyBig != nil {
+		freeBig(m.tree.shared.lease, m.keyBig)
+		m.keyBig = nil
+	}
+	m.Key, m.keySeal = nil, invariant.Seal{}
+}
+
+// step moves to the next record and sets ended if it does not belong to the group. As long as
+// the key of the current run stays the same, that run stays the first one.
+//
+// hot: runs once for each value of a group that is longer than a window.
+func (m *Merger) step() {
+	c := m.tree.current()
+	ok, err := c.advance()
+	if err != nil || !ok || !(c.disk != nil && c.disk.same || m.tree.equalsKey(c, m.prefix, m.Key)) {
+		m.leaveRun(ok, err)
+	}
+}
+
+// leaveRun is called when the current run has moved to another key, or, if ok is false, to its
+// end. It finds the run in which the group continues, or sets ended. After an error no run is
+// live, so all loops end.
+func (m *Merger) leaveRun(ok bool, err error) {
+	t := &m.tree
+	if err != nil {
+		t.err, t.live, m.ended = err, 0, true
+		return
+	}
+	if !ok {
+		t.live--
+	}
+	m.ended = t.live == 0 || !t.replay() || !t.equalsKey(t.current(), m.prefix, m.Key)
+}
+
+// refill sets vs to the next values of the group: many short ones, which it copies, or one long
+// one where it lies. It returns false at the end of the group, after an error, and if the
+// attempt is killed.
+//
+// hot: runs once for several hundred values.
+func (m *Merger) refill(vs *jobs.Values) bool {
+	m.checkSeals()
+	if m.windowed {
+		m.windowed = false
+		m.step()
+	}
+	// Leaving the memory of an evicted run invalidates a key in it, so the key is copied first.
+	if !m.ended && m.evicted.Load() && len(m.Key) <= keyRoomMax {
+		if m.keyBig == nil {
+			m.keyRoom = append(m.keyRoom[:0], m.Key...)
+			m.Key = m.keyRoom
+			m.keySeal = invariant.NewSeal(m.Key)
+		}
+		m.moveOut()
+	}
+	m.gathered, m.spans = m.gathered[:0], m.spans[:0]
+	for !m.ended && len(m.spans) < gatherSpans {
+		value, ok := m.currentValue()
+		if !ok {
+			return false
+		}
+		if len(value) > gatherValue {
+			if len(m.spans) > 0 {
+				break
+			}
+			m.windowed = true
+			m.spans = append(m.spans, jobs.Span{Len: uint32(len(value))})
+			vs.Window(value, m.spans)
+			m.valueSeal = invariant.NewSeal(value)
+			return true
+		}
+		m.gather(value)
+	}
+	if len(m.spans) == 0 || m.killed != nil && m.killed() {
+		return false
+	}
+	vs.Window(m.gathered, m.spans)
+	m.valueSeal = invariant.NewSeal(m.gathered)
+	return true
+}
+
+// checkSeals fails in a checked build if user code has changed the key of the group, or a value of the
+// window: the groups that follow, or those of another attempt, would differ.
+func (m *Merger) checkSeals() {
+	if invariant.Enabled && m.tree.err == nil && (m.keySeal.Broken() || m.valueSeal.Broken()) {
+		m.tree.err, m.tree.live, m.ended = ErrChanged, 0, true
+	}
+	m.valueSeal = invariant.Seal{}
+}
+
+// ErrChanged is the error of a checked build for user code that changes what it borrows.
+var ErrChanged = errors.New("user code has changed a key or a value, which it borrows")
+
+// gather copies the current value to the window, and then the values of the group that follow
+// in the same run. It moves the run behind them. It stops before a long or large value, and if
+// the window is full.
+//
+// hot: one iteration for each value of a group.
+func (m *Merger) gather(value []byte) {
+	c := m.tree.current()
+	for {
+		m.spans = append(m.spans, jobs.Span{Off: uint32(len(m.gathered)), Len: uint32(len(value))})
+		if len(value) == 8 { // a value of jobs.Sum, for example; avoids a call of memmove
+			m.gathered = binary.LittleEndian.AppendUint64(m.gathered, binary.LittleEndian.Uint64(value))
+		} else {
+			m.gathered = append(m.gathered, value...)
+		}
+		if c.disk != nil {
+			ok, err := c.advance()
+			if err != nil || !ok || !c.disk.same && !m.tree.equalsKey(c, m.prefix, m.Key) {
+				m.leaveRun(ok, err)
+				return
+			}
+			value = c.disk.value
+			if c.disk.large {
+				return
+			}
+		} else {
+			if len(c.entries) == 1 || c.entries[1].Prefix != m.prefix {
+				m.leaveRun(c.advance())
+				return
+			}
+			if c.entries = c.entries[1:]; len(m.spans)%record.LookAhead == 0 {
+				c.look()
+			}
+			key, next := c.arena.Record(c.entries[0].Ref)
+			if !bytes.Equal(key, m.Key) {
+				m.leaveRun(true, nil)
+				return
+			}
+			value = next
+		}
+		if len(value) > gatherValue || len(m.spans) == gatherSpans {
+			return
+		}
+	}
+}
+
+// look reads a byte of each of the next records, so that their cache misses overlap.
+func (c *cursor) look() {
+	sum := c.touched
+	for _, e := range c.entries[:min(len(c.entries), record.LookAhead)] {
+		sum += c.arena.Touch(e.Ref)
+	}
+	c.touched = sum
+}
+
+// currentValue returns the whole value of the current record, borrowed until the next step. It
+// returns false after an error.
+func (m *Merger) currentValue() (value []byte, ok bool) {
+	c := m.tree.current()
+	if c.disk == nil {
+		_, value = c.arena.Record(c.entries[0].Ref)
+		return value, true
+	}
+	if c.disk.large {
+		if err := c.disk.load(false); err != nil {
+			m.tree.err, m.tree.live, m.ended = err, 0, true
+			return nil, false
+		}
+	}
+	return c.disk.value, true
+}
+
+// WriteSorted writes partitions 0 to parts-1 of sorted slices to the segment that w has begun.
+// If combine is not nil, it reads each partition from the Merger and adds its results to w.
+// WriteSorted returns the first error of combine. Errors of w are sticky in w.
+func WriteSorted(w *Writer, a *record.Arena, slices []record.Slice, parts int, combine func(*Merger) error) error {
+	var m Merger
+	for p := range parts {
+		m.OverSlices(a, slices, p)
+		switch {
+		case combine != nil:
+			if err := combine(&m); err != nil {
+				return err
+			}
+		// One slice needs no merge.
+		case len(slices) == 1:
+			record.Walk(a, slices[0].Part(p), func(key, value []byte) bool {
+				w.Add(key, value)
+				return true
+			})
+		default:
+			for m.Next() {
+				w.Add(m.Key, m.Value)
+			}
+		}
+		w.EndPart()
+	}
+	return nil
+}
+
+// OverSlices makes m merge partition p of slices whose records lie in a. Equal keys come in the
+// order of the slices.
+func (m *Merger) OverSlices(a *record.Arena, slices []record.Slice, p int) {
+	m.tree.cursors = m.tree.cursors[:0]
+	for _, s := range slices {
+		if e := s.Part(p); len(e) > 0 {
+			m.tree.cursors = append(m.tree.cursors, cursor{entries: e, arena: a})
+		}
+	}
+	m.reset()
+}

@@ -1,0 +1,255 @@
+package slots
+
+import (
+	"slices"
+
+	"mrlocal/internal/ppm"
+	"mrlocal/trace"
+)
+
+// Level is how near the input of a map is to a tracker. A greater level is nearer.
+type Level uint8
+
+const (
+	LevelAny     Level = iota // elsewhere, or the input has no place
+	LevelGroup                // in the same group of trackers
+	LevelTracker              // on the tracker
+)
+
+// String returns the word that event files and reports use.
+func (l Level) String() string { return [...]string{"any", "group", "tracker"}[l] }
+
+// Placement chooses the trackers that have a replica of an input, for jobs whose real places
+// are not known (Index.Put). It is synthetic: the trackers follow from a hash of seed, job
+// and task. So it needs no memory, and each driver and each replay gets the same trackers.
+type Placement struct {
+	Seed          uint64
+	Trackers      int32
+	Replicas      int32 // number of trackers that have an input; 0: inputs have no place
+	GroupTrackers int32 // trackers per group; 0: there are no groups
+}
+
+// Group returns the group of a tracker, 0 if there are no groups.
+func (p *Placement) Group(tracker int32) int32 {
+	if p.GroupTrackers == 0 {
+		return 0
+	}
+	return tracker / p.GroupTrackers
+}
+
+// Level returns how near the input of a map of a job is to a tracker.
+func (p *Placement) Level(job, task, tracker int32) Level {
+	level := LevelAny
+	at := p.replicasOf(job, task)
+	for range p.replicas() {
+		switch c := at.next(); {
+		case c == tracker:
+			return LevelTracker
+		case p.GroupTrackers > 0 && p.Group(c) == p.Group(tracker):
+			level = LevelGroup
+		}
+	}
+	return level
+}
+
+// replicas returns how many trackers have each input: all, if there are fewer than Replicas.
+func (p *Placement) replicas() int32 { return min(p.Replicas, p.Trackers) }
+
+// replicaWalk yields the trackers that have an input, one per call of next. It begins at
+// tracker at and goes on in steps of stride, modulo the number of trackers.
+type replicaWalk struct{ at, stride, trackers uint64 }
+
+// replicasOf returns the walk over the trackers that hold the input of a map. Start and stride
+// come from a hash. The stride has no factor in common with the number of trackers, so the
+// walk meets each tracker once.
+func (p *Placement) replicasOf(job, task int32) replicaWalk {
+	n := uint64(p.Trackers)
+	if n == 1 {
+		return replicaWalk{trackers: 1}
+	}
+	h := trace.Hash(trace.Hash(p.Seed, uint64(uint32(job))<<32|uint64(uint32(task))), 0x9e3779b97f4a7c15)
+	c := replicaWalk{at: (h & 0xffffffff) % n, stride: 1 + (h>>32)%(n-1), trackers: n}
+	for ppm.GCD(c.stride, n) != 1 { // ends, because 1 is a stride
+		c.stride = c.stride%(n-1) + 1
+	}
+	return c
+}
+
+// next returns a tracker and goes one step on.
+func (c *replicaWalk) next() int32 {
+	t := int32(c.at)
+	c.at = (c.at + c.stride) % c.trackers
+	return t
+}
+
+// PendingMaps gives an Index the states of the maps of a job.
+type PendingMaps interface {
+	Ready() int32              // maps [0, Ready) may start
+	Startable(task int32) bool // the map is pending and may be chosen by its place
+}
+
+// mapIndex finds the maps of one job by the places of their inputs. It has them in a list
+// per tracker and a list per group of trackers. It owns these lists, which take 4 bytes
+// per replica, and as much again for groups. The zero value has no maps.
+type mapIndex struct {
+	known  int32     // maps [0, known) are in the lists, if the Placement draws the places
+	here   []mapList // by tracker; nil: there are no lists yet
+	groups []mapList // by group; nil: there are no groups
+	given  [][]int32 // by map: the trackers that Put named; nil: the Placement draws them
+}
+
+// mapList has maps in ascending order. No map before index next is startable. So first finds the
+// first startable map in amortised O(1). A map that is pending again sets next back.
+type mapList struct {
+	tasks []int32
+	next  int32
+}
+
+// Add adds the maps below total that the index does not have yet. It does nothing after Put,
+// because the Placement then does not count.
+func (x *mapIndex) Add(p *Placement, job, total int32) {
+	if x.known == total || x.given != nil {
+		return
+	}
+	x.make(p)
+	for ; x.known < total; x.known++ {
+		x.each(p, job, x.known, (*mapList).add)
+	}
+}
+
+// make makes empty lists, unless they are there.
+func (x *mapIndex) make(p *Placement) {
+	if x.here != nil {
+		return
+	}
+	x.here = make([]mapList, p.Trackers)
+	if p.GroupTrackers > 0 {
+		x.groups = make([]mapList, p.Group(p.Trackers-1)+1)
+	}
+}
+
+// Put adds a tracker to those that have the input of a map. From the first call on, the maps of
+// the job have only the places that Put has named.
+func (x *mapIndex) Put(p *Placement, task, tracker int32) {
+	if x.given == nil {
+		*x = mapIndex{given: [][]int32{}} // drops the places that the Placement drew
+		x.make(p)
+	}
+	if more := int(task) + 1 - len(x.given); more > 0 {
+		x.given = append(x.given, make([][]int32, more)...)
+	}
+	if slices.Contains(x.given[task], tracker) {
+		return
+	}
+	x.given[task] = append(x.given[task], tracker)
+	x.here[tracker].add(task)
+	if x.groups != nil {
+		x.groups[p.Group(tracker)].add(task)
+	}
+}
+
+// Given reports whether Put was called.
+func (x *mapIndex) Given() bool { return x.given != nil }
+
+// Level returns how near the input of a map of a job is to a tracker.
+func (x *mapIndex) Level(p *Placement, job, task, tracker int32) Level {
+	if x.given == nil {
+		return p.Level(job, task, tracker)
+	}
+	level := LevelAny
+	for _, t := range x.givenTo(task) {
+		switch {
+		case t == tracker:
+			return LevelTracker
+		case p.GroupTrackers > 0 && p.Group(t) == p.Group(tracker):
+			level = LevelGroup
+		}
+	}
+	return level
+}
+
+// givenTo returns the trackers that Put named for a map; nil: none.
+func (x *mapIndex) givenTo(task int32) []int32 {
+	if int(task) >= len(x.given) {
+		return nil
+	}
+	return x.given[task]
+}
+
+// Again makes Nearest find a map that is pending again.
+func (x *mapIndex) Again(p *Placement, job, task int32) {
+	if x.here != nil {
+		x.each(p, job, task, (*mapList).again)
+	}
+}
+
+// each calls do with the task for all lists that a map is in.
+func (x *mapIndex) each(p *Placement, job, task int32, do func(*mapList, int32)) {
+	in := func(tracker int32) {
+		do(&x.here[tracker], task)
+		if x.groups != nil {
+			do(&x.groups[p.Group(tracker)], task)
+		}
+	}
+	if x.given != nil {
+		for _, tracker := range x.givenTo(task) {
+			in(tracker)
+		}
+		return
+	}
+	at := p.replicasOf(job, task)
+	for range p.replicas() {
+		in(at.next())
+	}
+}
+
+// Nearest returns the startable map whose input is nearest to a tracker, and its level. Of
+// several it returns the lowest. found is false if no map is nearer than LevelAny.
+func (x *mapIndex) Nearest(p *Placement, tracker int32, of PendingMaps) (task int32, level Level, found bool) {
+	if x.here == nil {
+		return 0, LevelAny, false
+	}
+	if t, ok := x.here[tracker].first(of); ok {
+		return t, LevelTracker, true
+	}
+	if x.groups != nil {
+		if t, ok := x.groups[p.Group(tracker)].first(of); ok {
+			return t, LevelGroup, true
+		}
+	}
+	return 0, LevelAny, false
+}
+
+// add adds a map, unless it is there. A group may have several replicas of an input.
+func (l *mapList) add(task int32) {
+	i := len(l.tasks)
+	if i > 0 && l.tasks[i-1] >= task { // rare, because maps become known in their order
+		var found bool
+		if i, found = slices.BinarySearch(l.tasks, task); found {
+			return
+		}
+	}
+	l.tasks = slices.Insert(l.tasks, i, task)
+	l.next = min(l.next, int32(i))
+}
+
+// again sets next back to a map.
+func (l *mapList) again(task int32) {
+	i, _ := slices.BinarySearch(l.tasks, task)
+	l.next = min(l.next, int32(i))
+}
+
+// first returns the first startable map and moves next to it. It stops at maps that are not
+// ready, which may become startable later.
+func (l *mapList) first(of PendingMaps) (task int32, found bool) {
+	for ready := of.Ready(); int(l.next) < len(l.tasks); l.next++ {
+		t := l.tasks[l.next]
+		if t >= ready {
+			break
+		}
+		if of.Startable(t) {
+			return t, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,89 @@
+package slots
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// maps are the maps of a job, as PendingMaps.
+type maps struct {
+	ready   int32
+	started map[int32]bool
+}
+
+func (m maps) Ready() int32              { return m.ready }
+func (m maps) Startable(task int32) bool { return !m.started[task] }
+
+// homes returns the trackers that have an input, from the levels of all trackers.
+func homes(p *Placement, job, task int32) (at []int32) {
+	for tracker := range p.Trackers {
+		if p.Level(job, task, tracker) == LevelTracker {
+			at = append(at, tracker)
+		}
+	}
+	return at
+}
+
+func drawPlacement(t *rapid.T) Placement {
+	return Placement{
+		Seed:          rapid.Uint64().Draw(t, "seed"),
+		Trackers:      rapid.Int32Range(1, 12).Draw(t, "trackers"),
+		Replicas:      rapid.Int32Range(1, 4).Draw(t, "replicas"),
+		GroupTrackers: rapid.Int32Range(0, 4).Draw(t, "group"),
+	}
+}
+
+func TestEveryInputIsOnAsManyTrackersAsThereAreReplicas(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPlacement(t)
+		task := rapid.Int32Range(0, 1<<20).Draw(t, "task")
+		if got, want := len(homes(&p, 3, task)), int(min(p.Replicas, p.Trackers)); got != want {
+			t.Fatalf("on %d trackers, want %d", got, want)
+		}
+	})
+}
+
+// TestTheNearestIsWhatALookAtAllMapsFinds checks Nearest against a search of all maps. In any
+// state, also after maps became pending again, it returns the first startable map of the best
+// level.
+func TestTheNearestIsWhatALookAtAllMapsFinds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPlacement(t)
+		const job = 5
+		m := maps{started: map[int32]bool{}}
+		var x mapIndex
+		total := int32(0)
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			switch rapid.IntRange(0, 3).Draw(t, "step") {
+			case 0:
+				total += rapid.Int32Range(0, 6).Draw(t, "more maps")
+				x.Add(&p, job, total)
+				m.ready = rapid.Int32Range(m.ready, total).Draw(t, "ready")
+			case 1:
+				if m.ready > 0 {
+					task := rapid.Int32Range(0, m.ready-1).Draw(t, "again")
+					if m.started[task] {
+						m.started[task] = false
+						x.Again(&p, job, task)
+					}
+				}
+			default:
+				tracker := rapid.Int32Range(0, p.Trackers-1).Draw(t, "tracker")
+				task, level, found := x.Nearest(&p, tracker, m)
+				want, wantLevel := int32(-1), LevelAny
+				for i := range m.ready {
+					if l := p.Level(job, i, tracker); m.Startable(i) && l > wantLevel {
+						want, wantLevel = i, l
+					}
+				}
+				if found != (want >= 0) || found && (task != want || level != wantLevel) {
+					t.Fatalf("map %d %v %v, want %d %v", task, level, found, want, wantLevel)
+				}
+				if found {
+					m.started[task] = true
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,229 @@
+package slots
+
+import (
+	"time"
+
+	"mrlocal/trace"
+)
+
+// This file adds up how the time of slots was used, and how evenly pools got it.
+//
+// The Ledger of a run reports each change to a Meter. An attempt starts, enters a phase or
+// ends, the counts of a pool change, or time passes. So real and simulated runs have the
+// same figures. The sum of Totals.Phases is Totals.Busy. Totals.Wasted is the part of
+// Totals.Busy that contributed to no result.
+//
+// Steps follow the progress of an attempt between the reports of a driver.
+//
+// A Meter keeps a few words for each pool; the callers keep a meteredAttempt for each slot and a
+// Clock for each job. It belongs to the goroutine of its Ledger, and each call costs O(1).
+
+// phases is the number of phases, trace.PhaseNone among them.
+const phases = int(trace.PhaseHeld) + 1
+
+// Totals are times, added up over slots: slot-seconds, in nanoseconds.
+type Totals struct {
+	Busy          time.Duration         // with an attempt
+	Lent          time.Duration         // with an attempt of the other kind; part of Busy
+	WaitingReduce time.Duration         // with a reduce whose job has unfinished maps (hoarding); part of Busy
+	Open          time.Duration         // of open slots, busy or not
+	Work, Room    time.Duration         // Busy - WaitingReduce, and the home slots, or Work if that is more; under slot weights both in weight
+	Phases        [phases]time.Duration // Busy by phase; nothing is in PhaseNone
+	Wasted        Wasted                // part of Busy
+}
+
+// Utilisation returns Work / Room, and 0 if no slot was open. Extra slots are no room by
+// themselves: a policy may open many, and leave them idle or to reduces that wait. They count as far as
+// more tasks work at a time than there are home slots. So policies with and without them compare.
+func (t Totals) Utilisation() float64 {
+	return float64(t.Work) / float64(max(t.Room, 1)) // without room there is no work
+}
+
+// Wasted is wasted slot time. The whole time of an attempt that contributed to no result counts
+// in exactly one of Failed, Copies and Killed. The time in which a committed reduce waited for
+// maps counts in Waiting.
+type Wasted struct {
+	Failed  time.Duration // attempts that failed
+	Copies  time.Duration // attempts of a task that another attempt committed, and copies that were killed
+	Killed  time.Duration // all other attempts that were killed, also by the loss of a tracker
+	Waiting time.Duration // committed reduces, while their job had unfinished maps
+}
+
+// All returns the sum of the fields.
+func (w Wasted) All() time.Duration { return w.Failed + w.Copies + w.Killed + w.Waiting }
+
+// slotMeter has the figures of one run. The zero value is ready for a run that begins.
+type slotMeter struct {
+	Totals
+	pools []*meteredPool
+
+	// wanting is the number of pools with demand now. sum and squares are the sums of x and
+	// of x² over these pools, where x is running attempts divided by weight.
+	wanting      int
+	sum, squares float64
+	shared       time.Duration // time in which two pools or more had demand, and one had a slot
+	evenness     float64       // integral of Jain's index over that time, in nanoseconds
+}
+
+// meterLoad says what the slots of a cluster do at a moment. Busy, Lent, WaitingReduce and Open are
+// numbers of slots. Work and Room are weights, as in Totals.
+type meterLoad struct{ Busy, Lent, WaitingReduce, Open, Work, Room int32 }
+
+// Pass adds dt to the times. The cluster has had the load for all of dt.
+func (m *slotMeter) Pass(dt time.Duration, now *meterLoad) {
+	m.Busy += dt * time.Duration(now.Busy)
+	m.Lent += dt * time.Duration(now.Lent)
+	m.WaitingReduce += dt * time.Duration(now.WaitingReduce)
+	m.Open += dt * time.Duration(now.Open)
+	m.Work += dt * time.Duration(now.Work)
+	m.Room += dt * time.Duration(now.Room)
+	if m.wanting > 1 && m.squares > 0 {
+		m.shared += dt
+		m.evenness += float64(m.sum * m.sum / (float64(m.wanting) * m.squares) * float64(dt))
+	}
+}
+
+// taskClock counts the time in which a job has unfinished maps. The zero value is stopped at 0.
+type taskClock struct {
+	whole, since time.Duration // whole: counted until since, the time of the latest Set
+	on           bool
+}
+
+// Set starts or stops the clock at time now.
+func (c *taskClock) Set(now time.Duration, on bool) {
+	c.whole, c.since, c.on = c.at(now), now, on
+}
+
+// at returns the time that the clock has counted until now.
+func (c *taskClock) at(now time.Duration) time.Duration {
+	if c.on {
+		return c.whole + now - c.since
+	}
+	return c.whole
+}
+
+// meteredAttempt is an attempt that holds a slot. The zero value is no attempt; Start makes it
+// one.
+type meteredAttempt struct {
+	started, since time.Duration // since: start of the current phase
+	waited         time.Duration // of the clock of its job, at the start
+	phase          trace.Phase
+}
+
+// Start begins an attempt of kind k at time now. c is the clock of its job.
+func (a *meteredAttempt) Start(now time.Duration, k trace.Kind, c *taskClock) {
+	*a = meteredAttempt{now, now, c.at(now), k.FirstPhase()}
+}
+
+// Enter ends the current phase of an attempt and begins phase p. The caller calls it with
+// PhaseNone when the attempt ends, so that the last phase counts.
+func (m *slotMeter) Enter(a *meteredAttempt, now time.Duration, p trace.Phase) {
+	m.Phases[a.phase] += now - a.since
+	a.since = now
+	if p != trace.PhaseNone {
+		a.phase = p
+	}
+}
+
+// Committed counts the waiting of an attempt of kind k that has committed its task. c is the
+// clock of its job.
+func (m *slotMeter) Committed(a *meteredAttempt, now time.Duration, k trace.Kind, c *taskClock) {
+	if k == trace.Reduce {
+		m.Wasted.Waiting += c.at(now) - a.waited
+	}
+}
+
+// Took returns the time since the start of an attempt.
+func (a *meteredAttempt) Took(now time.Duration) time.Duration { return now - a.started }
+
+// Running returns the totals up to now. each calls yield with every attempt that still runs,
+// so that the current phases of these attempts count.
+func (m *slotMeter) Running(now time.Duration, each func(yield func(a *meteredAttempt))) Totals {
+	t := m.Totals
+	each(func(a *meteredAttempt) { t.Phases[a.phase] += now - a.since })
+	return t
+}
+
+// meteredPool measures how large a share of the slots a pool gets.
+type meteredPool struct {
+	weight   float64
+	at       time.Duration // slotTime and wantTime are up to here
+	slotTime time.Duration // of its attempts, added up over slots
+	wantTime time.Duration // time in which attempts of it ran or tasks were pending
+	running  int32         // attempts now
+	wants    bool          // it has demand now: running attempts or pending tasks
+}
+
+// NewPool adds a pool. Its weight is above 0; only the weights' ratios matter.
+func (m *slotMeter) NewPool(weight float64) *meteredPool {
+	p := &meteredPool{weight: weight}
+	m.pools = append(m.pools, p)
+	return p
+}
+
+// Set sets how many attempts of a pool run from now on, and how many tasks are pending.
+func (m *slotMeter) Set(p *meteredPool, now time.Duration, running, pending int32) {
+	p.pass(now)
+	wants := running+pending > 0
+	if running == p.running && wants == p.wants {
+		return
+	}
+	m.count(p, -1)
+	p.running, p.wants = running, wants
+	m.count(p, 1)
+}
+
+// pass brings the times of a pool up to now.
+func (p *meteredPool) pass(now time.Duration) {
+	dt := now - p.at
+	p.at = now
+	p.slotTime += dt * time.Duration(p.running)
+	if p.wants {
+		p.wantTime += dt
+	}
+}
+
+// count adds a pool to the sums over pools with demand (sign 1), or takes it out (sign -1).
+func (m *slotMeter) count(p *meteredPool, sign int) {
+	if !p.wants {
+		return
+	}
+	x := float64(p.running) / p.weight
+	m.wanting += sign
+	m.sum += float64(sign) * x
+	m.squares += float64(float64(sign) * float64(x*x)) // conversions prevent fused operations, so all processors get the same sums
+	if m.wanting == 0 {
+		m.sum, m.squares = 0, 0 // removes rounding errors
+	}
+}
+
+// Jain returns Jain's index (Σx)² / (n·Σx²) over the n pools that had demand until now. x is
+// the slot time of a pool divided by its weight and by its time with demand. The index is 1
+// if all x are equal, or if no pool had a slot.
+func (m *slotMeter) Jain(now time.Duration) float64 {
+	var n, sum, squares float64
+	for _, p := range m.pools {
+		p.pass(now)
+		if p.wantTime == 0 {
+			continue
+		}
+		x := float64(p.slotTime) / float64(p.wantTime) / p.weight
+		n++
+		sum += x
+		squares += float64(x * x)
+	}
+	if squares == 0 {
+		return 1
+	}
+	return sum * sum / (n * squares)
+}
+
+// JainInTime returns the mean over time of Jain's index, where x is a pool's running attempts
+// divided by its weight. Only moments count in which at least two pools had demand and a pool
+// had a slot. JainInTime returns 1 if there was no such moment.
+func (m *slotMeter) JainInTime() float64 {
+	if m.shared == 0 {
+		return 1
+	}
+	return min(1, m.evenness/float64(m.shared))
+}

@@ -1,0 +1,254 @@
+package setup
+
+import (
+	"fmt"
+	"reflect"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"mrlocal/internal/errs"
+	"mrlocal/slots"
+	"mrlocal/slots/policy/fifo"
+)
+
+// This file takes a user's policy into a run. It refuses a policy that serves another run,
+// because each run would change what the other one decides. It turns a panic of the policy into
+// an error of the run, so that the driver ends the run as after any other failure.
+//
+// Of takes the policy, and Release gives it back. The driver hands Claim.Policy to its Ledger, and
+// looks at Claim.Err after each call of the Ledger. A policy that has panicked is not called again.
+//
+// A Claim belongs to the goroutine that calls the Ledger. Runs on other goroutines may claim other
+// policies at the same time.
+
+// Claim is a policy that serves a run.
+type Claim struct {
+	// Policy is the policy as the Ledger gets it. Its calls do not panic.
+	Policy slots.Policy
+	// Inner is the policy as the user gave it. It shows which optional abilities the policy has.
+	Inner slots.Policy
+
+	guarded *guarded
+	held    []uintptr
+}
+
+// serving has the addresses of all policies that serve a run of this process. Two runs share
+// nothing but the policy that they were given, so no run can know of the other.
+var serving = &sync.Map{}
+
+// ClaimOf takes p for a run, until Release is called; nil stands for FIFO. It fails with an error of kind
+// errs.BadOptions if p serves another run, and with one of kind errs.JobFailed if p.Traits panics.
+//
+// A policy with state is a pointer. Of takes the pointer, and the policies that its fields or
+// embedded fields hold, also in slices and arrays. It does not look for policies in maps, in structs
+// that are no policies, or in what functions refer to. A policy without a pointer and an empty struct
+// have no state. Of takes nothing of them, so they may serve several runs at once.
+//
+// A policy must not end its goroutine (runtime.Goexit, t.Fatal of a test). The goroutine is that of
+// the run's caller, and the Ledger is in the middle of its work.
+func ClaimOf(p slots.Policy) (*Claim, error) {
+	if p == nil {
+		p = fifo.New()
+	}
+	g := &guarded{inner: p, name: fmt.Sprintf("%T", p)}
+	c := &Claim{Policy: g, Inner: p, guarded: g}
+	g.selective, _ = p.(slots.Selective)
+	g.speculator, _ = p.(slots.Speculator)
+	g.gate, _ = p.(slots.PhaseGate)
+	g.opener, _ = p.(slots.Opener)
+	if o, ok := p.(slots.Observer); ok {
+		c.Policy = &observing{guarded: g, observer: o}
+	}
+	if !c.take(reflect.ValueOf(p)) {
+		c.Release()
+		return nil, errs.Optionf("Options.Policy", "serves another run that is going on; give each run a policy of its own")
+	}
+	if g.Traits(); g.err != nil {
+		c.Release()
+		return nil, g.err
+	}
+	return c, nil
+}
+
+// Release gives the policy back at the end of the run.
+func (c *Claim) Release() {
+	for _, address := range c.held {
+		serving.Delete(address)
+	}
+	c.held = nil
+}
+
+// Err returns the first panic of the policy as an error of kind errs.JobFailed; nil: it has not
+// panicked. stack is the stack of the panic.
+func (c *Claim) Err() (stack []byte, err error) { return c.guarded.stack, c.guarded.err }
+
+// Stalled returns an error of kind errs.JobFailed if a run cannot go on. Then some job is left, the
+// policy holds all attempts in the copy phase of reduces, and it is not asked again. attempts is the
+// number of attempts of the driver, because l does not know of those on lost trackers. wake is that
+// of the last orders of l, which has got no fact since then.
+//
+// A driver that expects a fact, such as a further job, must not end the run.
+func (c *Claim) Stalled(l *slots.Ledger, wake time.Duration, attempts int) error {
+	if wake >= 0 || l.Active() == 0 {
+		return nil
+	}
+	v, held := l.View(), 0
+	for id := range slots.SlotID(v.Slots()) {
+		if s := v.Slot(id); s.Busy {
+			if s.Phase != slots.PhaseHeld || s.Advanced || s.Killing {
+				return nil
+			}
+			held++
+		}
+	}
+	if held != attempts || held == 0 && v.Pending(slots.Map)+v.Pending(slots.Reduce) == 0 {
+		return nil // some attempt will end, or nothing waits for the policy
+	}
+	// More maps of a job may become known, or may start later. A driver does not look for maps of a job
+	// that waits for a limit on running jobs.
+	for id := range slots.JobID(l.Jobs()) {
+		j := v.Job(id)
+		if !j.Ended() && j.Runnable() && (!j.Sealed() || j.Pending(slots.Map) < j.Total(slots.Map)-j.Done(slots.Map)) {
+			return nil
+		}
+	}
+	does := "starts no task, while nothing runs"
+	if held > 0 {
+		does = fmt.Sprintf("holds %d reduces in their copy phase, while nothing else runs", held)
+	}
+	return &errs.Error{Kind: errs.JobFailed, Object: "Options.Policy", Cause: fmt.Errorf("%s: %s and it has asked for no wake-up", c.guarded.name, does)}
+}
+
+// take takes the address of a policy, and then the policies in its fields. It returns false if one
+// of them serves another run.
+func (c *Claim) take(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Interface:
+		return c.take(v.Elem())
+	case reflect.Pointer:
+		// A field at the start of a struct has the address of the struct.
+		if v.IsNil() || v.Type().Elem().Size() == 0 || slices.Contains(c.held, v.Pointer()) {
+			return true
+		}
+		if _, taken := serving.LoadOrStore(v.Pointer(), nil); taken {
+			return false // the other run may change the fields at this moment
+		}
+		c.held = append(c.held, v.Pointer())
+		return c.take(v.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Field(i); holds(f.Type()) && !c.take(f) {
+				return false
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if !c.take(v.Index(i)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// holds reports whether a field of type t holds policies: one, or a slice or an array of them.
+func holds(t reflect.Type) bool {
+	if t.Implements(reflect.TypeFor[slots.Policy]()) {
+		return true
+	}
+	return (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && holds(t.Elem())
+}
+
+// guarded calls a policy, and keeps its first panic. It has all optional abilities but Observer: where
+// the policy lacks one, guarded answers as if it were not there.
+type guarded struct {
+	inner      slots.Policy
+	selective  slots.Selective
+	speculator slots.Speculator
+	gate       slots.PhaseGate
+	opener     slots.Opener
+
+	name  string // in messages
+	err   error
+	stack []byte
+}
+
+// caught keeps the panic of the call that it is deferred in.
+func (g *guarded) caught() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	cause, isErr := p.(error)
+	if !isErr {
+		cause = fmt.Errorf("%v", p)
+	}
+	g.err = &errs.Error{Kind: errs.JobFailed, Object: "Options.Policy", Cause: fmt.Errorf("%s: panic: %w", g.name, cause)}
+	g.stack = debug.Stack()
+}
+
+func (g *guarded) Traits() (t slots.Traits) {
+	defer g.caught()
+	if g.err == nil {
+		t = g.inner.Traits()
+		g.name = t.Name
+	}
+	return t
+}
+
+func (g *guarded) Reset() {
+	defer g.caught()
+	if g.err == nil {
+		g.inner.Reset()
+	}
+}
+
+func (g *guarded) Decide(v *slots.View, d *slots.Decision) {
+	defer g.caught()
+	if g.err == nil {
+		g.inner.Decide(v, d)
+	}
+}
+
+func (g *guarded) NextVisit(v *slots.View, t slots.TrackerID) (next slots.TrackerID) {
+	defer g.caught()
+	if g.selective == nil || g.err != nil {
+		return t
+	}
+	next = -1 // after a panic
+	return g.selective.NextVisit(v, t)
+}
+
+func (g *guarded) Speculates(v *slots.View, k slots.Kind) bool {
+	defer g.caught()
+	return g.speculator != nil && g.err == nil && g.speculator.Speculates(v, k)
+}
+
+func (g *guarded) HoldsCopy() bool {
+	defer g.caught()
+	return g.gate != nil && g.err == nil && g.gate.HoldsCopy()
+}
+
+func (g *guarded) Extra(home [2]int32, most int) int {
+	defer g.caught()
+	if g.opener == nil || g.err != nil {
+		return 0
+	}
+	return g.opener.Extra(home, most)
+}
+
+// observing is guarded for a policy that is an Observer. The Ledger keeps facts for observers
+// only.
+type observing struct {
+	*guarded
+	observer slots.Observer
+}
+
+func (o *observing) Observe(f slots.Fact) {
+	defer o.caught()
+	if o.err == nil {
+		o.observer.Observe(f)
+	}
+}

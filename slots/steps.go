@@ -1,0 +1,88 @@
+package slots
+
+import (
+	"math/bits"
+	"time"
+
+	"mrlocal/trace"
+)
+
+// Progress is the share of its work that an attempt has done, in parts per billion. A task of
+// an hour beside tasks of a tenth of a second is judged at 28 parts per million, so a PPM
+// would be too coarse to compare two such tasks.
+type Progress int64
+
+// AllDone is the progress of an attempt whose work is done.
+const AllDone Progress = 1_000_000_000
+
+// ProgressUnit is one part per million. It is the unit of the field ppm of events.
+const ProgressUnit = AllDone / 1_000_000
+
+// Steps are the last two facts of progress of an attempt. The time between them has its rate.
+type Steps struct {
+	Last, before     Progress
+	lastAt, beforeAt time.Duration
+	base             Progress // where its rate began
+	Known            bool     // there is a fact
+	begun            bool     // there is a fact since its rate began; before, it has no rate
+}
+
+// Started returns the steps of an attempt of kind k that starts now. A map goes on at one rate. A
+// reduce waits, and has another rate in each phase.
+func Started(now time.Duration, k trace.Kind) Steps {
+	return Steps{lastAt: now, beforeAt: now, begun: k == trace.Map}
+}
+
+// step returns the least step that becomes a fact: 1 %, and as much as was done at the present
+// rate while that is less. So a phase leads to at most 130 facts of progress.
+func (s *Steps) step() Progress { return min(AllDone/100, max(s.Last-s.base, 1)) }
+
+// Report takes a progress that the driver reports. It reports whether that is a fact.
+func (s *Steps) Report(now time.Duration, done Progress) bool {
+	if done = max(0, min(done, AllDone)); s.Known && done < s.Last {
+		return false
+	}
+	switch {
+	case !s.begun:
+		*s = Steps{Last: done, before: done, base: done, lastAt: now, beforeAt: now, Known: true, begun: true}
+	case !s.Known || done >= s.Last+s.step() || done == AllDone && done > s.Last:
+		s.before, s.beforeAt = s.Last, s.lastAt
+		s.Last, s.lastAt, s.Known = done, now, true
+	default:
+		return false
+	}
+	return true
+}
+
+// At returns the progress of an attempt at time now. The driver reported the progress for the
+// last time at time heard, and the report has led to no fact if it was too small a step. The
+// attempt is taken to go on as between its last two facts. If it is slower, the result is too
+// large by less than one step.
+func (s *Steps) At(now, heard time.Duration) Progress {
+	if s.Last <= s.before || s.lastAt <= s.beforeAt {
+		return s.Last
+	}
+	done := s.Last
+	if heard = min(heard, now); heard > s.lastAt {
+		done = min(s.grown(done, heard-s.lastAt), s.Last+s.step()-1)
+	}
+	return s.grown(done, now-max(heard, s.lastAt))
+}
+
+// grown returns the progress at a time d after the progress was p, at the rate between the last
+// two facts.
+func (s *Steps) grown(p Progress, d time.Duration) Progress {
+	if d <= 0 {
+		return p
+	}
+	hi, lo := bits.Mul64(uint64(d), uint64(s.Last-s.before))
+	took := uint64(s.lastAt - s.beforeAt)
+	if hi >= took {
+		return AllDone
+	}
+	more, _ := bits.Div64(hi, lo, took)
+	return min(p+Progress(min(more, uint64(AllDone))), AllDone)
+}
+
+// Phase notes that a reduce has entered another phase. The next report is a fact.
+func (s *Steps) Phase(k trace.Kind) { s.begun = k == trace.Map }

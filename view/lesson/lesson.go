@@ -1,0 +1,162 @@
+// Package lesson has the lessons of mrlocal demo. A lesson is a workload with the policies to
+// compare. It has notes for important moments, questions that come before a decision is shown, and
+// claims about the result. All of it is data, in data/NAME.json and data/NAME.yaml.
+//
+// A Moment ties a note to an event. Items finds the moments in the models of runs, simulated or
+// real, ended or live. A claim compares two figures of the models. Outcomes says whether it holds.
+//
+// The package is pure: it reads only embedded files, and simulates in virtual time. It keeps no
+// state.
+package lesson
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"mrlocal/internal/errs"
+	"mrlocal/sim"
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/setup"
+	"mrlocal/trace"
+	"mrlocal/workload"
+)
+
+//go:embed data
+var data embed.FS
+
+// Names returns the names of all lessons, the simplest first.
+func Names() []string {
+	return []string{"borrow", "pools", "spill", "straggler", "deadlines", "overlap"}
+}
+
+// Lesson is a lesson as its file has it. The caller of Load owns it.
+type Lesson struct {
+	Name     string `json:"name"`
+	Workload string `json:"-"` // the text of the workload file
+
+	Title  string   `json:"title"`
+	About  string   `json:"about"`
+	Runs   []Run    `json:"runs"`
+	Notes  []Note   `json:"notes"`
+	Claims []Claim  `json:"claims"`
+	Input  *Input   `json:"input"`  // nil: the tasks of a real run sleep
+	Papers []string `json:"papers"` // keys of docs/papers
+}
+
+// Run is a run of a lesson.
+type Run struct {
+	Name         string   `json:"name"` // "": the name of the policy
+	Policy       string   `json:"policy"`
+	ControlCycle Duration `json:"control_cycle"` // of the policy ras; 0: the default
+	MaxSlots     int      `json:"max_slots"`     // most slots of a tracker; 0: the default
+	NoGrowth     bool     `json:"no_growth"`     // kvbuffers keep their size
+}
+
+// Title returns the name of the run for users. No other run of the lesson has it.
+func (r *Run) Title() string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return r.Policy
+}
+
+// Input is the input of real runs: records of TeraGen, which the jobs sort. A lesson about
+// kvbuffers needs it, because its simulation would have no events of kvbuffers. A lesson with an
+// Input can only run for real.
+type Input struct {
+	Bytes              int64            `json:"bytes"`
+	BlockBytes         map[string]int64 `json:"block_bytes"` // bytes of a split, by job
+	SortBufferBytes    int64            `json:"sort_buffer_bytes"`
+	DiskBytesPerSecond int64            `json:"disk_bytes_per_second"` // bound on what the run writes, as by a slow disk
+}
+
+// Note is a text for a moment of a run. If Ask is set, it is a question first: the user picks a
+// slot, and only then sees the decision and Text.
+type Note struct {
+	Run  int    `json:"run"` // index into Lesson.Runs
+	When Moment `json:"when"`
+	Ask  string `json:"ask"` // "": no question
+	Text string `json:"text"`
+}
+
+// Claim says that the figure Less, multiplied by By, is less than the figure Than. The function
+// figure lists the figures.
+type Claim struct {
+	Text string  `json:"text"`
+	Less string  `json:"less"`
+	Than string  `json:"than"`
+	By   float64 `json:"by"` // 0: 1
+}
+
+// Duration is a time.Duration that is a text in JSON, such as "500ms".
+type Duration time.Duration
+
+// UnmarshalText reads a duration. It fails as time.ParseDuration does.
+func (d *Duration) UnmarshalText(text []byte) error {
+	t, err := time.ParseDuration(string(text))
+	*d = Duration(t)
+	return err
+}
+
+// Load returns the lesson of that name. It fails with errs.BadOptions if there is none.
+func Load(name string) (*Lesson, error) {
+	text, err := data.ReadFile("data/" + name + ".json")
+	if err != nil {
+		help := "there are " + strings.Join(Names(), ", ")
+		if near := errs.Nearest(name, Names()); near != "" {
+			help = "did you mean " + near + "?"
+		}
+		return nil, errs.Optionf(name, "no such lesson; %s", help)
+	}
+	l := &Lesson{Name: name}
+	in := json.NewDecoder(bytes.NewReader(text))
+	in.DisallowUnknownFields()
+	if err := in.Decode(l); err != nil {
+		return nil, fmt.Errorf("lesson %s: %w", name, err)
+	}
+	file, err := data.ReadFile("data/" + name + ".yaml")
+	l.Workload = string(file)
+	return l, err
+}
+
+// File parses the workload file of the lesson, anew at each call.
+func (l *Lesson) File() (*workload.File, error) {
+	return workload.Parse(l.Name+".yaml", []byte(l.Workload))
+}
+
+// Setup returns the configuration and a new policy for run i. The seed is always 1.
+func (l *Lesson) Setup(i int) (setup.Config, slots.Policy, error) {
+	r := &l.Runs[i]
+	o := policy.DefaultOptions()
+	if r.ControlCycle > 0 {
+		o.Cycle = time.Duration(r.ControlCycle)
+	}
+	p, err := registry.New(r.Policy, o)
+	return setup.Config{MaxSlots: r.MaxSlots, Seed: 1}, p, err
+}
+
+// Simulate simulates run i. It writes the event file to events, and passes the stream of events to
+// watch. Both may be nil. It fails for a lesson with an Input, and if ctx ends first.
+func (l *Lesson) Simulate(ctx context.Context, i int, events io.Writer, watch func(*trace.Stream)) error {
+	if l.Input != nil {
+		return errs.Optionf(l.Name, "can only run for real")
+	}
+	f, err := l.File()
+	if err != nil {
+		return err
+	}
+	c, p, err := l.Setup(i)
+	if err != nil {
+		return err
+	}
+	_, err = sim.Run(ctx, f, sim.Options{Config: c, Policy: p, Events: events, Watch: watch})
+	return err
+}

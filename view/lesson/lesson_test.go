@@ -1,0 +1,219 @@
+package lesson_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"mrlocal/internal/errs"
+	"mrlocal/slots/explain"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/trace"
+	"mrlocal/view"
+	"mrlocal/view/lesson"
+)
+
+// simulate returns the models of all runs of a lesson, and their events.
+func simulate(t *testing.T, l *lesson.Lesson) (models []*view.Model, events []*bytes.Buffer) {
+	t.Helper()
+	for i := range l.Runs {
+		text := &bytes.Buffer{}
+		m := view.New(view.Options{})
+		if err := l.Simulate(t.Context(), i, text, func(s *trace.Stream) { s.Attach(m) }); err != nil {
+			t.Fatalf("%s: %v", l.Name, err)
+		}
+		models, events = append(models, m), append(events, text)
+	}
+	return models, events
+}
+
+// simulated returns the lessons without an Input. Package teach tests the one that has real
+// runs only.
+func simulated(t *testing.T) (all []*lesson.Lesson) {
+	t.Helper()
+	for _, name := range lesson.Names() {
+		if l := load(t, name); l.Input == nil {
+			all = append(all, l)
+		} else if err := l.Simulate(t.Context(), 0, nil, nil); !errs.IsUsage(err) {
+			t.Errorf("%s is simulated: %v", name, err)
+		}
+	}
+	if len(all) != 5 {
+		t.Errorf("%d lessons are simulated", len(all))
+	}
+	return all
+}
+
+func load(t *testing.T, name string) *lesson.Lesson {
+	t.Helper()
+	l, err := lesson.Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// TestEveryClaimHolds checks that the claims of each lesson hold. Real runs of one lesson take 20 to
+// 40 s together.
+func TestEveryClaimHolds(t *testing.T) {
+	for _, l := range simulated(t) {
+		name := l.Name
+		models, _ := simulate(t, l)
+		outcomes, err := l.Outcomes(models)
+		if err != nil || len(outcomes) < 3 {
+			t.Errorf("%s: %d claims, %v", name, len(outcomes), err)
+		}
+		for _, o := range outcomes {
+			t.Logf("%s: %s: %.3f · %v < %.3f", name, o.Text, o.Left, o.By, o.Right)
+			if !o.Holds {
+				t.Errorf("%s: %s: %s = %.3f, times %v, is not less than %s = %.3f", name, o.Text, o.Less, o.Left, o.By, o.Than, o.Right)
+			}
+		}
+		var total time.Duration
+		for _, m := range models {
+			total += m.Last
+		}
+		if total < 20*time.Second || total > 40*time.Second {
+			t.Errorf("%s takes %v for real", name, total)
+		}
+	}
+}
+
+// If every run of a lesson has the policy of the first one, some claim does not hold.
+func TestClaimsCanFail(t *testing.T) {
+	for _, l := range simulated(t) {
+		name := l.Name
+		for i := range l.Runs {
+			l.Runs[i] = l.Runs[0]
+		}
+		models, _ := simulate(t, l)
+		outcomes, err := l.Outcomes(models)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(outcomes, func(o lesson.Outcome) bool { return !o.Holds }) {
+			t.Errorf("%s: all claims hold when every run is the first one", name)
+		}
+	}
+}
+
+// Every note has its moment. Every question has a wrong answer, and its decision has a reason.
+func TestEveryNoteHasItsMoment(t *testing.T) {
+	for _, l := range simulated(t) {
+		name := l.Name
+		models, events := simulate(t, l)
+		items := l.Items(models)
+		if len(items) != len(l.Notes) {
+			t.Errorf("%s: %d of %d notes have their moment: %+v", name, len(items), len(l.Notes), items)
+		}
+		questions := 0
+		for _, x := range items {
+			if x.Text == "" || x.At < 0 || x.Seq == 0 {
+				t.Errorf("%s: %+v", name, x)
+			}
+			t.Logf("%s run %d at %v: slots %v: %.60s", name, x.Run, x.At, x.Slots, x.Ask)
+			if x.Ask == "" {
+				continue
+			}
+			questions++
+			slices.Sort(x.Slots)
+			if n := len(slices.Compact(x.Slots)); n == 0 || n >= len(models[x.Run].Lanes) {
+				t.Errorf("%s: %q: any slot is right, or none: %v", name, x.Ask, x.Slots)
+			}
+			if l.Notes[x.Note].When.Op == "start" {
+				if _, err := explain.Why(bytes.NewReader(events[x.Run].Bytes()), x.Seq, explain.Options{Policy: registry.ForReplay}); err != nil {
+					t.Errorf("%s: no reason of event %d: %v", name, x.Seq, err)
+				}
+			}
+		}
+		if questions == 0 {
+			t.Errorf("%s asks nothing", name)
+		}
+	}
+}
+
+// Items has no note before its moment. So a live run does not show the future.
+func TestNotesComeWithTheirEvents(t *testing.T) {
+	l := load(t, "borrow")
+	_, events := simulate(t, l)
+	d, err := trace.NewDecoder(bytes.NewReader(events[1].Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := view.New(view.Options{})
+	if err := m.Open(d.Header()); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for {
+		e, err := d.Next()
+		if err != nil {
+			break
+		}
+		m.Add(&e, d.Texts(e.Ref))
+		items := l.Items([]*view.Model{nil, m})
+		if len(items) < seen {
+			t.Fatalf("a note went at %v", e.At)
+		}
+		if len(items) > seen {
+			seen = len(items)
+			if x := items[seen-1]; x.At != e.At || x.Run != 1 {
+				t.Errorf("%+v came at %v", x, e.At)
+			}
+		}
+	}
+	if seen != 2 {
+		t.Errorf("%d notes", seen)
+	}
+}
+
+// The first spill is the one that starts first, also if another one ends before it.
+func TestSpillsComeInTheOrderOfTheirStarts(t *testing.T) {
+	m := &view.Model{
+		Jobs: []view.DrawnJob{{Name: "a"}}, Bars: []view.Bar{{Slot: 5}, {Slot: 7}},
+		Spills: []view.Spill{{Seq: 8, From: 2 * time.Second, To: 3 * time.Second, Bar: 1}, {Seq: 9, From: time.Second, To: 10 * time.Second}},
+	}
+	l := &lesson.Lesson{Notes: []lesson.Note{{When: lesson.Moment{Op: "spill"}}, {When: lesson.Moment{Op: "spill", Nth: 2}}}}
+	items := l.Items([]*view.Model{m})
+	if len(items) != 2 || items[0].Note != 0 || items[0].At != time.Second || items[0].Slots[0] != 5 || items[1].At != 2*time.Second || items[1].Slots[0] != 7 {
+		t.Errorf("%+v", items)
+	}
+}
+
+func TestLessonsAreListed(t *testing.T) {
+	files, err := filepath.Glob("data/*.json")
+	if err != nil || len(files) != len(lesson.Names()) {
+		t.Errorf("%d files, %d names, %v", len(files), len(lesson.Names()), err)
+	}
+	if _, err := lesson.Load("borow"); !errs.IsUsage(err) || !strings.Contains(err.Error(), "did you mean borrow?") {
+		t.Error(err)
+	}
+	for _, name := range lesson.Names() {
+		l := load(t, name)
+		if l.Title == "" || l.About == "" || len(l.Runs) < 2 || len(l.Papers) == 0 {
+			t.Errorf("%s: %+v", name, l)
+		}
+		for _, p := range l.Papers {
+			pages, _ := filepath.Glob("../../docs/papers/*.md")
+			if !slices.ContainsFunc(pages, func(page string) bool {
+				text, _ := os.ReadFile(page)
+				return bytes.Contains(text, []byte(p))
+			}) {
+				t.Errorf("%s: no page of %s", name, p)
+			}
+		}
+	}
+}
+
+func TestClaimsThatNameNothingAreErrors(t *testing.T) {
+	for _, text := range []string{"", "makespan", "makespan @7", "speed @0", "finish nobody @0"} {
+		l := &lesson.Lesson{Claims: []lesson.Claim{{Less: text, Than: "1"}}}
+		if _, err := l.Outcomes([]*view.Model{view.New(view.Options{})}); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}

@@ -1,0 +1,465 @@
+// Package e2e tests the page in a browser. It is a separate module, so that mrlocal does not depend on
+// the protocol of the browser:
+//
+//	cd view/web/e2e && go test ./...
+//
+// The tests need Chromium, and are skipped without it.
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+const borrow = `cluster: {trackers: 1, map_slots: 1, reduce_slots: 1}
+defaults: {slowstart: 1.0, map_time: 10s, reduce_time: 10s}
+jobs:
+  - {name: A, maps: 12, reduces: 4}
+`
+
+var (
+	program string // mrlocal
+	browser context.Context
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		fmt.Println("skipped: there is no Chromium here")
+		return 0
+	}
+	dir, err := os.MkdirTemp("", "mrlocal-e2e-")
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	program = filepath.Join(dir, "mrlocal")
+	build := exec.Command("go", "build", "-o", program, "./cmd/mrlocal")
+	build.Dir = "../../.."
+	if text, err := build.CombinedOutput(); err != nil {
+		fmt.Printf("go build: %v\n%s", err, text)
+		return 1
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 800), chromedp.WSURLReadTimeout(longestWait))
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	defer stop()
+	var cancel context.CancelFunc
+	browser, cancel = chromedp.NewContext(allocator)
+	defer cancel()
+	if err := chromedp.Run(browser); err != nil {
+		fmt.Println("the browser does not start:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// serve starts mrlocal with arguments and returns the address of its page.
+func serve(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	return serveReading(t, dir, nil, args...)
+}
+
+// serveReading does the same as serve, with a standard input for mrlocal.
+func serveReading(t *testing.T, dir string, stdin *os.File, args ...string) string {
+	t.Helper()
+	c := exec.Command(program, args...)
+	c.Dir = dir
+	if stdin != nil {
+		c.Stdin = stdin
+	}
+	stderr, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Signal(syscall.SIGTERM)
+		_ = c.Wait()
+	})
+	lines := bufio.NewReader(stderr)
+	for {
+		line, err := lines.ReadString('\n')
+		if url, ok := strings.CutPrefix(line, "mrlocal: page: "); ok && strings.HasPrefix(url, "http") {
+			go func() { _, _ = io.Copy(io.Discard, lines) }()
+			return strings.TrimSpace(url)
+		}
+		if err != nil {
+			t.Fatalf("mrlocal %v printed no address: %q, %v", args, line, err)
+		}
+	}
+}
+
+// open opens an address in a new tab. The test fails if the page throws an error.
+func open(t *testing.T, url string) context.Context {
+	t.Helper()
+	tab, cancel := chromedp.NewContext(browser)
+	t.Cleanup(cancel)
+	chromedp.ListenTarget(tab, func(e any) {
+		if thrown, ok := e.(*runtime.EventExceptionThrown); ok {
+			t.Errorf("the page throws: %s", thrown.ExceptionDetails.Error())
+		}
+	})
+	if err := chromedp.Run(tab); err != nil { // the tab lives as long as the context of its first call
+		t.Fatal(err)
+	}
+	do(t, tab, chromedp.Navigate(url))
+	return tab
+}
+
+func do(t *testing.T, tab context.Context, actions ...chromedp.Action) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(tab, longestWait)
+	defer cancel()
+	if err := chromedp.Run(ctx, actions...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eval returns the value of an expression as text.
+func eval(t *testing.T, tab context.Context, expression string) string {
+	t.Helper()
+	var text string
+	do(t, tab, chromedp.Evaluate("String("+expression+")", &text))
+	return text
+}
+
+// longestWait is the most time that a page may take for one step, on a slow and busy machine.
+const (
+	longestWait = 2 * time.Minute
+	pause       = 50 * time.Millisecond
+)
+
+// until waits until the expression is true.
+func until(t *testing.T, tab context.Context, expression string) {
+	t.Helper()
+	for deadline := time.Now().Add(longestWait); !isTrue(tab, expression); time.Sleep(pause) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it never comes true: %s\nthe page: %.2000s", expression, eval(t, tab, "document.body.innerText"))
+		}
+	}
+}
+
+// isTrue reports whether the expression is true now. It returns false if the page is still loading and
+// lacks elements, or if the page is closing.
+func isTrue(tab context.Context, expression string) bool {
+	ctx, cancel := context.WithTimeout(tab, longestWait)
+	defer cancel()
+	var yes bool
+	err := chromedp.Run(ctx, chromedp.Evaluate("(() => { try { return Boolean("+expression+") } catch { return false } })()", &yes))
+	return err == nil && yes
+}
+
+// push clicks an element by its selector. A click at a point could miss the element while the page is
+// still laid out.
+func push(t *testing.T, tab context.Context, selector string) {
+	t.Helper()
+	until(t, tab, fmt.Sprintf("document.querySelector(%q) !== null", selector))
+	do(t, tab, pushed(selector))
+}
+
+func pushed(selector string) chromedp.Action {
+	return chromedp.Evaluate(fmt.Sprintf("document.querySelector(%q).click()", selector), nil)
+}
+
+func press(t *testing.T, tab context.Context, key string) {
+	t.Helper()
+	do(t, tab, chromedp.KeyEvent(key))
+}
+
+// click clicks a point of a canvas, in pixels from its upper left corner, until the expression is true.
+// While the page is laid out, a click may miss, so one click is not enough.
+func click(t *testing.T, tab context.Context, canvas string, x, y float64, expression string) {
+	t.Helper()
+	for deadline := time.Now().Add(longestWait); ; {
+		at := strings.Fields(eval(t, tab, fmt.Sprintf("(() => { const r = document.querySelector(%q).getBoundingClientRect(); return r.left + ' ' + r.top })()", canvas)))
+		left, _ := strconv.ParseFloat(at[0], 64)
+		top, _ := strconv.ParseFloat(at[1], 64)
+		do(t, tab, chromedp.MouseEvent(input.MouseMoved, left+x, top+y), chromedp.MouseClickXY(left+x, top+y))
+		for again := time.Now().Add(2 * time.Second); time.Now().Before(again); time.Sleep(pause) {
+			if isTrue(tab, expression) {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("clicks at %v, %v do not make it true: %s\nthe page: %.2000s", x, y, expression, eval(t, tab, "document.body.innerText"))
+		}
+	}
+}
+
+// recorded simulates the workload under policies. It returns the directory and the names of the event
+// files.
+func recorded(t *testing.T, workload string, policies ...string) (dir string, names []string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "w.yaml"), []byte(workload), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range policies {
+		c := exec.Command(program, "sim", "w.yaml", "--sched", p, "--events", p+".jsonl")
+		c.Dir = dir
+		if text, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		names = append(names, p+".jsonl")
+	}
+	return dir, names
+}
+
+// count counts the lines of an event file that contain all words.
+func count(t *testing.T, name string, words ...string) int {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, line := range bytes.Split(text, []byte("\n")) {
+		all := 0
+		for _, w := range words {
+			if bytes.Contains(line, []byte(w)) {
+				all++
+			}
+		}
+		if all == len(words) {
+			n++
+		}
+	}
+	return n
+}
+
+const (
+	canvas = ".lanes canvas"
+	gutter = 84.0 // as in lanes.js
+	axis   = 20.0
+)
+
+func TestBarsAreThoseOfTheEvents(t *testing.T) {
+	dir, names := recorded(t, borrow, "pi-dhfs")
+	tab := open(t, serve(t, dir, "ui", names[0]))
+	starts, lent := count(t, filepath.Join(dir, names[0]), `"op":"start"`), count(t, filepath.Join(dir, names[0]), `"op":"start"`, `"lent":true`)
+	if starts != 16 || lent != 8 {
+		t.Fatalf("%d starts, %d of them lent", starts, lent)
+	}
+	until(t, tab, fmt.Sprintf("document.querySelector('%s')?.dataset.bars === '%d'", canvas, starts))
+	if got := eval(t, tab, "document.querySelector('.lanes canvas').dataset.lent"); got != strconv.Itoa(lent) {
+		t.Errorf("the page draws %s lent bars, want %d", got, lent)
+	}
+	until(t, tab, "document.querySelectorAll('.lanes .sr tbody tr').length === 16") // the table for screen readers
+}
+
+func TestAClickShowsTheReason(t *testing.T) {
+	dir, names := recorded(t, borrow, "pi-dhfs")
+	tab := open(t, serve(t, dir, "ui", names[0]))
+	until(t, tab, "document.querySelector('.lanes canvas')?.dataset.bars === '16'")
+	// The second row is the reduce slot, which is lent at once.
+	click(t, tab, canvas, gutter+6, axis+40+20, "document.querySelector('#inspector .rule')?.textContent === 'map-borrows'")
+	for _, word := range []string{"This slot is lent", "reduceSlotsDemand", "map load factor"} {
+		if text := eval(t, tab, "document.querySelector('#inspector').innerText"); !strings.Contains(text, word) {
+			t.Errorf("the inspector does not say %q: %s", word, text)
+		}
+	}
+	until(t, tab, "document.querySelector('.decision[aria-selected=true]')?.innerText.includes('A/m/1')") // the list goes along
+	press(t, tab, kb.Escape)
+	until(t, tab, "document.querySelector('#inspector h2').textContent.startsWith('Why did')")
+}
+
+func TestAClickOnABlankSaysWhyItWasIdle(t *testing.T) {
+	dir, names := recorded(t, borrow, "fair")
+	tab := open(t, serve(t, dir, "ui", names[0]))
+	until(t, tab, "document.querySelector('.lanes canvas')?.dataset.bars === '16'")
+	// The reduce slot waits for the maps.
+	click(t, tab, canvas, gutter+60, axis+40+20, "document.querySelector('#inspector .reasons')?.innerText.includes('the gate of A was closed')")
+}
+
+func TestTheFirstLoanIsOneClickAway(t *testing.T) {
+	dir, names := recorded(t, borrow, "fair", "pi-dhfs")
+	tab := open(t, serve(t, dir, append([]string{"ui"}, names...)...))
+	until(t, tab, "document.querySelector('#inspector button')?.textContent === 'Show the first of 8 loans under pi-dhfs'")
+	push(t, tab, "#inspector button")
+	until(t, tab, "document.querySelector('#inspector .lent') !== null && document.querySelector('#inspector .rule')?.textContent === 'map-borrows'")
+}
+
+func TestStepsGoFromDecisionToDecision(t *testing.T) {
+	dir, names := recorded(t, borrow, "pi-dhfs")
+	tab := open(t, serve(t, dir, "ui", names[0]))
+	until(t, tab, "document.querySelector('.lanes canvas')?.dataset.bars === '16'")
+	press(t, tab, kb.Home)
+	chosen := "document.querySelector('.decision[aria-selected=true]')?.getAttribute('aria-posinset')"
+	press(t, tab, kb.ArrowRight)
+	until(t, tab, chosen+" > 1")
+	first, _ := strconv.Atoi(eval(t, tab, chosen))
+	press(t, tab, kb.ArrowRight)
+	until(t, tab, fmt.Sprintf("%s === '%d'", chosen, first+1))
+	press(t, tab, kb.ArrowLeft)
+	until(t, tab, fmt.Sprintf("%s === '%d'", chosen, first))
+	if hash := eval(t, tab, "location.hash"); !strings.HasPrefix(hash, "#run=0&seq=") {
+		t.Errorf("the address does not hold the decision: %q", hash)
+	}
+	press(t, tab, "l") // only loans
+	until(t, tab, "document.querySelector('#list').getAttribute('aria-label').startsWith('8 of ')")
+}
+
+func TestZoomAndBack(t *testing.T) {
+	dir, names := recorded(t, borrow, "fair")
+	tab := open(t, serve(t, dir, "ui", names[0]))
+	until(t, tab, "document.querySelector('.lanes canvas')?.dataset.bars === '16'")
+	press(t, tab, "+")
+	until(t, tab, "Number(document.querySelector('.lanes canvas').dataset.bars) < 16")
+	press(t, tab, "0")
+	until(t, tab, "document.querySelector('.lanes canvas').dataset.bars === '16'")
+}
+
+func TestTwoRunsStandOnOneAxis(t *testing.T) {
+	dir, names := recorded(t, borrow, "fair", "pi-dhfs")
+	tab := open(t, serve(t, dir, append([]string{"ui"}, names...)...))
+	until(t, tab, "document.querySelectorAll('.lanes canvas').length === 2")
+	push(t, tab, "[data-tab=differences]")
+	until(t, tab, "document.querySelector('#panel table')?.innerText.includes('80 s (−50.0 %)')")
+	push(t, tab, "#panel p button") // shows the first difference
+	until(t, tab, "document.querySelector('#inspector .rule') !== null")
+}
+
+func TestTheShuffleAndTheCurvesAreDrawn(t *testing.T) {
+	dir, names := recorded(t, borrow, "pi-dhfs")
+	tab := open(t, serve(t, dir, "ui", names[0]))
+	until(t, tab, "document.querySelector('#panel .sr table') !== null")
+	push(t, tab, "[data-tab=shuffle]")
+	until(t, tab, "document.querySelectorAll('#panel .sr tbody tr').length === 4")
+	push(t, tab, "[data-tab=buffers]")
+	until(t, tab, "document.querySelector('#panel .note').innerText.includes('A simulation has them under cost l2')")
+}
+
+func TestThePlayground(t *testing.T) {
+	url := serve(t, t.TempDir(), "ui")
+	tab := open(t, url)
+	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('16 tasks under 2 policies')")
+	write(t, tab, strings.Replace(borrow, "maps: 12", "mops: 12", 1))
+	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('line 4, column ') && document.querySelector('#numbers b').textContent === '4'")
+	write(t, tab, strings.Replace(borrow, "maps: 12", "maps: 20", 1))
+	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('24 tasks under 2 policies')")
+	until(t, tab, "Array.from(document.querySelectorAll('.lanes canvas'), c => c.dataset.bars).join() === '24,24'")
+	do(t, tab, chromedp.Evaluate("(() => { const s = document.getElementById('s-map_slots'); s.value = 4; s.dispatchEvent(new Event('input')) })()", nil))
+	until(t, tab, "document.querySelector('.lanes h2').textContent.includes('makespan 90 s')")
+	// The link shows the same in another tab.
+	other := open(t, eval(t, tab, "location.href"))
+	until(t, other, "document.querySelector('.lanes h2')?.textContent.includes('makespan 90 s') && document.querySelector('#text').value.includes('maps: 20')")
+	// A decision of a draft has its reason, too.
+	push(t, other, "#inspector button")
+	until(t, other, "document.querySelector('#inspector .rule') !== null")
+}
+
+// TestEachExampleIsDrawn checks that each example shows the signs that it is about.
+func TestEachExampleIsDrawn(t *testing.T) {
+	tab := open(t, serve(t, t.TempDir(), "ui"))
+	until(t, tab, "document.querySelectorAll('#example option').length >= 9")
+	signs := map[string]string{
+		"borrow": "lent", "fig5": "lent", "table1": "lent", "starving": "killed", "deadline": "late", "straggler": "copies", "overlap": "shuffles", "spill": "spills",
+	}
+	for name := range strings.FieldsSeq(eval(t, tab, "Array.from(document.querySelectorAll('#example option'), o => o.value).join(' ')")) {
+		sign, ok := signs[name]
+		if !ok {
+			t.Errorf("nothing is known of the example %q", name)
+		}
+		do(t, tab, chromedp.Evaluate(fmt.Sprintf("(() => { const e = document.querySelector('#example'); e.value = %q; document.querySelector('#mistake').className = ''; e.dispatchEvent(new Event('change')) })()", name), nil))
+		until(t, tab, "document.querySelector('#mistake.good') !== null && document.querySelectorAll('#ticks input:checked').length === document.querySelectorAll('.lanes canvas').length")
+		until(t, tab, map[string]string{
+			"lent":     "Array.from(document.querySelectorAll('.lanes canvas')).some(c => c.dataset.lent > 0)",
+			"late":     "document.querySelector('#jobs').innerText.includes('deadline 230 s: missed')", // under fair
+			"killed":   row("killed"),
+			"copies":   row("copies"),
+			"shuffles": "document.querySelector('.lanes canvas').dataset.bars > 100",
+			"spills":   "(document.querySelector('[data-tab=buffers]').click(), document.querySelector('#panel .sr table')?.innerText.includes('begin'))",
+		}[sign])
+	}
+}
+
+// row returns an expression that is true if a line of the table of differences has a number above 0.
+func row(name string) string {
+	return fmt.Sprintf("(document.querySelector('[data-tab=differences]').click(), Array.from(document.querySelectorAll('#panel tr')).some(r => r.cells[0].textContent === %q && Array.from(r.cells).slice(1).some(c => parseInt(c.textContent) > 0)))", name)
+}
+
+// Names are text and never markup.
+func TestNamesAreText(t *testing.T) {
+	hostile := strings.Replace(borrow, "name: A", `name: "<img src=x onerror=alert(1)>", pool: "<b>"`, 1)
+	dir, names := recorded(t, hostile, "pi-dhfs")
+	tab := open(t, serve(t, dir, "ui", names[0]))
+	until(t, tab, "document.querySelector('.job b')?.textContent === '<img src=x onerror=alert(1)>'")
+	push(t, tab, "#inspector button")
+	until(t, tab, "document.querySelector('#inspector .rule') !== null")
+	if n := eval(t, tab, "document.querySelectorAll('img, #inspector b img').length"); n != "0" {
+		t.Errorf("%s images", n)
+	}
+}
+
+// The page follows a live run to its end, even if the network is gone for a while. The run ends
+// with its standard input.
+func TestALiveRunIsFollowedToItsEnd(t *testing.T) {
+	dir := t.TempDir()
+	text, typed, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer text.Close()
+	tab := open(t, serveReading(t, dir, text, "run", "wordcount", "-", "-o", "out.txt", "--block-size", "64KiB", "--ui=hold", "--events", "run.jsonl", "--progress", "none"))
+	more := func() {
+		if _, err := typed.WriteString(strings.Repeat("to be or not to be\n", 200_000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	more()
+	until(t, tab, "document.querySelector('.lanes h2').textContent.includes('goes on') && document.querySelector('.lanes canvas').dataset.bars > 0")
+	do(t, tab, chromedp.Evaluate("window.fetched = window.fetch; window.fetch = () => Promise.reject(new TypeError('no network')); 0", nil))
+	until(t, tab, "document.querySelector('#notice').textContent.startsWith('The server does not answer')")
+	more()
+	do(t, tab, chromedp.Evaluate("window.fetch = window.fetched; 0", nil))
+	until(t, tab, "document.querySelector('#notice').textContent === 'The server is there again.' && document.querySelector('.lanes h2').textContent.includes('goes on')")
+	if err := typed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, tab, "document.querySelector('.lanes h2').textContent.includes('makespan')")
+	want := count(t, filepath.Join(dir, "run.jsonl"), `"op":"start"`)
+	until(t, tab, fmt.Sprintf("document.querySelector('.lanes canvas').dataset.bars === '%d'", want))
+}
+
+// At every size and in both themes, nothing is cut off at the right or at the bottom.
+func TestThePageFitsTheScreen(t *testing.T) {
+	dir, names := recorded(t, borrow, "fair", "pi-dhfs")
+	url := serve(t, dir, append([]string{"ui"}, names...)...)
+	for _, size := range [][2]int64{{1280, 800}, {1024, 768}, {1920, 1080}} {
+		tab := open(t, url)
+		do(t, tab, chromedp.EmulateViewport(size[0], size[1]))
+		until(t, tab, "document.querySelectorAll('.lanes canvas').length === 2")
+		until(t, tab, "document.documentElement.scrollWidth <= innerWidth && document.querySelector('#legend').getBoundingClientRect().bottom <= innerHeight && document.querySelector('#keys').getBoundingClientRect().right <= innerWidth")
+		theme := "document.documentElement.dataset.theme"
+		before := eval(t, tab, theme)
+		press(t, tab, "d")
+		until(t, tab, fmt.Sprintf("%s !== '%s'", theme, before))
+	}
+}

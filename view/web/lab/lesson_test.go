@@ -1,0 +1,68 @@
+package lab_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"testing"
+
+	"mrlocal/view/lesson"
+	"mrlocal/view/web/lab"
+)
+
+// Each note in the answer has the number of an event in its run.
+func TestALessonTiesItsNotesToEvents(t *testing.T) {
+	x, err := lesson.Load("borrow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var l lab.Lab
+	if _, err := l.Answer(t.Context(), "lesson", nil); !errors.Is(err, lab.Gone) {
+		t.Errorf("without a lesson: %v", err)
+	}
+	for i := range x.Runs {
+		var events bytes.Buffer
+		if err := x.Simulate(t.Context(), i, &events, nil); err != nil {
+			t.Fatal(err)
+		}
+		run := lab.NewRun(x.Runs[i].Title(), func(<-chan struct{}) (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader(events.Bytes())), nil
+		})
+		run.Follow(nil)
+		l.Add(run)
+	}
+	l.Teach(x)
+	text, err := l.Answer(t.Context(), "lesson", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Runs  []struct{ ID, Title string }
+		Items []struct {
+			Run   int
+			At    int64
+			Seq   uint64
+			Slots []int32
+			Ask   string
+		}
+		Outcomes []struct{ Holds bool }
+	}
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Runs) != 2 || got.Runs[1].ID != "1" || got.Runs[1].Title != "pi-dhfs" || len(got.Items) != 4 || len(got.Outcomes) != 3 {
+		t.Fatalf("%s", text)
+	}
+	if q := got.Items[1]; q.Run != 1 || q.At != 1e9 || q.Seq == 0 || len(q.Slots) != 1 || q.Slots[0] != 1 || q.Ask == "" {
+		t.Errorf("the first question: %+v", q)
+	}
+	for _, o := range got.Outcomes {
+		if !o.Holds {
+			t.Errorf("%s", text)
+		}
+	}
+	if text, _ := l.Answer(t.Context(), "runs", nil); !bytes.Contains(text, []byte(`"lesson":true`)) {
+		t.Errorf("%s", text)
+	}
+}

@@ -1,0 +1,197 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"mrlocal/internal/errs"
+	"mrlocal/slots/explain"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/trace"
+	"mrlocal/view"
+)
+
+// Opener opens the events of a run from their first line. If wait is nil, the reader ends after
+// the last event so far. Otherwise the reader waits for more events, until the run has ended or
+// wait is closed. The caller closes the reader.
+type Opener func(wait <-chan struct{}) (io.ReadCloser, error)
+
+// Run is a run that the page shows. It may be used from any goroutine.
+type Run struct {
+	ID    string // set when the run is added to a Lab
+	Name  string // shown to users
+	open  Opener
+	tasks int // of a draft: its number of tasks; 0 for other runs
+
+	mu struct {
+		sync.Mutex
+		model *view.Model
+		over  bool   // no more events follow
+		note  string // the error that ended the events early; "": none
+	}
+}
+
+// NewRun returns a run without events. open opens its events for Follow and for questions.
+func NewRun(name string, open Opener) *Run {
+	r := &Run{Name: name, open: open}
+	r.mu.model = view.New(view.Options{})
+	return r
+}
+
+// Load returns the run of an event file. It fails with errs.BadInput if the file cannot be read, is
+// cut short, was changed, is no event file, or is no regular file. Each question about reasons reads
+// the file again, so the file must not move or change.
+func Load(path string) (*Run, error) {
+	open := func(<-chan struct{}) (io.ReadCloser, error) {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, errs.Inputf(path, "%v", errs.Cause(err))
+		}
+		return f, nil
+	}
+	// A pipe cannot be read again.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, errs.Inputf(path, "is not a regular file; name an event file")
+	}
+	return Recorded(path, open)
+}
+
+// Recorded returns the run of the events that open opens. name is shown to users and stands in
+// errors. Recorded reads all events. It fails as Load does. It calls open again for each question
+// about reasons.
+func Recorded(name string, open Opener) (*Run, error) {
+	in, err := open(nil)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	m, err := view.Load(in, view.Options{})
+	if err != nil {
+		// The message names the file already, so the prefix of the decoder adds nothing.
+		return nil, errs.Inputf(name, "%s", strings.TrimPrefix(err.Error(), "read events: "))
+	}
+	r := &Run{Name: name, open: open}
+	r.mu.model, r.mu.over = m, true
+	return r, nil
+}
+
+// Open opens the events of the run as its event file has them. Opener describes wait and the
+// result.
+func (r *Run) Open(wait <-chan struct{}) (io.ReadCloser, error) { return r.open(wait) }
+
+// Follow reads events into the model until they end, done is closed, or an error happens. The page
+// shows the error as a note. Follow does not return the error, because a page must not fail a run.
+func (r *Run) Follow(done <-chan struct{}) {
+	err := r.follow(done)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.over = true
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.mu.note = err.Error()
+	}
+}
+
+// follow reads events into the model. It takes the lock for one event at a time, so that questions
+// can be answered in between.
+func (r *Run) follow(done <-chan struct{}) error {
+	in, err := r.open(done)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	d, err := trace.NewDecoder(in)
+	if err != nil {
+		return err
+	}
+	if err := r.with(func(m *view.Model) error { return m.Open(d.Header()) }); err != nil {
+		return err
+	}
+	for {
+		e, err := d.Next()
+		if errors.Is(err, io.EOF) {
+			return r.with((*view.Model).Close)
+		}
+		if err != nil {
+			return err
+		}
+		_ = r.with(func(m *view.Model) error {
+			m.Add(&e, d.Texts(e.Ref))
+			return nil
+		})
+	}
+}
+
+// with calls f with the model while it holds the lock. f must not keep the model.
+func (r *Run) with(f func(m *view.Model) error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return f(r.mu.model)
+}
+
+// info returns the run for the answer to the question runs.
+func (r *Run) info() runInfo {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.mu.model
+	return runInfo{ID: r.ID, Name: r.Name, Policy: m.Policy, Ended: r.mu.over, Seq: m.Seq, Note: r.mu.note}
+}
+
+// why answers with the reasons for the decision with event number seq.
+func why(ctx context.Context, r *Run, p *params) ([]byte, error) {
+	seq := p.number("seq", 1, 1<<62, 0)
+	if p.err != nil {
+		return nil, p.err
+	}
+	if seq == 0 {
+		return nil, errs.Optionf("seq", "name a decision by its number")
+	}
+	in, err := r.open(nil)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	reason, err := explain.Why(stopping{ctx, in}, uint64(seq), explain.Options{Policy: registry.ForReplay, Name: r.Name})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(reason)
+}
+
+// idle answers with the reason why nothing ran on a slot at a time.
+func idle(ctx context.Context, r *Run, p *params) ([]byte, error) {
+	slot := p.number("slot", 0, 1<<31-1, 0)
+	at := p.instant("at", time.Duration(0))
+	if p.err != nil {
+		return nil, p.err
+	}
+	in, err := r.open(nil)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	text, err := explain.WhyIdle(stopping{ctx, in}, int(slot), at, explain.Options{Policy: registry.ForReplay, Name: r.Name})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(map[string]any{"slot": slot, "at": at, "text": text})
+}
+
+// stopping is a reader that fails once ctx ends. So a cancelled request stops reading events.
+type stopping struct {
+	ctx context.Context
+	in  io.Reader
+}
+
+// Read reads from in, or returns the cause of ctx.
+func (s stopping) Read(p []byte) (int, error) {
+	if s.ctx.Err() != nil {
+		return 0, context.Cause(s.ctx)
+	}
+	return s.in.Read(p)
+}

@@ -1,0 +1,247 @@
+// Package web serves the page that shows runs: slots, loans, decisions and their reasons. The page
+// shows live runs, recorded runs, and simulations of the playground.
+//
+// A Server listens on one address, by default of the loopback. Requests can only read, except
+// that a POST with JSON starts a simulation. A simulation touches no file. guard.go has all checks
+// of a request. The files of the page are in assets, and the page loads nothing from other hosts.
+//
+// A live run writes its events to a temporary file (Live), and the page reads that file. So the
+// run spends one write into memory on each event, and never waits for a browser.
+//
+// Goroutines: docs/goroutines.md lists those of this package.
+package web
+
+//go:generate go run mrlocal/view/web/wasm
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"mrlocal/internal/errs"
+	"mrlocal/view/lesson"
+	"mrlocal/view/web/lab"
+)
+
+// Options are the options of Listen. The zero value stands for any free port of 127.0.0.1.
+type Options struct {
+	Addr        string // HOST:PORT; "": 127.0.0.1:0
+	AllowRemote bool   // Addr may be another address than the loopback; then requests need a token
+	TempDir     string // directory for the events of live runs; "": the system's directory
+}
+
+// These are limits of requests. A page sends headers of some hundred bytes and gets each answer
+// within seconds. A stream of events may stay open for hours, but each write to it has writeTime.
+const (
+	headerTime     = 5 * time.Second
+	requestTime    = 15 * time.Second // for reading a request
+	writeTime      = 30 * time.Second
+	idleTime       = 2 * time.Minute
+	mostHeader     = 16 << 10               // bytes
+	mostBody       = 512 << 10              // bytes
+	mostStreams    = 32                     // open streams of events; the next client gets an error
+	mostQuestions  = 16                     // questions that are answered at the same time; others wait
+	shutdownPeriod = 500 * time.Millisecond // shorter than the time between the first signal and the end of the process
+)
+
+// Server serves the page. Its methods may be called from any goroutine.
+type Server struct {
+	lab      lab.Lab
+	options  Options
+	listener net.Listener
+	http     http.Server
+	admit    *admission // nil: requests need no token
+
+	streams   chan struct{} // an open stream holds one of mostStreams places
+	questions chan struct{} // a question that is being answered holds one of mostQuestions places
+
+	stop  chan struct{} // closed by Close
+	once  sync.Once
+	done  sync.WaitGroup // all goroutines of the Server
+	lives []*Live
+	mu    sync.Mutex   // guards lives
+	asked atomic.Int64 // the time of the last question, in Unix nanoseconds
+}
+
+// Listen opens the address of o, starts to serve the page, and returns. The caller must call Close.
+// Listen fails with errs.BadOptions if the address cannot be used.
+func Listen(o Options) (*Server, error) {
+	host, remote, err := checkAddr(&o)
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", o.Addr)
+	if err != nil {
+		// The error of net repeats the address, which the message has already.
+		var op *net.OpError
+		if errors.As(err, &op) {
+			err = op.Err
+		}
+		return nil, errs.Optionf("Options.Addr", "%s: %v; port 0 takes a free one", o.Addr, err)
+	}
+	s := &Server{options: o, listener: l, stop: make(chan struct{}), streams: make(chan struct{}, mostStreams), questions: make(chan struct{}, mostQuestions)}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	if remote {
+		s.admit = newAdmission(port)
+	}
+	s.http = http.Server{
+		Handler:           guard(s.routes(), allowedHosts(host, port), s.admit),
+		ReadHeaderTimeout: headerTime,
+		ReadTimeout:       requestTime,
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    mostHeader,
+		ErrorLog:          log.New(io.Discard, "", 0), // mistakes of clients are not output of mrlocal
+	}
+	s.done.Go(func() {
+		_ = s.http.Serve(l)
+	})
+	return s, nil
+}
+
+// URL returns the URL of the page, with the token if requests need one.
+func (s *Server) URL() string {
+	host, port, _ := net.SplitHostPort(s.listener.Addr().String())
+	if given, _, err := net.SplitHostPort(s.options.Addr); err == nil && given != "" {
+		host = given
+	}
+	u := "http://" + net.JoinHostPort(host, port) + "/"
+	if s.admit != nil {
+		u += "?token=" + s.admit.token
+	}
+	return u
+}
+
+// Add adds a recorded run. The page shows the runs in the order of Add and Live.
+func (s *Server) Add(r *lab.Run) { s.lab.Add(r) }
+
+// Teach sets the lesson of the runs that were added, as lab.Lab.Teach describes it.
+func (s *Server) Teach(l *lesson.Lesson) { s.lab.Teach(l) }
+
+// Close ends all streams, waits up to 500 ms for other requests, and frees the port. It removes the
+// temporary files of live runs. A second call does nothing.
+func (s *Server) Close() {
+	s.once.Do(func() {
+		close(s.stop)
+		ctx, cancel := context.WithTimeout(context.Background(), shutdownPeriod)
+		defer cancel()
+		// stop ends the streams. A request that takes longer than the period loses its connection.
+		if s.http.Shutdown(ctx) != nil {
+			_ = s.http.Close()
+		}
+		s.done.Wait()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, l := range s.lives {
+			l.remove()
+		}
+	})
+}
+
+// Finish gives an open page time to get the last events of the runs. It waits less than a second,
+// and not at all if no page has asked a question lately. It returns earlier if ctx ends.
+func (s *Server) Finish(ctx context.Context) {
+	if time.Since(time.Unix(0, s.asked.Load())) > finishPeriod {
+		return
+	}
+	select {
+	case <-time.After(finishPeriod):
+	case <-ctx.Done():
+	}
+}
+
+// finishPeriod is longer than the time between two questions of a page about a live run (POLL in
+// main.js).
+const finishPeriod = 900 * time.Millisecond
+
+// routes returns the handler of all paths. The only POST is api/simulate. guard refuses it if another
+// site sends it.
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/events", s.events)
+	mux.HandleFunc("POST /api/simulate", s.simulate)
+	mux.HandleFunc("GET /metrics", s.metrics)
+	mux.HandleFunc("GET /api/{question}", s.question)
+	mux.Handle("GET /", assetHandler())
+	return mux
+}
+
+// question answers a question of the page about runs. It stores the time for Finish.
+func (s *Server) question(w http.ResponseWriter, r *http.Request) {
+	s.asked.Store(time.Now().UnixNano())
+	release, ok := s.turn(w, r)
+	if !ok {
+		return
+	}
+	defer release()
+	text, err := s.lab.Answer(r.Context(), r.PathValue("question"), r.URL.Query())
+	s.answer(w, text, err)
+}
+
+// metrics answers with the metrics of a run, for a Prometheus server.
+func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
+	release, ok := s.turn(w, r)
+	if !ok {
+		return
+	}
+	defer release()
+	text, err := s.lab.Metrics(r.URL.Query().Get("run"))
+	if err != nil {
+		s.answer(w, nil, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(text)
+}
+
+// simulate simulates a draft of the playground.
+func (s *Server) simulate(w http.ResponseWriter, r *http.Request) {
+	if !isJSON(r) {
+		http.Error(w, "send JSON, with Content-Type application/json", http.StatusUnsupportedMediaType)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+	if err != nil {
+		http.Error(w, "the request is too long or was cut", http.StatusRequestEntityTooLarge)
+		return
+	}
+	release, ok := s.turn(w, r)
+	if !ok {
+		return
+	}
+	defer release()
+	text, err := s.lab.Simulate(r.Context(), body)
+	s.answer(w, text, err)
+}
+
+// turn waits until fewer than mostQuestions questions are being answered. It also sets the deadline
+// of the answer. The caller must call release. If ok is false, the client has gone or has its answer.
+func (s *Server) turn(w http.ResponseWriter, r *http.Request) (release func(), ok bool) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
+	select {
+	case s.questions <- struct{}{}:
+		return func() { <-s.questions }, true
+	case <-r.Context().Done():
+	case <-s.stop:
+		http.Error(w, "the server is closing", http.StatusServiceUnavailable)
+	}
+	return nil, false
+}
+
+// answer writes text, the JSON of an answer, or the JSON of err if that is not nil.
+func (s *Server) answer(w http.ResponseWriter, text []byte, err error) {
+	status := http.StatusOK
+	if err != nil {
+		status, text = lab.Problem(err)
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(text)
+}

@@ -1,0 +1,220 @@
+package site
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"mrlocal/internal/errs"
+)
+
+// module is the simulator for browsers, with the files of Go that it needs.
+type module struct {
+	Wasm    []byte // the compiled simulator, compressed by gzip
+	Exec    []byte // wasm_exec.js of the Go version that has compiled it
+	License []byte // the licence of that Go version
+	Sources string // hash of the sources, from sourcesOf
+}
+
+// files returns the files of a module by their names on a site.
+func (m *module) files() map[string][]byte {
+	return map[string][]byte{"lab.wasm.gz": m.Wasm, "wasm_exec.js": m.Exec, "LICENSE-Go.txt": m.License}
+}
+
+//go:embed module
+var generated embed.FS
+
+// ours returns the module that is embedded in this program. It returns nil if go generate ./view/web was
+// not called before the build. The embedded directory then has only a note.
+func ours() *module {
+	read := func(name string) []byte {
+		// For a missing file the result is nil, and then ours returns nil.
+		text, _ := generated.ReadFile("module/" + name)
+		return text
+	}
+	m := &module{Wasm: read("lab.wasm.gz"), Exec: read("wasm_exec.js"), License: read("LICENSE-Go.txt"), Sources: strings.TrimSpace(string(read("sources")))}
+	if m.Wasm == nil || m.Exec == nil {
+		return nil
+	}
+	return m
+}
+
+// moduleFor returns the module of this program if it is there and not stale. Otherwise it compiles
+// one. Without the sources or without Go it cannot find out whether the module is stale, and returns
+// it. note gets a sentence if the module is stale. moduleFor fails with errs.BadOptions if there is no
+// module and the sources or Go are missing.
+func moduleFor(ctx context.Context, note func(string)) (*module, error) {
+	mine, root := ours(), root()
+	_, missing := exec.LookPath("go")
+	if mine != nil && (root == "" || missing != nil) {
+		return mine, nil
+	}
+	if root == "" || missing != nil {
+		what := "the sources of mrlocal are not where it was built, nor here"
+		if root != "" {
+			what = "the command go is not in PATH"
+		}
+		return nil, errs.Optionf("simulator", "%s, so it cannot be compiled for browsers; or build mrlocal after go generate ./web, which puts it into the program", what)
+	}
+	if mine != nil {
+		now, err := sourcesOf(ctx, root)
+		if err != nil {
+			return nil, err
+		}
+		if now == mine.Sources {
+			return mine, nil
+		}
+		note("the simulator in this program is stale: " + root + " has changed since go generate ./web; compiling it anew")
+	}
+	return compile(ctx, root)
+}
+
+// compile compiles the simulator from the sources in root. The first call takes a minute or two,
+// because Go also compiles its own packages for browsers. Later calls take seconds.
+func compile(ctx context.Context, root string) (*module, error) {
+	m := &module{}
+	var err error
+	if m.Sources, err = sourcesOf(ctx, root); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "mrlocal-site-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	wasm := filepath.Join(dir, "lab.wasm")
+	// -trimpath and no VCS data make the module the same on each machine. -s -w make it smaller.
+	if _, err := goTool(ctx, root, "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", wasm, "./view/web/wasm"); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(wasm)
+	if err != nil {
+		return nil, err
+	}
+	if m.Wasm, err = packed(text); err != nil {
+		return nil, err
+	}
+	goroot, err := goTool(ctx, root, "env", "GOROOT")
+	if err != nil {
+		return nil, err
+	}
+	at := strings.TrimSpace(string(goroot))
+	if m.Exec, err = os.ReadFile(filepath.Join(at, "lib", "wasm", "wasm_exec.js")); err != nil {
+		return nil, err
+	}
+	if m.License, err = os.ReadFile(filepath.Join(at, "LICENSE")); err != nil {
+		m.License, err = m.Exec[:bytes.IndexByte(m.Exec, '"')], nil // a distribution may keep it elsewhere; the head of wasm_exec.js names it
+	}
+	return m, err
+}
+
+// goTool runs the command go in root with browsers as its target, and returns its standard output.
+// Its error has the first line of standard error. If ctx ends, the error is the cause of ctx.
+func goTool(ctx context.Context, root string, args ...string) ([]byte, error) {
+	c := exec.CommandContext(ctx, "go", args...)
+	c.Dir = root
+	c.Env = append(c.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	text, err := c.Output()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		first, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
+		return nil, fmt.Errorf("go %s: %w: %s", args[0], err, first)
+	}
+	return text, nil
+}
+
+// root returns the directory of the sources of mrlocal; "": there is none. The program was built from
+// this directory, or it contains the working directory.
+func root() string {
+	// This file is view/web/site/module.go, so the sources are four levels up. The path may not exist
+	// here: it is from the build machine, and with -trimpath it is no path at all.
+	_, file, _, _ := runtime.Caller(0)
+	candidates := []string{filepath.Dir(filepath.Dir(filepath.Dir(filepath.Dir(file))))}
+	if here, err := os.Getwd(); err == nil {
+		for at := here; ; at = filepath.Dir(at) {
+			candidates = append(candidates, at)
+			if at == filepath.Dir(at) {
+				break
+			}
+		}
+	}
+	for _, dir := range candidates {
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err != nil || !strings.HasPrefix(string(text), "module mrlocal\n") {
+			continue
+		}
+		// Another module may have the same name, so one file is checked as well.
+		if _, err := os.Stat(filepath.Join(dir, "view", "web", "wasm", "wasm.go")); err == nil {
+			return dir
+		}
+	}
+	return ""
+}
+
+// sourcesOf returns a hash of the sources of the simulator: its packages of this module, and the
+// versions of other modules. File names are relative to root and sorted, so that every checkout of
+// the same commit has the same hash.
+func sourcesOf(ctx context.Context, root string) (string, error) {
+	list, err := goTool(ctx, root, "list", "-deps", "-f", `{{if and .Module .Module.Main}}{{$d := .Dir}}{{range .GoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{range .EmbedFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{end}}`, "./view/web/wasm")
+	if err != nil {
+		return "", err
+	}
+	names := []string{filepath.Join(root, "go.mod"), filepath.Join(root, "go.sum")}
+	for lines := bufio.NewScanner(bytes.NewReader(list)); lines.Scan(); {
+		if lines.Text() != "" {
+			names = append(names, filepath.FromSlash(lines.Text()))
+		}
+	}
+	slices.Sort(names)
+	sum := sha256.New()
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return "", err
+		}
+		at, err := filepath.Rel(root, name)
+		if err != nil {
+			return "", err
+		}
+		// The name and length before each text mark where a text begins and ends.
+		fmt.Fprintf(sum, "%s %d\n", filepath.ToSlash(at), len(text))
+		sum.Write(text)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// Generate compiles the simulator and writes the module to view/web/site/module in the sources. The next
+// build of mrlocal embeds it. Generate fails if the sources or Go are missing.
+func Generate(ctx context.Context) error {
+	at := root()
+	if at == "" {
+		return errors.New("the sources of mrlocal are not here")
+	}
+	m, err := compile(ctx, at)
+	if err != nil {
+		return err
+	}
+	files := m.files()
+	files["sources"] = []byte(m.Sources + "\n")
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(at, "view", "web", "site", "module", name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

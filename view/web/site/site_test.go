@@ -1,0 +1,100 @@
+package site
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mrlocal/internal/errs"
+	"mrlocal/view/viewtest"
+)
+
+// recorded writes the events of a run and returns their file and their text.
+func recorded(t *testing.T) (string, []byte) {
+	t.Helper()
+	events := viewtest.Runs()[1].Simulate(t).Events
+	name := filepath.Join(t.TempDir(), "run <b>.jsonl")
+	if err := os.WriteFile(name, events, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name, events
+}
+
+func TestASiteIsWhole(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "site")
+	run, events := recorded(t)
+	m := &module{Wasm: []byte("wasm"), Exec: []byte("exec"), License: []byte("license"), Sources: "hash"}
+	if err := fill(dir, 0o777, m, &Options{Runs: []string{run}, Notices: []byte("notices")}); err != nil {
+		t.Fatal(err)
+	}
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	index := read("index.html")
+	for _, want := range []string{"<html lang=\"en\" data-site>", "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'", `name="referrer" content="no-referrer"`} {
+		if !strings.Contains(index, want) {
+			t.Errorf("index.html has no %s", want)
+		}
+	}
+	var c contents
+	if err := json.Unmarshal([]byte(read("site.json")), &c); err != nil || len(c.Runs) != 1 || c.Runs[0].Name != "run <b>.jsonl" || c.Sources != "hash" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	z, err := gzip.NewReader(strings.NewReader(read(c.Runs[0].File)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(z); err != nil || !bytes.Equal(text, events) {
+		t.Errorf("the events are not those of the run: %v", err)
+	}
+	if read("lab.wasm.gz")+read("wasm_exec.js")+read("LICENSE-Go.txt")+read("THIRD_PARTY.txt") != "wasmexeclicensenotices" {
+		t.Error("the module is not there")
+	}
+	// Each file that a file of the page loads is there.
+	for _, name := range []string{"main.js", "offline.js", "worker.js", "unpack.js", "style.css"} {
+		read(name)
+	}
+	if exists, err := usable(dir); !exists || err != nil {
+		t.Errorf("a site cannot be written again: %v, %v", exists, err)
+	}
+}
+
+func TestDirectoriesThatAreRefused(t *testing.T) {
+	full := t.TempDir()
+	if err := os.WriteFile(filepath.Join(full, "site.json"), []byte(`{"kind":"other"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, dir := range map[string]string{"files of others": full, "a file": filepath.Join(full, "site.json"), "no parent": filepath.Join(full, "a", "b")} {
+		if err := Write(t.Context(), dir, Options{}); !errs.IsUsage(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := usable(t.TempDir()); err != nil {
+		t.Errorf("an empty directory: %v", err)
+	}
+}
+
+// TestTheModuleIsOfTheseSources compares what go generate ./view/web has left here, if anything.
+func TestTheModuleIsOfTheseSources(t *testing.T) {
+	m := ours()
+	if _, err := exec.LookPath("go"); m == nil || err != nil {
+		t.Skip("go generate ./view/web has not been called here")
+	}
+	now, err := sourcesOf(t.Context(), root())
+	if err != nil || now != m.Sources {
+		t.Errorf("view/web/site/module is stale (%v); call go generate ./view/web", err)
+	}
+	if len(m.Wasm) > 3<<20 {
+		t.Errorf("the module has %d bytes, at most 3 MiB", len(m.Wasm))
+	}
+}
