@@ -54,7 +54,7 @@ import (
 	"mrlocal/internal/guard"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
-	"mrlocal/output/compress"
+	"mrlocal/output"
 	"mrlocal/shuffle"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
@@ -103,7 +103,7 @@ type (
 
 	// Format is how results are compressed, for JobOptions.CompressOutput. The zero value
 	// leaves it to the suffix of OutputFile.
-	Format = compress.Format
+	Format = output.Format
 
 	// BatchJob is one job of a batch: a chain, its Submission and its JobOptions.
 	BatchJob = engine.BatchJob
@@ -131,9 +131,9 @@ const (
 
 // The formats of compressed results.
 const (
-	FormatNone = compress.None
-	FormatGzip = compress.Gzip
-	FormatZstd = compress.Zstd
+	FormatNone = output.None
+	FormatGzip = output.Gzip
+	FormatZstd = output.Zstd
 )
 
 // The kinds of errors, for errors.Is.

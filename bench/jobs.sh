@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # bench/jobs.sh [BYTES [FLAGS]] compares each job of the papers with a straightforward program for
-# this job only (bench/jobs/straight_test.go), which has two threads. It compares the results, and
+# this job only (jobs/puma/straight_test.go), which has two threads. It compares the results, and
 # prints wall and CPU time of both, and the ratios. BYTES is the size of the input; 64 MiB by default.
 #
 #	bench/jobs.sh                          # 64 MiB
@@ -10,4 +10,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 bytes=${1:-$((64 << 20))}
 shift || true
-go test -count=1 -timeout 3h ./bench/jobs -run TestRatios -v -size "$bytes" "$@"
+go test -count=1 -timeout 3h ./jobs/puma -run TestRatios -v -size "$bytes" "$@"

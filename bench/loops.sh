@@ -55,7 +55,7 @@ loop "emit into the kvbuffer" ./spill 'Emit$' ns/op
 loop "merge runs" ./spill 'Merge' Mrecords/s
 loop "values of a group" ./spill 'Values' ns/value
 loop "push memory out, by codec" ./spill 'Evict'
-loop "streaming: cut lines that a command writes" ./hadoop/streaming/wire 'Lines'
+loop "streaming: cut lines that a command writes" ./hadoop/streaming 'Lines'
 loop "write results" ./output 'Write/.*/piece=1MiB'
 loop "shuffle: a map output" ./engine 'Copy' ns/output
 loop "take and give back a chunk" ./internal/membudget 'Chunk' ns/op

@@ -12,7 +12,6 @@ import (
 	"mrlocal/internal/hdfs"
 	"mrlocal/jobs"
 	"mrlocal/output"
-	"mrlocal/output/compress"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
 	"mrlocal/spill"
@@ -55,7 +54,7 @@ type JobOptions struct {
 
 	// CompressOutput compresses the result: a file, a stream, or each part of a
 	// directory. By default, the suffix of OutputFile decides.
-	CompressOutput compress.Format
+	CompressOutput output.Format
 
 	Reducers int  // number of reduce tasks, at most 100,000; 0: by ReducersPerSlot, or else by the size of the input
 	MapOnly  bool // the user asks for zero reduce tasks
@@ -173,7 +172,7 @@ func (o *JobOptions) validate(job *jobs.Job) error {
 		return errs.Optionf("Options.Inputs", "name files, directories, globs, or - for standard input")
 	case o.OutputDir != "" && o.OutputFile != "":
 		return errs.Optionf("Options.OutputDir, Options.OutputFile", "give one of them, not both")
-	case o.CompressOutput > compress.Zstd:
+	case o.CompressOutput > output.Zstd:
 		return errs.Optionf("Options.CompressOutput", "%d: no such format", o.CompressOutput)
 	case o.ReducersPerSlot < 0 || o.ReducersPerSlot > 100*slots.One || o.ReducersPerSlot > 0 && (o.Reducers > 0 || o.MapOnly):
 		return errs.Optionf("Options.ReducersPerSlot", "%v: must be between 0 and 100, and excludes Reducers and MapOnly", o.ReducersPerSlot)

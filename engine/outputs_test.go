@@ -17,7 +17,7 @@ import (
 	"mrlocal/engine"
 	"mrlocal/internal/errs"
 	"mrlocal/jobs"
-	"mrlocal/output/compress"
+	"mrlocal/output"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
@@ -91,9 +91,9 @@ func TestNamedOutputs(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		reduces bool
-		format  compress.Format
+		format  output.Format
 		copies  bool
-	}{{"reduces", true, compress.None, false}, {"maps", false, compress.None, false}, {"gzip", true, compress.Gzip, false}, {"copies", true, compress.None, true}} {
+	}{{"reduces", true, output.None, false}, {"maps", false, output.None, false}, {"gzip", true, output.Gzip, false}, {"copies", true, output.None, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "out")
 			o := engine.Options{JobOptions: engine.JobOptions{Inputs: []string{input}, OutputDir: dir, Reducers: 4, BlockBytes: 2 << 10, CompressOutput: c.format}, MemoryBytes: 64 << 20, NoPin: true}
@@ -124,7 +124,7 @@ func TestNamedOutputs(t *testing.T) {
 				if e.Name() == "_SUCCESS" {
 					continue
 				}
-				if kind := map[bool]string{true: "-r-0000", false: "-m-0"}[c.reduces]; !strings.HasPrefix(e.Name(), name+kind) || c.format == compress.Gzip && !strings.HasSuffix(e.Name(), ".gz") {
+				if kind := map[bool]string{true: "-r-0000", false: "-m-0"}[c.reduces]; !strings.HasPrefix(e.Name(), name+kind) || c.format == output.Gzip && !strings.HasSuffix(e.Name(), ".gz") {
 					t.Errorf("there is %s", e.Name())
 				}
 				for line := range strings.Lines(decoded(t, filepath.Join(dir, e.Name()))) {

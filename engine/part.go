@@ -11,7 +11,6 @@ import (
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 	"mrlocal/output"
-	"mrlocal/output/spool"
 )
 
 // Sink takes the parts of a job's output. Its methods may be called from any goroutine.
@@ -36,18 +35,18 @@ type Part interface {
 type Spools struct {
 	memory     *membudget.Budget
 	createTemp func() (*disk.TempFile, error)
-	mu         sync.Mutex     // guards parts while attempts run
-	parts      []*spool.Spool // by task; set by the attempt that commits first
+	mu         sync.Mutex      // guards parts while attempts run
+	parts      []*output.Spool // by task; set by the attempt that commits first
 }
 
 // NewSpools makes the sink of a job with so many parts. Release frees them.
 func NewSpools(parts int, memory *membudget.Budget, createTemp func() (*disk.TempFile, error)) *Spools {
-	return &Spools{memory: memory, createTemp: createTemp, parts: make([]*spool.Spool, parts)}
+	return &Spools{memory: memory, createTemp: createTemp, parts: make([]*output.Spool, parts)}
 }
 
 // Part makes an empty spool.
 func (s *Spools) Part(task, _ int) (Part, error) {
-	return &spoolPart{Spool: spool.New(s.memory, s.createTemp), sink: s, task: task}, nil
+	return &spoolPart{Spool: output.New(s.memory, s.createTemp), sink: s, task: task}, nil
 }
 
 // Sizes does nothing: a spool grows.
@@ -55,7 +54,7 @@ func (s *Spools) Sizes([]int64) error { return nil }
 
 // Parts returns the parts by task, nil for a task that has committed none. It is called when
 // the job has ended. The sink still owns the parts.
-func (s *Spools) Parts() []*spool.Spool { return s.parts }
+func (s *Spools) Parts() []*output.Spool { return s.parts }
 
 // Text returns all parts as one text, in their order. It is called when the job has ended. It
 // fails if the parts have more than mostBytes. The caller owns the text.
@@ -98,7 +97,7 @@ func (s *Spools) Release() {
 
 // spoolPart is the part of one attempt. Its spool belongs to the sink once it has committed.
 type spoolPart struct {
-	*spool.Spool
+	*output.Spool
 	sink *Spools
 	task int
 }

@@ -18,7 +18,7 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
 	"mrlocal/jobs/sort"
-	"mrlocal/output/compress"
+	"mrlocal/output"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
@@ -61,7 +61,7 @@ func otherOptions(dir string) map[string]otherOption {
 		"HDFS": free(func(o o) { o.HDFS = hdfs.Options{User: "ann"} }), "All": free(func(o o) { o.All = true }), "Uncounted": free(func(o o) { o.Uncounted = true }),
 		"OutputFile": free(func(o o) { o.OutputFile = filepath.Join(dir, "file") }), "Stdout": free(func(o) {}), "PipeMayClose": free(func(o o) { o.PipeMayClose = true }), "Overwrite": free(func(o o) { o.Overwrite = true }),
 		"PlainNames": free(func(o o) { o.PlainNames = true }), "OmitEmpty": free(func(o o) { o.OmitEmpty = true }), "NoSuccess": free(func(o o) { o.NoSuccess = true }),
-		"CompressOutput": free(func(o o) { o.CompressOutput = compress.None }),
+		"CompressOutput": free(func(o o) { o.CompressOutput = output.None }),
 		"Policy":         free(func(o o) { o.Policy = newCopier(time.Millisecond) }), "NoReduces": free(func(o) {}), "NoPin": free(func(o o) { o.NoPin = true }),
 		"DiskBytesPerSecond": free(func(o o) { o.DiskBytesPerSecond = 1 << 30 }), "Copiers": free(func(o o) { o.Copiers = engine.Copiers{Parallel: 2} }),
 		"MemoryBytes": free(func(o o) { o.MemoryBytes = 64 << 20 }), "SortBufferBytes": free(func(o o) { o.SortBufferBytes = 64 << 10 }),

@@ -13,24 +13,23 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/internal/errs"
-	"mrlocal/output/compress"
 )
 
-const blockBytes = 1 << 20 // as in package compress
+const blockBytes = 1 << 20 // as in package output
 
 // unpack decodes a compressed result. If there are other decoders than those of the package, it
 // uses them.
-func unpack(t testing.TB, c compress.Format, data []byte) []byte {
+func unpack(t testing.TB, c Format, data []byte) []byte {
 	t.Helper()
 	var r io.Reader
 	switch c {
-	case compress.None:
+	case None:
 		return data
-	case compress.Gzip:
+	case Gzip:
 		z, err := stdgzip.NewReader(bytes.NewReader(data))
 		must(t, err)
 		r = z
-	case compress.Zstd:
+	case Zstd:
 		z, err := zstd.NewReader(bytes.NewReader(data))
 		must(t, err)
 		defer z.Close()
@@ -42,10 +41,10 @@ func unpack(t testing.TB, c compress.Format, data []byte) []byte {
 }
 
 // packedAlone compresses a whole text with one Writer.
-func packedAlone(t testing.TB, c compress.Format, text []byte) []byte {
+func packedAlone(t testing.TB, c Format, text []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	m, err := compress.NewWriter(c, &b)
+	m, err := NewWriter(c, &b)
 	must(t, err)
 	_, err = m.Write(text)
 	must(t, err)
@@ -75,7 +74,7 @@ func TestCompressedBytesDependOnTheTextAlone(t *testing.T) {
 			texts[i] = lineText(i, n)
 			want = append(want, texts[i]...)
 		}
-		format := rapid.SampledFrom([]compress.Format{compress.Gzip, compress.Zstd}).Draw(rt, "format")
+		format := rapid.SampledFrom([]Format{Gzip, Zstd}).Draw(rt, "format")
 		name := "result" + format.Suffix()
 		var out bytes.Buffer
 		spec := rapid.SampledFrom([]Spec{{Stdout: &out, Compress: format}, {File: w.path(name)}}).Draw(rt, "place")
@@ -127,7 +126,7 @@ func TestACompressedFileTakesBackWhatAFailedAttemptHasWritten(t *testing.T) {
 				must(t, target.Commit())
 				want := append(first, "other\n"...)
 				got := []byte(w.read("r.gz"))
-				if !bytes.Equal(got, packedAlone(t, compress.Gzip, want)) {
+				if !bytes.Equal(got, packedAlone(t, Gzip, want)) {
 					t.Errorf("%d bytes before, %d of the failed attempt, %d compressors: the result differs", before, failed, compressors)
 				}
 			}
@@ -136,7 +135,7 @@ func TestACompressedFileTakesBackWhatAFailedAttemptHasWritten(t *testing.T) {
 }
 
 func TestPartFilesAreCompressedAndNamedAsInHadoop(t *testing.T) {
-	for format, suffix := range map[compress.Format]string{compress.Gzip: ".gz", compress.Zstd: ".zst"} {
+	for format, suffix := range map[Format]string{Gzip: ".gz", Zstd: ".zst"} {
 		w := newKit(t, 8<<20)
 		for range 2 { // the second directory replaces the first one
 			target := w.begin(Spec{Dir: w.path("out"), Compress: format, Overwrite: true}, w.parts(2))
@@ -172,7 +171,7 @@ func TestACompressedResultWithoutTextIsOneEmptyMember(t *testing.T) {
 			must(t, p.Commit())
 		}
 		must(t, target.Commit())
-		if got := []byte(w.read("e.zst")); !bytes.Equal(got, packedAlone(t, compress.Zstd, nil)) || len(got) == 0 || len(unpack(t, compress.Zstd, got)) != 0 {
+		if got := []byte(w.read("e.zst")); !bytes.Equal(got, packedAlone(t, Zstd, nil)) || len(got) == 0 || len(unpack(t, Zstd, got)) != 0 {
 			t.Errorf("%d parts: %q", parts, got)
 		}
 	}
@@ -182,7 +181,7 @@ func TestACompressedResultWithoutTextIsOneEmptyMember(t *testing.T) {
 // is left.
 func TestAnAbortedCompressedResultLeavesNothing(t *testing.T) {
 	for _, memoryBytes := range []int64{1 << 20, 64 << 20} {
-		for _, spec := range []Spec{{File: "r.gz"}, {Dir: "d", Compress: compress.Zstd}} {
+		for _, spec := range []Spec{{File: "r.gz"}, {Dir: "d", Compress: Zstd}} {
 			w := newKit(t, memoryBytes)
 			if spec.Dir != "" {
 				spec.Dir = w.path("d")
@@ -212,10 +211,10 @@ func TestAnAbortedCompressedResultLeavesNothing(t *testing.T) {
 }
 
 func TestASuffixChoosesTheCompression(t *testing.T) {
-	for name, want := range map[string]compress.Format{
-		"": compress.None, "a": compress.None, "a.txt": compress.None, "a.gz": compress.Gzip, "a.b.GZ": compress.Gzip, "a.gz/b": compress.None, "a.zst": compress.Zstd, ".gz": compress.Gzip,
+	for name, want := range map[string]Format{
+		"": None, "a": None, "a.txt": None, "a.gz": Gzip, "a.b.GZ": Gzip, "a.gz/b": None, "a.zst": Zstd, ".gz": Gzip,
 	} {
-		if got, err := compress.BySuffix.Of(name); got != want || err != nil {
+		if got, err := BySuffix.Of(name); got != want || err != nil {
 			t.Errorf("%q: %v, %v; want %v", name, got, err, want)
 		}
 	}
@@ -223,13 +222,13 @@ func TestASuffixChoosesTheCompression(t *testing.T) {
 		if _, err := Open(Spec{File: t.TempDir() + "/r" + suffix}); !errs.IsUsage(err) || !strings.Contains(err.Error(), strings.ToLower(suffix)) {
 			t.Errorf("%s: %v", suffix, err)
 		}
-		for _, c := range []compress.Format{compress.None, compress.Gzip, compress.Zstd} {
+		for _, c := range []Format{None, Gzip, Zstd} {
 			if got, err := c.Of("r" + suffix); got != c || err != nil {
 				t.Errorf("%s: %v, %v; want %v", suffix, got, err, c)
 			}
 		}
 	}
-	if got, err := compress.None.Of("r.gz"); got != compress.None || err != nil {
+	if got, err := None.Of("r.gz"); got != None || err != nil {
 		t.Errorf("plain text in r.gz: %v, %v", got, err)
 	}
 }

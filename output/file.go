@@ -15,7 +15,6 @@ import (
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/invariant"
-	"mrlocal/output/compress"
 )
 
 // pendingFile is a place that is one regular file. The file is written under a hidden name
@@ -232,7 +231,7 @@ type sink struct {
 	file   *disk.File // nil: the sink is a stream
 	offset int64      // bytes of text that were written, before compression
 	disk   disk.Writeback
-	pack   *compress.Queue // compresses the text; nil: the text is written as it is
+	pack   *Queue // compresses the text; nil: the text is written as it is
 
 	mayClose bool // a closed pipe is ErrClosedPipe (Spec.PipeMayClose)
 }

@@ -10,7 +10,6 @@ import (
 
 	"mrlocal/internal/invariant"
 	"mrlocal/jobs"
-	"mrlocal/output/spool"
 )
 
 // ordered writes parts to the sink, one after the other.
@@ -90,7 +89,7 @@ func (t *turn) over() bool { return t.done != nil || t.skipped }
 type attemptOutput struct {
 	of    *ordered
 	turn  *turn
-	spool *spool.Spool // nil: the attempt writes through
+	spool *Spool // nil: the attempt writes through
 	dead  atomic.Bool
 
 	// Under passing.
@@ -138,7 +137,7 @@ func (o *ordered) attempt(i int) (*attemptOutput, error) {
 		return nil, ErrLost
 	}
 	t := o.at(i)
-	a := &attemptOutput{of: o, turn: t, spool: spool.New(o.parts.Memory, o.parts.CreateTemp)}
+	a := &attemptOutput{of: o, turn: t, spool: New(o.parts.Memory, o.parts.CreateTemp)}
 	t.attempts[a] = struct{}{}
 	return a, nil
 }

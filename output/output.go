@@ -11,10 +11,10 @@
 //
 // Files and streams hold the parts one after the other. If the sizes of the parts are known
 // (SetSizes), reduces write in parallel, each at its own place. Otherwise only the part whose turn
-// it is writes through. The other parts wait in spools (output/spool), first in memory and then in
+// it is writes through. The other parts wait in spools (output), first in memory and then in
 // temporary files. With a jobs.Releaser, each whole part goes to the Releaser, in order.
 //
-// A result may be compressed (output/compress). Attempts compress their own part files. A file or a
+// A result may be compressed (output). Attempts compress their own part files. A file or a
 // stream is compressed block by block.
 //
 // Commit makes the data durable, renames it, makes the names durable, and then reports success.
@@ -36,7 +36,6 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
-	"mrlocal/output/compress"
 )
 
 // Callers compare these errors with errors.Is.
@@ -63,7 +62,7 @@ type Spec struct {
 
 	PipeMayClose bool // a reader that closes the pipe of Stdout ends the result with ErrClosedPipe
 
-	Compress compress.Format
+	Compress Format
 	HDFS     hdfs.Options // connection for a Dir on HDFS
 
 	DirStyle // of Dir
@@ -124,8 +123,8 @@ type Parts struct {
 // before the locks of the place and of ordered.
 type Target struct {
 	place  place
-	name   string          // of the result, for error messages
-	format compress.Format // never BySuffix
+	name   string // of the result, for error messages
+	format Format // never BySuffix
 
 	mu struct {
 		sync.Mutex
@@ -290,7 +289,7 @@ func (t *Target) Attempt(task, n int) (*Part, error) {
 }
 
 // compresses reports whether the result is compressed.
-func (t *Target) compresses() bool { return t.format != compress.None }
+func (t *Target) compresses() bool { return t.format != None }
 
 // Part begins attempt n at part i of a result that holds all parts in order. In a directory,
 // such a result is a single part file.

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"mrlocal/internal/membudget"
-	"mrlocal/output/compress"
 )
 
 // Part is the output of one attempt at a part: a part file, a region of a file, or a place in
@@ -118,10 +117,10 @@ func (p *Part) Abort() { p.w.abort() }
 // packedPart compresses a part file on the thread of its attempt.
 type packedPart struct {
 	partWriter
-	out   *compress.Writer
+	out   *Writer
 	lease *membudget.Lease // of the encoder; nil: the floor of the attempt covers the encoder
 
-	format compress.Format
+	format Format
 	memory *membudget.Budget
 	mu     struct {
 		sync.Mutex
@@ -130,14 +129,14 @@ type packedPart struct {
 }
 
 // newPackedPart makes a packedPart that writes compressed bytes to w.
-func newPackedPart(w partWriter, c compress.Format, memory *membudget.Budget) (*packedPart, error) {
-	out, err := compress.NewWriter(c, partBytes{w})
+func newPackedPart(w partWriter, c Format, memory *membudget.Budget) (*packedPart, error) {
+	out, err := NewWriter(c, partBytes{w})
 	if err != nil {
 		return nil, err
 	}
 	p := &packedPart{partWriter: w, out: out, format: c, memory: memory}
 	if memory != nil {
-		p.lease, _ = memory.TryReserve(compress.EncoderBytes)
+		p.lease, _ = memory.TryReserve(EncoderBytes)
 	}
 	return p, nil
 }
@@ -205,12 +204,12 @@ func (w partBytes) Write(p []byte) (int, error) {
 }
 
 // packed returns a sink that compresses text and writes it to s.
-func (s *sink) packed(c compress.Format, p Parts) *sink {
-	o := compress.Options{Format: c, Workers: p.Compressors, Memory: p.Memory, CreateTemp: p.CreateTemp}
-	return &sink{file: s.file, pack: compress.NewQueue(o, packedSink{s})}
+func (s *sink) packed(c Format, p Parts) *sink {
+	o := Options{Format: c, Workers: p.Compressors, Memory: p.Memory, CreateTemp: p.CreateTemp}
+	return &sink{file: s.file, pack: NewQueue(o, packedSink{s})}
 }
 
-// packedSink is the destination of compressed bytes (compress.Sink).
+// packedSink is the destination of compressed bytes (Sink).
 type packedSink struct{ *sink }
 
 func (s packedSink) Offset() int64 { return s.offset }

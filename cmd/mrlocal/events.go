@@ -9,8 +9,8 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
 	"mrlocal/slots/explain"
 	"mrlocal/slots/policy/registry"
@@ -93,9 +93,9 @@ func (k *faultKeeper) Write(p []byte) (int, error) {
 
 // uiCommand returns mrlocal ui, which shows recorded runs or the playground on a page.
 func uiCommand() command.Command {
-	return command.Command{Usage: "show recorded runs, or a playground, on a page in the browser", Args: "[RUN…]", Long: pictures.UIHelp, Flags: pictures.UIFlags(),
+	return command.Command{Usage: "show recorded runs, or a playground, on a page in the browser", Args: "[RUN…]", Long: show.UIHelp, Flags: show.UIFlags(),
 		Run: func(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-			return command.Done, pictures.ShowPage(ctx, e.Stderr, line)
+			return command.Done, show.ShowPage(ctx, e.Stderr, line)
 		}}
 }
 

@@ -12,8 +12,8 @@ import (
 	"mrlocal/bench"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
 	"mrlocal/workload"
 )
@@ -31,7 +31,7 @@ func reproduceCommand() command.Command {
 		argv.ToggleSpec("file", "", "print the workload files of the named experiments, run none"),
 		argv.ToggleSpec("write", "", "write docs/reproduction.md, its charts and its figures"),
 		argv.ValueSpec("format", "print the figures as `text|csv|json|markdown`", "text"),
-		pictures.HTMLFlag(), argv.ValueSpec("seeds", "run at most `N` seeds of each experiment", ""),
+		show.HTMLFlag(), argv.ValueSpec("seeds", "run at most `N` seeds of each experiment", ""),
 	}}
 }
 
@@ -58,7 +58,7 @@ func runReproduce(ctx context.Context, e command.Env, line argv.Line) (int, erro
 	}
 	r := command.NewReader(line)
 	o := experiments{seeds: r.Count("seeds", 1, mostSeeds), format: r.Choice("format", "text", "csv", "json", "markdown"), toDocs: line.Has("write"), write: e.Write}
-	if o.html, err = pictures.HTML(r.Path("html"), process.Work{Stdout: e.Stdout}); err != nil {
+	if o.html, err = show.HTML(r.Path("html"), process.Work{Stdout: e.Stdout}); err != nil {
 		return 0, err
 	}
 	if r.Err != nil {
@@ -78,7 +78,7 @@ type experiments struct {
 	seeds  int                // the largest number of seeds of each experiment; 0: the number in its file
 	format string             // text, csv, json or markdown
 	toDocs bool               // --write
-	html   *pictures.Table    // of --html; nil: none
+	html   *show.Table        // of --html; nil: none
 	write  func([]byte) error // writes to standard output
 }
 

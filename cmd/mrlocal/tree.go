@@ -11,7 +11,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/pictures"
+	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
 )
 
@@ -208,7 +208,7 @@ func lower(c *command.Command, above []string, line argv.Line, e command.Env, co
 	// An inner node has no action, and the library prints its help.
 	if c.Run != nil {
 		l.Action = func(ctx *cli.Context) (err error) {
-			*code, err = pictures.WithPage(ctx.Context, line, e.Stderr, func(p *pictures.Page) (int, error) {
+			*code, err = show.WithPage(ctx.Context, line, e.Stderr, func(p *show.Page) (int, error) {
 				e.Page = p // nil without --ui
 				return c.Run(ctx.Context, e, line)
 			})

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"mrlocal/hadoop/streaming/wire"
 )
 
 // sums is the reducer "aggregate" (ValueAggregatorReducer, ValueAggregatorCombiner).
@@ -185,4 +183,4 @@ func (s *sums) histogram(key []byte, emit func(key, value []byte)) {
 }
 
 // wireDouble returns a number in decimal, as Java prints a double.
-func wireDouble(f float64) []byte { return wire.AppendDouble(nil, f) }
+func wireDouble(f float64) []byte { return AppendDouble(nil, f) }

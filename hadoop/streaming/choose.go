@@ -6,12 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"mrlocal/hadoop/streaming/fields"
-	"mrlocal/hadoop/streaming/parse"
-	"mrlocal/hadoop/streaming/wire"
 	"mrlocal/internal/errs"
 	"mrlocal/output"
-	"mrlocal/output/compress"
 )
 
 // separator returns the bytes of a property that is a separator, by default a TAB. It is
@@ -46,7 +42,7 @@ func (w *Work) chooseStages() error {
 		if s.kind != command {
 			continue
 		}
-		if s.words = parse.Split(s.command); len(s.words) == 0 {
+		if s.words = SplitCommand(s.command); len(s.words) == 0 {
 			return failed("an empty command")
 		}
 		w.unqualify(s.words)
@@ -76,7 +72,7 @@ func (w *Work) unqualify(words []string) {
 // kindOf returns the kind of the stage that -mapper, -combiner or -reducer names. what is
 // the option without its hyphen. otherwise is the kind if the option is not given. The
 // text of a command goes to its stage. It refuses a class of Hadoop that is not built in.
-func (w *Work) kindOf(what string, c parse.Command, otherwise stageKind) (stageKind, error) {
+func (w *Work) kindOf(what string, c Command, otherwise stageKind) (stageKind, error) {
 	if !c.Given {
 		return otherwise, nil
 	}
@@ -108,34 +104,34 @@ func isClass(text string) bool { return strings.HasPrefix(text, "org.apache.hado
 
 // formatOf returns the format of records on their way to or from a command. name is
 // map.input, map.output, reduce.input or reduce.output.
-func (w *Work) formatOf(name string) wire.Format {
-	return wire.FormatNamed(w.conf.Get("stream."+name, ""))
+func (w *Work) formatOf(name string) Format {
+	return FormatNamed(w.conf.Get("stream."+name, ""))
 }
 
 // chooseKinds finds the kinds of keys and values between the stages. It sets in and out of
 // each stage.
 func (w *Work) chooseKinds() error {
-	in := [2]wire.Kind{w.input.key, wire.Text}
+	in := [2]Kind{w.input.key, Text}
 	w.mapKinds = in
 	switch w.mapper.kind {
 	case command:
 		w.mapper.out.Format, w.mapper.out.Separator = w.formatOf("map.output"), w.separator("stream.map.output.field.separator")
 		w.mapKinds[0], w.mapKinds[1] = w.mapper.out.Format.Kinds()
-		w.mapper.in = wire.Writer{Format: w.formatOf("map.input"), Separator: w.separator("stream.map.input.field.separator"), Key: in[0], Value: in[1]}
-		w.mapper.in.NoKey = w.mapper.in.Format == wire.TextLines && w.conf.Bool("stream.map.input.ignoreKey", w.input.ignoresKey)
+		w.mapper.in = Writer{Format: w.formatOf("map.input"), Separator: w.separator("stream.map.input.field.separator"), Key: in[0], Value: in[1]}
+		w.mapper.in.NoKey = w.mapper.in.Format == TextLines && w.conf.Bool("stream.map.input.ignoreKey", w.input.ignoresKey)
 	case inverse:
-		w.mapKinds = [2]wire.Kind{in[1], in[0]}
+		w.mapKinds = [2]Kind{in[1], in[0]}
 	case aggregate:
 		return refuse(1, "-mapper : %s is no mapper", w.args.Mapper.Text)
 	}
 	for _, s := range []*stage{&w.combiner, &w.reducer} {
-		s.in = wire.Writer{Format: w.formatOf("reduce.input"), Separator: w.separator("stream.reduce.input.field.separator"), Key: w.mapKinds[0], Value: w.mapKinds[1]}
+		s.in = Writer{Format: w.formatOf("reduce.input"), Separator: w.separator("stream.reduce.input.field.separator"), Key: w.mapKinds[0], Value: w.mapKinds[1]}
 		s.out.Format, s.out.Separator = w.formatOf("reduce.output"), w.separator("stream.reduce.output.field.separator")
 	}
 	// If the mapper is no command, Hadoop gives the map's output the classes of the reducer's
 	// output. Each map then fails if it emits another class (MapTask, "Type mismatch").
 	if !w.MapOnly && w.mapper.kind != command {
-		declared := [2]wire.Kind{wire.Long, wire.Text}
+		declared := [2]Kind{Long, Text}
 		if w.conf.Has("stream.map.output") {
 			declared[0], declared[1] = w.formatOf("map.output").Kinds()
 		} else if w.reducer.kind == command || w.conf.Has("stream.reduce.output") {
@@ -143,13 +139,13 @@ func (w *Work) chooseKinds() error {
 		}
 		for i, class := range []string{"mapreduce.map.output.key.class", "mapreduce.map.output.value.class"} {
 			if w.conf.Get(class, "") == "org.apache.hadoop.io.Text" {
-				declared[i] = wire.Text
+				declared[i] = Text
 			}
 		}
 		for i, what := range []string{"key", "value"} {
 			// A friendly job goes on. The engine moves bytes, which have no class.
 			if declared[i] != w.mapKinds[i] && !w.o.Friendly {
-				return &parse.Error{Exit: 1, Lines: []string{
+				return &Error{Exit: 1, Lines: []string{
 					fmt.Sprintf("java.lang.Exception: java.io.IOException: Type mismatch in %s from map: expected %s, received %s", what, className(declared[i]), className(w.mapKinds[i])),
 					"Job not successful!"}}
 			}
@@ -159,7 +155,7 @@ func (w *Work) chooseKinds() error {
 }
 
 // className returns the full name of Hadoop's class for a kind.
-func className(k wire.Kind) string {
+func className(k Kind) string {
 	return [...]string{"org.apache.hadoop.io.Text", "org.apache.hadoop.io.LongWritable", "org.apache.hadoop.io.BytesWritable", "org.apache.hadoop.typedbytes.TypedBytesWritable", "org.apache.hadoop.io.NullWritable"}[k]
 }
 
@@ -177,11 +173,11 @@ func (w *Work) chooseOrder() error {
 	case class == "":
 		return nil
 	case simpleName(class) == "KeyFieldBasedComparator" && isClass(class):
-		s, err := fields.Parse(w.conf.Get("mapreduce.partition.keycomparator.options", ""), w.conf.Get("mapreduce.map.output.key.field.separator", "\t"))
+		s, err := Parse(w.conf.Get("mapreduce.partition.keycomparator.options", ""), w.conf.Get("mapreduce.map.output.key.field.separator", "\t"))
 		if err != nil {
 			return failed("mapreduce.partition.keycomparator.options: %v", err)
 		}
-		w.order = &fields.Order{Specs: s}
+		w.order = &Order{Specs: s}
 		return nil
 	case class == "org.apache.hadoop.io.Text$Comparator":
 		return nil
@@ -201,7 +197,7 @@ func (w *Work) choosePartition() error {
 	case "", "org.apache.hadoop.mapred.lib.HashPartitioner":
 	case "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner":
 		separator := w.conf.Get("mapreduce.map.output.key.field.separator", "\t")
-		s, err := fields.Parse(w.conf.Get("mapreduce.partition.keypartitioner.options", ""), separator)
+		s, err := Parse(w.conf.Get("mapreduce.partition.keypartitioner.options", ""), separator)
 		if err != nil {
 			return failed("mapreduce.partition.keypartitioner.options: %v", err)
 		}
@@ -210,9 +206,9 @@ func (w *Work) choosePartition() error {
 			if err != nil {
 				return refuse(1, "%v", err)
 			}
-			s = fields.First(int(n), separator)
+			s = First(int(n), separator)
 		}
-		w.partition = func(key []byte, parts int) int { return fields.ByFields(&s, w.keyText(key), parts) }
+		w.partition = func(key []byte, parts int) int { return ByFields(&s, w.keyText(key), parts) }
 	case "org.apache.hadoop.mapred.lib.BinaryPartitioner":
 		left, err := w.conf.Int("mapreduce.partition.binarypartitioner.left.offset", 0)
 		right, err2 := w.conf.Int("mapreduce.partition.binarypartitioner.right.offset", -1)
@@ -220,7 +216,7 @@ func (w *Work) choosePartition() error {
 			return refuse(1, "mapreduce.partition.binarypartitioner: an offset is no number")
 		}
 		w.partition = func(key []byte, parts int) int {
-			p, ok := fields.BySlice(key, int(left), int(right), parts)
+			p, ok := BySlice(key, int(left), int(right), parts)
 			if !ok {
 				// A partitioner has no error to return. The engine turns the panic into a failed
 				// attempt, as Hadoop's exception is.
@@ -232,7 +228,7 @@ func (w *Work) choosePartition() error {
 		if isClass(class) {
 			return refuse(1, "-partitioner : class not built here : %s", class)
 		}
-		return &parse.Error{Exit: 1, Lines: []string{"-partitioner : class not found : " + class, "Try -help for more information"}}
+		return &Error{Exit: 1, Lines: []string{"-partitioner : class not found : " + class, "Try -help for more information"}}
 	}
 	if w.Reducers <= 1 { // Hadoop does not call the partitioner then
 		w.partition = func([]byte, int) int { return 0 }
@@ -242,7 +238,7 @@ func (w *Work) choosePartition() error {
 
 // keyText returns a key as text, as toString of its class gives it. It may be key itself.
 func (w *Work) keyText(key []byte) []byte {
-	if w.mapKinds[0] == wire.Text {
+	if w.mapKinds[0] == Text {
 		return key
 	}
 	return w.mapKinds[0].AppendString(nil, key)
@@ -259,19 +255,19 @@ func (w *Work) chooseOutput() error {
 		if isClass(w.args.OutputFormat) {
 			return refuse(1, "-outputformat : class not built here : %s", w.args.OutputFormat)
 		}
-		return &parse.Error{Exit: 1, Lines: []string{"-outputformat : class not found : " + w.args.OutputFormat, "Try -help for more information"}}
+		return &Error{Exit: 1, Lines: []string{"-outputformat : class not found : " + w.args.OutputFormat, "Try -help for more information"}}
 	}
 	w.Style = output.DirStyle{PlainNames: true, OmitEmpty: w.args.LazyOutput || w.drops, NoSuccess: !w.conf.Bool("mapreduce.fileoutputcommitter.marksuccessfuljobs", true)}
 	if !w.conf.Bool("mapreduce.output.fileoutputformat.compress", false) {
-		w.Compress = compress.None
+		w.Compress = output.None
 		return nil
 	}
 	class := w.conf.Get("mapreduce.output.fileoutputformat.compress.codec", "org.apache.hadoop.io.compress.DefaultCodec")
 	switch class {
 	case "org.apache.hadoop.io.compress.GzipCodec":
-		w.Compress = compress.Gzip
+		w.Compress = output.Gzip
 	case "org.apache.hadoop.io.compress.ZStandardCodec":
-		w.Compress = compress.Zstd
+		w.Compress = output.Zstd
 	default:
 		return failed("mapreduce.output.fileoutputformat.compress.codec : class not built here : %s", class)
 	}

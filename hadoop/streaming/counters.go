@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/hadoop/streaming/fields"
 	"mrlocal/internal/errs"
 	"mrlocal/slots/report"
 )
@@ -248,7 +247,7 @@ func (e *stderr) endLine() {
 		e.pass(line)
 		return
 	}
-	text = string(fields.ReplaceInvalid([]byte(text)))
+	text = string(ReplaceInvalid([]byte(text)))
 	if counter, ok := strings.CutPrefix(text, "counter:"); ok {
 		if !e.counter(strings.TrimSpace(counter)) {
 			e.work.o.Warn("Cannot parse counter line: " + e.prefix + text)

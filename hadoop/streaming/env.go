@@ -9,9 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"mrlocal/hadoop/streaming/parse"
-	"mrlocal/hadoop/streaming/records"
 )
 
 // jobID is the part of the names of tasks that names the job. Hadoop's local runner
@@ -30,11 +27,11 @@ func attemptName(id taskID, n int) string {
 //
 // Properties that the task sets also exist under their old names. Hadoop has some 700
 // default properties; only those that concern tasks are set.
-func (w *Work) environment(id taskID, n int, dir string, split *records.Split) []string {
+func (w *Work) environment(id taskID, n int, dir string, split *FileSplit) []string {
 	c := w.properties()
 	task := func(name, value string) {
 		c[name] = value
-		if old, ok := parse.OldName(name); ok {
+		if old, ok := OldName(name); ok {
 			c[old] = value
 		}
 	}
@@ -47,10 +44,10 @@ func (w *Work) environment(id taskID, n int, dir string, split *records.Split) [
 	task("mapreduce.job.skiprecords", "false")
 	task("mapreduce.job.user.name", w.inherited("USER", "root"))
 	if w.Output != "" {
-		task("mapreduce.task.output.dir", records.Qualify(w.Output)+"/_temporary/0/_temporary/"+attemptName(id, n))
+		task("mapreduce.task.output.dir", Qualify(w.Output)+"/_temporary/0/_temporary/"+attemptName(id, n))
 	}
 	if split != nil {
-		task("mapreduce.map.input.file", records.Qualify(split.Path))
+		task("mapreduce.map.input.file", Qualify(split.Path))
 		task("mapreduce.map.input.start", strconv.FormatInt(split.Start, 10))
 		task("mapreduce.map.input.length", strconv.FormatInt(split.Length, 10))
 	}
@@ -111,8 +108,8 @@ func (w *Work) inherited(name, otherwise string) string {
 // properties returns the properties of the job and those that Hadoop adds. The Conf belongs
 // to the caller. The job's own properties replace Hadoop's defaults (mapred-default.xml).
 // Properties that name the input and output replace both, because the job cannot set them.
-func (w *Work) properties() parse.Conf {
-	c := parse.Conf{}
+func (w *Work) properties() Conf {
+	c := Conf{}
 	for _, d := range [...][2]string{
 		{"mapreduce.framework.name", "local"}, {"mapreduce.job.queuename", "default"}, {"mapreduce.task.timeout", "600000"},
 		{"mapreduce.task.io.sort.mb", "100"}, {"mapreduce.task.io.sort.factor", "10"}, {"mapreduce.map.sort.spill.percent", "0.80"},
@@ -129,11 +126,11 @@ func (w *Work) properties() parse.Conf {
 	c["mapreduce.job.maps"], c["mapreduce.job.reduces"] = strconv.Itoa(len(w.splits)), strconv.Itoa(w.Reducers)
 	var inputs []string
 	for _, in := range w.args.Inputs {
-		inputs = append(inputs, records.Qualify(in))
+		inputs = append(inputs, Qualify(in))
 	}
 	c["mapreduce.input.fileinputformat.inputdir"] = strings.Join(inputs, ",")
 	c["mapreduce.input.fileinputformat.numinputfiles"] = strconv.Itoa(w.files)
-	c["mapreduce.output.fileoutputformat.outputdir"] = records.Qualify(w.args.Output)
+	c["mapreduce.output.fileoutputformat.outputdir"] = Qualify(w.args.Output)
 	if cwd, err := os.Getwd(); err == nil {
 		c["mapreduce.job.working.dir"] = "file:" + cwd
 	}
@@ -174,7 +171,7 @@ func variable(name string) string {
 
 // expand replaces each ${NAME} in value by the property of that name, at most 20 times
 // (Configuration.substituteVars). A name that is not set stays as it is.
-func expand(c parse.Conf, value string) string {
+func expand(c Conf, value string) string {
 	from := 0 // value[:from] needs no further look
 	for range 20 {
 		at := strings.Index(value[from:], "${")

@@ -3,28 +3,24 @@ package streaming
 import (
 	"bytes"
 	"strings"
-
-	"mrlocal/hadoop/streaming/parse"
-	"mrlocal/hadoop/streaming/records"
-	"mrlocal/hadoop/streaming/wire"
 )
 
 // inputFormat says how a map reads records from its split: the class of -inputformat or
 // -inputreader, and its properties.
 type inputFormat struct {
-	format     string    // TextInputFormat, KeyValueTextInputFormat, NLineInputFormat or StreamXmlRecordReader
-	key        wire.Kind // of the records' keys; their values are Text
-	ignoresKey bool      // by default, the command gets lines without their offsets
-	separator  byte      // between key and value, of KeyValueTextInputFormat
-	delimiter  []byte    // ends a record; nil: LF, CR or CR LF
-	maxBytes   int64     // a line of so many bytes is skipped (records.ReaderOptions); 0: no limit
-	begin, end string    // marks around a record of StreamXmlRecordReader
+	format     string // TextInputFormat, KeyValueTextInputFormat, NLineInputFormat or StreamXmlRecordReader
+	key        Kind   // of the records' keys; their values are Text
+	ignoresKey bool   // by default, the command gets lines without their offsets
+	separator  byte   // between key and value, of KeyValueTextInputFormat
+	delimiter  []byte // ends a record; nil: LF, CR or CR LF
+	maxBytes   int64  // a line of so many bytes is skipped (ReaderOptions); 0: no limit
+	begin, end string // marks around a record of StreamXmlRecordReader
 }
 
 // chooseInput sets w.input from -inputformat and -inputreader (StreamJob.setJobConf).
 func (w *Work) chooseInput() error {
 	in := &w.input
-	in.format, in.key = "TextInputFormat", wire.Long
+	in.format, in.key = "TextInputFormat", Long
 	switch name := w.args.InputFormat; name {
 	case "", "TextInputFormat", "org.apache.hadoop.mapred.TextInputFormat":
 		in.ignoresKey = true
@@ -37,7 +33,7 @@ func (w *Work) chooseInput() error {
 		if w.args.InputReader != "" {
 			return w.chooseReader()
 		}
-		in.format, in.key = "KeyValueTextInputFormat", wire.Text
+		in.format, in.key = "KeyValueTextInputFormat", Text
 		const name = "mapreduce.input.keyvaluelinerecordreader.key.value.separator"
 		separator := w.separator(name)
 		if len(separator) == 0 {
@@ -54,7 +50,7 @@ func (w *Work) chooseInput() error {
 		if isClass(name) {
 			return refuse(1, "-inputformat : class not built here : %s", name)
 		}
-		return &parse.Error{Exit: 1, Lines: []string{"-inputformat : class not found : " + name, "Try -help for more information"}}
+		return &Error{Exit: 1, Lines: []string{"-inputformat : class not found : " + name, "Try -help for more information"}}
 	}
 	var err error
 	if in.maxBytes, err = w.conf.Int("mapreduce.input.linerecordreader.line.maxlength", 0); err != nil {
@@ -75,14 +71,14 @@ func (w *Work) chooseReader() error {
 	parts := strings.Split(w.args.InputReader, ",")
 	switch simpleName(parts[0]) {
 	case "":
-		in.format, in.key = "KeyValueTextInputFormat", wire.Text // StreamInputFormat without a reader
+		in.format, in.key = "KeyValueTextInputFormat", Text // StreamInputFormat without a reader
 		in.separator = '\t'
 		return nil
 	case "StreamXmlRecordReader":
 	default:
-		return &parse.Error{Exit: 1, Lines: []string{"-inputreader: class not found: " + parts[0], "Try -help for more information"}}
+		return &Error{Exit: 1, Lines: []string{"-inputreader: class not found: " + parts[0], "Try -help for more information"}}
 	}
-	in.format, in.key = "StreamXmlRecordReader", wire.Text
+	in.format, in.key = "StreamXmlRecordReader", Text
 	for _, p := range parts[1:] {
 		name, value, _ := strings.Cut(p, "=")
 		w.conf.Set("stream.recordreader."+name, value)
@@ -95,7 +91,7 @@ func (w *Work) chooseReader() error {
 }
 
 // linesPerMap returns the number of lines of a split, or 0 if splits are cut by bytes.
-func (in *inputFormat) linesPerMap(c parse.Conf) (int, error) {
+func (in *inputFormat) linesPerMap(c Conf) (int, error) {
 	if in.format != "NLineInputFormat" {
 		return 0, nil
 	}
@@ -107,18 +103,18 @@ func (in *inputFormat) linesPerMap(c parse.Conf) (int, error) {
 }
 
 // each calls record with the key and value of each record of a split, in the form in which
-// the engine stores them (package wire). They are borrowed during the call.
+// the engine stores them (package streaming). They are borrowed during the call.
 //
 // raw, if it is not nil, gets whole lines at once instead, each ending with LF, also
 // borrowed. A command that gets lines unchanged runs much faster this way. Lines that need
 // care still go to record. charge asks the run for bytes of memory. read gets the number
 // of records since its last call, and the bytes of the split that were read so far. each
 // returns the first error of the functions or of reading.
-func (in *inputFormat) each(s records.Split, charge func(int64) error, read func(records, done int64), raw func(lines []byte) error, record func(key, value []byte) error) error {
+func (in *inputFormat) each(s FileSplit, charge func(int64) error, read func(records, done int64), raw func(lines []byte) error, record func(key, value []byte) error) error {
 	if in.format == "StreamXmlRecordReader" {
 		return in.eachXML(s, charge, read, record)
 	}
-	r, err := records.Open(s, records.ReaderOptions{Delimiter: in.delimiter, MaxBytes: in.maxBytes, Charge: charge})
+	r, err := Open(s, ReaderOptions{Delimiter: in.delimiter, MaxBytes: in.maxBytes, Charge: charge})
 	if err != nil {
 		return err
 	}
@@ -146,7 +142,7 @@ func (in *inputFormat) each(s records.Split, charge func(int64) error, read func
 			}
 			err = record(k, v)
 		} else {
-			key = wire.AppendLong(key[:0], offset)
+			key = AppendLong(key[:0], offset)
 			err = record(key, line)
 		}
 		if err != nil {
@@ -158,8 +154,8 @@ func (in *inputFormat) each(s records.Split, charge func(int64) error, read func
 
 // eachXML is each for StreamXmlRecordReader. The key is the element with its marks, and the
 // value is empty.
-func (in *inputFormat) eachXML(s records.Split, charge func(int64) error, read func(records, done int64), record func(key, value []byte) error) error {
-	x, err := records.OpenXML(s, in.begin, in.end, records.ReaderOptions{Charge: charge})
+func (in *inputFormat) eachXML(s FileSplit, charge func(int64) error, read func(records, done int64), record func(key, value []byte) error) error {
+	x, err := OpenXML(s, in.begin, in.end, ReaderOptions{Charge: charge})
 	if err != nil {
 		return err
 	}

@@ -6,13 +6,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-
-	"mrlocal/hadoop/streaming/parse"
 )
 
 // Lint returns one line for each thing in the arguments that will work here and differ on a
 // cluster. It checks which files exist, and runs nothing.
-func Lint(args *parse.ParsedJob) []string {
+func Lint(args *ParsedJob) []string {
 	found := append([]string(nil), args.Warnings...)
 	shipped := map[string]bool{}
 	for _, f := range args.Files {
@@ -20,10 +18,10 @@ func Lint(args *parse.ParsedJob) []string {
 	}
 	for _, c := range []struct {
 		name string
-		parse.Command
+		Command
 	}{{"mapper", args.Mapper}, {"combiner", args.Combiner}, {"reducer", args.Reducer}} {
 		if c.Given && c.Text != "NONE" && !strings.EqualFold(c.Text, "aggregate") && !isClass(c.Text) {
-			found = append(found, lintCommand(c.name, parse.Words(c.Text), shipped)...)
+			found = append(found, lintCommand(c.name, Words(c.Text), shipped)...)
 		}
 	}
 	for _, v := range args.Env {
@@ -46,7 +44,7 @@ var (
 // shellSign reports whether w means more than a plain word to a shell. first says that w is the
 // first word of its command. script says that w may be a script of sed, awk or perl, which may
 // have ; and | inside.
-func shellSign(w parse.Word, first, script bool) bool {
+func shellSign(w Word, first, script bool) bool {
 	if w.Quoted {
 		return false
 	}
@@ -63,7 +61,7 @@ func shellSign(w parse.Word, first, script bool) bool {
 // lintCommand returns findings about the words of a command: signs of a shell, and files that
 // are not shipped. name is the option, without its hyphen. shipped has the names in the working
 // directory. In a script after sh -c it looks only for files, because that shell reads the rest.
-func lintCommand(name string, words []parse.Word, shipped map[string]bool) (found []string) {
+func lintCommand(name string, words []Word, shipped map[string]bool) (found []string) {
 	if len(words) == 0 {
 		return []string{"-" + name + ": the command is empty"}
 	}

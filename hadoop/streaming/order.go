@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 
-	"mrlocal/hadoop/streaming/fields"
 	"mrlocal/jobs"
 )
 
@@ -57,7 +56,7 @@ func (w *Work) sortKey(dst, key []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(w.partition(key, w.Reducers)))
 	order := w.order
 	if order == nil {
-		order = &fields.Order{} // of bytes
+		order = &Order{} // of bytes
 	}
 	return order.Append(dst, key)
 }

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"mrlocal/hadoop/streaming/child"
-	"mrlocal/hadoop/streaming/records"
-	"mrlocal/hadoop/streaming/wire"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
@@ -21,7 +18,7 @@ type runner struct {
 	stage   *stage
 	combine bool // the attempt is a map's combiner
 	attempt jobs.OwnAttempt
-	process *child.Process          // nil: no command runs
+	process *Process                // nil: no command runs
 	errors  *stderr                 // of the last command; nil: none has run
 	temp    *disk.TempRoot          // holds the working directory; nil: that of this process is used
 	emit    func(key, value []byte) // gets each record of the stage; both slices are borrowed
@@ -72,11 +69,11 @@ func (r *runner) alive() { r.attempt.Progress(0, 0) }
 // start starts the command of the stage, in its working directory and with its
 // environment. kind is the kind of the task, m or r. split is nil in reduces and combines.
 // finish or Close ends the command.
-func (r *runner) start(kind string, split *records.Split) error {
+func (r *runner) start(kind string, split *FileSplit) error {
 	// These are the buffers of the pipes, of records on their way, and of the reader of the split.
 	// A combiner is not charged, because it runs within the memory of its map.
 	if !r.combine {
-		if err := r.charge(4*child.BufferBytes + records.BufferBytes); err != nil {
+		if err := r.charge(4*PipeBytes + RecordBufferBytes); err != nil {
 			return err
 		}
 	}
@@ -94,7 +91,7 @@ func (r *runner) start(kind string, split *records.Split) error {
 	}
 	r.errors = newStderr(w, id, r.attempt.Number, &r.tally)
 	r.errors.status = r.attempt.Status
-	r.process, err = child.Start(r.attempt.Context, child.Config{
+	r.process, err = Start(r.attempt.Context, Config{
 		Args: args, Dir: dir, Env: env, Output: r.output, Error: r.errors.read, Alive: r.alive,
 		Charge: func(n int64) error {
 			if r.combine {
@@ -110,7 +107,7 @@ func (r *runner) start(kind string, split *records.Split) error {
 }
 
 // output emits the records in p, which the command has written. It returns the number of
-// bytes that they take; see child.Config.Output. Package child calls it on the goroutine
+// bytes that they take; see Config.Output. Package streaming calls it on the goroutine
 // of the attempt, so emit needs no lock.
 func (r *runner) output(p []byte, ended bool) (int, error) {
 	return r.stage.out.Read(p, ended, r.emit)
@@ -131,7 +128,7 @@ func (r *runner) send(p []byte) error {
 		return nil
 	}
 	err := r.process.Write(p)
-	if errors.Is(err, child.ErrClosed) {
+	if errors.Is(err, ErrClosed) {
 		r.closed = true
 		if r.work.o.Friendly {
 			r.work.o.Warn(fmt.Sprintf("%s: the command has closed its input early; Hadoop fails the task where more than 128 KiB are left", r.stage.command))
@@ -149,9 +146,9 @@ func (r *runner) send(p []byte) error {
 // finish closes the command's standard input, reads its output to the end, and waits for
 // it. The error includes an exit code other than 0, unless the job allows it, and in a
 // strict job too many counters. It does nothing if no command runs.
-func (r *runner) finish() (child.Exit, error) {
+func (r *runner) finish() (Exit, error) {
 	if r.process == nil {
-		return child.Exit{}, nil
+		return Exit{}, nil
 	}
 	exit, err := r.process.Close()
 	r.process = nil
@@ -205,7 +202,7 @@ func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 	}
 	var raw func([]byte) error
 	// The command gets lines as they are in the file, so many lines at once are passed on.
-	if m.stage.in.NoKey && w.input.key == wire.Long {
+	if m.stage.in.NoKey && w.input.key == Long {
 		raw = m.send
 	}
 	err := w.input.each(*split, m.charge, m.read(split), raw, func(key, value []byte) error { return m.write(key, value) })
@@ -220,7 +217,7 @@ func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 
 // judge ends the map. If err is nil, it keeps the counters of the attempt. Otherwise it
 // returns err with the split, and the counters are lost, as in Hadoop.
-func (m *mapper) judge(split *records.Split, err error) error {
+func (m *mapper) judge(split *FileSplit, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s:%d+%d: %w", split.Path, split.Start, split.Length, err)
 	}
@@ -230,7 +227,7 @@ func (m *mapper) judge(split *records.Split, err error) error {
 
 // read returns a function that reports progress to the engine. Its arguments are the number
 // of new records, and the bytes of the split that were read so far.
-func (m *mapper) read(split *records.Split) func(records, done int64) {
+func (m *mapper) read(split *FileSplit) func(records, done int64) {
 	before := int64(0)
 	return func(records, done int64) {
 		m.attempt.Read(records, done-before)
@@ -275,7 +272,7 @@ func pair(stored []byte) (key, value []byte) {
 // textEmitter returns the function that emits a record of the output as text
 // (TextOutputFormat). kinds are those of the key and the value. Without output it only
 // counts records in t.
-func (w *Work) textEmitter(out jobs.Emitter, kinds [2]wire.Kind, t *tally) func(key, value []byte) {
+func (w *Work) textEmitter(out jobs.Emitter, kinds [2]Kind, t *tally) func(key, value []byte) {
 	if w.drops {
 		return func([]byte, []byte) { t.dropped++ }
 	}
@@ -283,14 +280,14 @@ func (w *Work) textEmitter(out jobs.Emitter, kinds [2]wire.Kind, t *tally) func(
 	var line []byte
 	return func(key, value []byte) {
 		line = line[:0]
-		if kinds[0] != wire.Null {
+		if kinds[0] != Null {
 			line = kinds[0].AppendString(line, key)
-			if kinds[1] != wire.Null {
+			if kinds[1] != Null {
 				line = append(line, w.textSeparator...)
 			}
 		}
 		// A Null value leaves the separator out too.
-		if kinds[1] != wire.Null {
+		if kinds[1] != Null {
 			line = kinds[1].AppendString(line, value)
 		}
 		out.Emit(nil, line)
@@ -318,13 +315,13 @@ func (w *Work) newGroups(s *stage, combine bool) jobs.Reducer {
 }
 
 // reduceKinds returns the kinds of the keys and values that a reduce emits.
-func (g *groups) reduceKinds() [2]wire.Kind {
+func (g *groups) reduceKinds() [2]Kind {
 	switch g.stage.kind {
 	case command:
 		k, v := g.stage.out.Format.Kinds()
-		return [2]wire.Kind{k, v}
+		return [2]Kind{k, v}
 	case aggregate:
-		return [2]wire.Kind{}
+		return [2]Kind{}
 	}
 	return g.work.mapKinds
 }
@@ -391,7 +388,7 @@ func (g *groups) ReduceRecord(key, value []byte, out jobs.Emitter) error {
 }
 
 // roomBytes is the number of bytes that groups collects before it sends them.
-const roomBytes = child.BufferBytes
+const roomBytes = PipeBytes
 
 // sendRoom sends the collected records. They are collected because each write to a pipe is
 // a system call.

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 
-	"mrlocal/hadoop/streaming/parse"
 	"mrlocal/internal/disk"
 )
 
@@ -21,9 +20,9 @@ import (
 // of their own. The first attempt that needs them unpacks them for all. Work.Close removes them.
 type shipped struct {
 	once   sync.Once
-	err    error                    // of unpack
-	places map[parse.Shipped]string // the directory of an archive, or the path of a file's copy
-	temp   *disk.TempRoot           // holds all places; nil: nothing was unpacked
+	err    error              // of unpack
+	places map[Shipped]string // the directory of an archive, or the path of a file's copy
+	temp   *disk.TempRoot     // holds all places; nil: nothing was unpacked
 }
 
 // checkShipped checks the names that shipped files have in the working directory. It refuses
@@ -84,7 +83,7 @@ func (w *Work) workDir(id taskID, n int) (dir string, temp *disk.TempRoot, err e
 
 // link makes the shipped file f appear at the path at, as a link to target. A program that is
 // not executable is copied instead, because Hadoop makes its copy executable.
-func (w *Work) link(f parse.Shipped, target, at string) error {
+func (w *Work) link(f Shipped, target, at string) error {
 	if w.mustBecomeExecutable(f, target) {
 		return copyFile(target, at, 0o755)
 	}
@@ -93,7 +92,7 @@ func (w *Work) link(f parse.Shipped, target, at string) error {
 
 // mustBecomeExecutable reports whether a shipped file, which lies at path, is the program of a
 // command and is not executable.
-func (w *Work) mustBecomeExecutable(f parse.Shipped, path string) bool {
+func (w *Work) mustBecomeExecutable(f Shipped, path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 == 0 && w.isProgram(f.Link)
 }
@@ -101,7 +100,7 @@ func (w *Work) mustBecomeExecutable(f parse.Shipped, path string) bool {
 // putAlone puts a file of -files into the empty directory dir, as Hadoop does, and returns its
 // path. A program that looks for others beside its own file, as Python looks for modules, then
 // finds none. A file that cannot be linked, such as one on another disk, is copied.
-func (w *Work) putAlone(f parse.Shipped, dir string) (string, error) {
+func (w *Work) putAlone(f Shipped, dir string) (string, error) {
 	at := filepath.Join(dir, filepath.Base(f.Path))
 	from, err := filepath.EvalSymlinks(f.Path)
 	switch {
@@ -153,7 +152,7 @@ func writeFile(path string, r io.Reader, mode fs.FileMode) error {
 // unpack unpacks the archives of the job, and fills in w.ship.places. In a strict run, or with
 // Options.SeparateFiles, it also puts each file of -files into a directory of its own, as a cluster does.
 func (w *Work) unpack() error {
-	w.ship.places = map[parse.Shipped]string{}
+	w.ship.places = map[Shipped]string{}
 	w.ship.temp = disk.NewTempRoot([]string{w.o.TempDir}, 0)
 	for _, f := range w.args.Files {
 		info, err := os.Stat(f.Path)

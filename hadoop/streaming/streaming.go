@@ -2,11 +2,11 @@
 // and reducers are commands that read and write records on their standard streams. The
 // jobs run on the slots of the engine as any other job.
 //
-//	arguments ──parse──► parse.ParsedJob ──New──► Work: jobs.Job + output ──engine──► Work.Counters
+//	arguments ──parse──► ParsedJob ──New──► Work: jobs.Job + output ──engine──► Work.Counters
 //
-// Each map reads its own split (package records), because users can see Hadoop's splits
+// Each map reads its own split (package streaming), because users can see Hadoop's splits
 // in the results. For the engine the job therefore has no input (jobs.Job.NoInput), and
-// one map for each split. A command runs on the thread of its slot (package child). The
+// one map for each split. A command runs on the thread of its slot (package streaming). The
 // attempt kills the process group of the command when it ends.
 //
 // There are two modes. A strict run does what Hadoop 3.4.2 does, traps included. A
@@ -27,16 +27,11 @@ import (
 	"sync"
 	"time"
 
-	"mrlocal/hadoop/streaming/fields"
-	"mrlocal/hadoop/streaming/parse"
-	"mrlocal/hadoop/streaming/records"
-	"mrlocal/hadoop/streaming/wire"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/paths"
 	"mrlocal/jobs"
 	"mrlocal/output"
-	"mrlocal/output/compress"
 )
 
 // Options say how New makes a job, beyond its arguments. Environ and TempDir are
@@ -79,24 +74,24 @@ type Work struct {
 	Reducers   int    // 0 if MapOnly
 	Output     string // the output directory of the arguments, as a local path
 	Style      output.DirStyle
-	Compress   compress.Format // of the output
-	InputBytes int64           // length of all splits together
-	MaxTries   int             // attempts of a task, at least 1
-	TimeoutMS  int64           // milliseconds without progress after which an attempt fails; 0: never
+	Compress   output.Format // of the output
+	InputBytes int64         // length of all splits together
+	MaxTries   int           // attempts of a task, at least 1
+	TimeoutMS  int64         // milliseconds without progress after which an attempt fails; 0: never
 
 	mostCounters int // limit on the counters that the commands of an attempt make
 
 	o      Options
-	args   *parse.ParsedJob
-	conf   parse.Conf
-	splits []records.Split // split i is the input of map i
-	files  int             // number of input files
+	args   *ParsedJob
+	conf   Conf
+	splits []FileSplit // split i is the input of map i
+	files  int         // number of input files
 
 	mapper, combiner, reducer stage
 	input                     inputFormat
-	mapKinds                  [2]wire.Kind  // kinds of the keys and values that maps emit
-	order                     *fields.Order // of KeyFieldBasedComparator; nil: byte order
-	exact                     bool          // emitPaired numbers records, to put those with equal keys in order
+	mapKinds                  [2]Kind // kinds of the keys and values that maps emit
+	order                     *Order  // of KeyFieldBasedComparator; nil: byte order
+	exact                     bool    // emitPaired numbers records, to put those with equal keys in order
 	partition                 func(key []byte, parts int) int
 	textSeparator             string // between key and value in text output
 	drops                     bool   // the job writes no records (NullOutputFormat)
@@ -115,8 +110,8 @@ type stage struct {
 	kind    stageKind
 	words   []string // command, divided into its program and arguments
 	command string
-	in      wire.Writer
-	out     wire.Reader
+	in      Writer
+	out     WireReader
 }
 
 // stageKind says what does the work of a stage: a command, or a class of Hadoop that is
@@ -132,10 +127,10 @@ const (
 )
 
 // New makes a job from its arguments. It reads the sizes of input files, and with
-// NLineInputFormat their text. It writes nothing. Its errors are *parse.Error, with the
+// NLineInputFormat their text. It writes nothing. Its errors are *Error, with the
 // exit code and the lines that Hadoop gives.
-func New(args *parse.ParsedJob, o Options) (*Work, error) {
-	w := &Work{o: o, args: args, conf: args.Conf, Output: records.Local(args.Output), counted: map[taskID]tally{}}
+func New(args *ParsedJob, o Options) (*Work, error) {
+	w := &Work{o: o, args: args, conf: args.Conf, Output: Local(args.Output), counted: map[taskID]tally{}}
 	if w.o.Warn == nil {
 		w.o.Warn = func(string) {}
 	}
@@ -154,13 +149,13 @@ func New(args *parse.ParsedJob, o Options) (*Work, error) {
 // refuse returns an error that ends mrlocal before the job starts. exit is the exit code
 // of Hadoop's command.
 func refuse(exit int, format string, args ...any) error {
-	return &parse.Error{Exit: exit, Lines: []string{fmt.Sprintf(format, args...)}}
+	return &Error{Exit: exit, Lines: []string{fmt.Sprintf(format, args...)}}
 }
 
 // failed returns an error that Hadoop finds only when its tasks run. Its text and exit
 // code are those of a failed job.
 func failed(format string, args ...any) error {
-	return &parse.Error{Exit: 1, Lines: []string{fmt.Sprintf(format, args...), "Job not successful!"}}
+	return &Error{Exit: 1, Lines: []string{fmt.Sprintf(format, args...), "Job not successful!"}}
 }
 
 // readConf reads the properties that are numbers, and the separator of text output.
@@ -202,7 +197,7 @@ func (w *Work) readConf() error {
 // plan divides the inputs into splits. The error for a missing input has Hadoop's exit
 // code 5.
 func (w *Work) plan() error {
-	var o records.Options
+	var o SplitOptions
 	var err error
 	for _, n := range []struct {
 		name      string
@@ -221,7 +216,7 @@ func (w *Work) plan() error {
 	if o.Lines, err = w.input.linesPerMap(w.conf); err != nil {
 		return err
 	}
-	w.splits, err = records.Plan(w.args.Inputs, o)
+	w.splits, err = Plan(w.args.Inputs, o)
 	if err != nil {
 		return refuse(5, "Error Launching job : %v", err)
 	}

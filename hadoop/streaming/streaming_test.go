@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"mrlocal/hadoop/streaming/parse"
 )
 
 // makeWork makes a job from arguments. It has one file of input, and cat for its commands.
@@ -18,7 +16,7 @@ func makeWork(t *testing.T, o Options, args ...string) (*Work, error) {
 	if err := os.WriteFile(input, []byte("a\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	parsed, err := parse.Args(append(args, "-input", input, "-output", "none", "-mapper", "cat", "-reducer", "cat"))
+	parsed, err := Args(append(args, "-input", input, "-output", "none", "-mapper", "cat", "-reducer", "cat"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +59,7 @@ func TestOnlyFriendlyJobsMaySetTMPDIR(t *testing.T) {
 // Hadoop's tasks fail (KeyValueLineRecordReader).
 func TestAnEmptySeparatorOfKeyAndValueFailsTheJob(t *testing.T) {
 	_, err := makeWork(t, Options{}, "-jobconf", "key.value.separator.in.input.line=", "-inputformat", "KeyValueTextInputFormat")
-	var refused *parse.Error
+	var refused *Error
 	if !errors.As(err, &refused) || refused.Exit != 1 || len(refused.Lines) != 2 {
 		t.Errorf("%v", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"mrlocal/input"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
-	"mrlocal/output/spool"
+	"mrlocal/output"
 )
 
 // Part is the part of the output that one task of the job before in a chain has written. The spool
@@ -17,7 +17,7 @@ import (
 type Part struct {
 	Name  string // of the job before
 	File  int32  // its place in the input order
-	Spool *spool.Spool
+	Spool *output.Spool
 	Delim byte // ends a record
 
 	RecordBytes int // of binary records, which have no delimiter; else 0
@@ -48,7 +48,7 @@ func (s Part) Open(mem Memory) (Blocks, error) {
 // block. A kvbuffer that takes the chunk over may free it at any time.
 type partBlocks struct {
 	src    Part
-	r      *spool.Reader
+	r      *output.Reader
 	mem    Memory
 	block  jobs.Block       // the current one
 	chunk  *membudget.Chunk // of block

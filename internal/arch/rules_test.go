@@ -45,13 +45,11 @@ func within() map[string][]string {
 		"jobs/...":               {"jobs/internal/..."},
 		"jobs/grep":              {"jobs/grep/*"}, // what it searches with
 		"slots/policy/...":       {"slots/policy/..."},
-		"slots/report":           {"slots/setup"},                          // the settings that it shows
-		"slots/setup":            {"slots/policy/fifo"},                    // a run without a policy
-		"input":                  {"input/codec"},                          // how files are compressed
-		"input/feed":             {"input", "input/codec", "output/spool"}, // the job before has left its result in a spool
-		"shuffle":                {"shuffle/record", "shuffle/rule"},       // records in memory; when a buffer spills or merges
-		"output":                 {"output/*"},                             // where text waits, and how it is compressed
-		"output/compress":        {"output/spool"},
+		"slots/report":           {"slots/setup"},                                  // the settings that it shows
+		"slots/setup":            {"slots/policy/fifo"},                            // a run without a policy
+		"input":                  {"input/codec"},                                  // how files are compressed
+		"input/feed":             {"input", "input/codec", "output"},               // the job before has left its result in a spool
+		"shuffle":                {"shuffle/record", "shuffle/rule"},               // records in memory; when a buffer spills or merges
 		"engine":                 {"engine/*"},                                     // what it is made of
 		"view/...":               {"view", "view/svg", "view/html", "view/export"}, // each renderer draws the model
 		"view/web":               {"view/web/lab"},                                 // answers to the page's questions
@@ -118,10 +116,7 @@ func ownNouns() map[string]string {
 	return map[string]string{
 		"bench":                          "the experiments of the papers and their language, for benchmarks too; cmd/mrlocal prints their results",
 		"cmd/mrlocal/internal/find":      "which files a search reads: it knows no flag of the tools",
-		"cmd/mrlocal/internal/glob":      "languages of globs: pure, without files",
 		"cmd/mrlocal/internal/hadoop":    commands,
-		"cmd/mrlocal/internal/predict":   "measures and predicts; knows no flag",
-		"cmd/mrlocal/internal/teach":     commands,
 		"cmd/mrlocal/internal/tools":     commands,
 		"cmd/mrlocal/internal/workloads": commands,
 		"engine":                         "the root package is the front door of the library, for users to read",
@@ -130,8 +125,6 @@ func ownNouns() map[string]string {
 		"input/feed":                     "sources of maps, which know no slot",
 		"jobs/grep/dfa":                  "automata, which know no job",
 		"sim/cost":                       "one cost model; the driver of sim knows models by their interface",
-		"hadoop/streaming/child":         "processes and pipes, by operating system",
-		"hadoop/streaming/wire":          "a protocol: pure, without processes and jobs",
 		"hadoop/submit":                  "knows no flag; it reads what Hadoop prints",
 		"workload/source":                "makes workload files; workload reads them, for drivers that need none of this",
 	}
@@ -186,17 +179,17 @@ func goroutineFiles() []string {
 		"engine/arrivals.go", "internal/guard/apart.go",
 		"input/tree.go",
 		"internal/disk/tempdir.go",
-		"output/compress/queue.go",
+		"output/queue.go",
 		"input/codec/ahead.go",
 		"internal/datagen/datagen.go",
 		"engine/journal/journal.go",
 		"cmd/mrlocal/internal/process/signals.go", "cmd/mrlocal/internal/process/orphans_linux.go",
 		"cmd/mrlocal/internal/show/follow.go",
 		"cmd/mrlocal/internal/measure/parallel.go",
-		"cmd/mrlocal/internal/predict/probe.go",
+		"cmd/mrlocal/internal/measure/probe.go",
 		"cmd/mrlocal/internal/tools/check.go",
 		"cmd/mrlocal/internal/tools/merge.go",
-		"cmd/mrlocal/internal/teach/ask.go",
+		"cmd/mrlocal/internal/measure/ask.go",
 		"internal/hdfs/writer.go",
 		"view/web/server.go",
 		"view/web/live.go",

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"mrlocal/internal/errs"
-	"mrlocal/jobs/grep/color"
 )
 
 // A group of lines may cross the border of a block or a split. So a mapper writes candidates, more
@@ -280,7 +279,7 @@ func (r *releaser) waiting(number int64) error {
 		if r.context.Separator != nil {
 			separator = *r.context.Separator
 		}
-		_, _ = r.out.Write(append(r.colors.Paint(nil, color.Separator, []byte(separator)), '\n'))
+		_, _ = r.out.Write(append(r.colors.Paint(nil, Separator, []byte(separator)), '\n'))
 	}
 	for text := g.before[g.oldest:]; len(text) > 0; first++ {
 		end := itemHead + int(binary.LittleEndian.Uint64(text))

@@ -5,7 +5,6 @@ import (
 	"math/bits"
 
 	"mrlocal/internal/scan"
-	"mrlocal/jobs/grep/literals"
 	"mrlocal/jobs/grep/words"
 )
 
@@ -21,7 +20,7 @@ const windowWords = 512
 type finder struct {
 	marker scan.Marker
 	many   *scan.Set // the same as marker; nil if there is only one literal
-	set    []literals.Literal
+	set    []words.Literal
 	border words.Border
 
 	data  []byte
@@ -31,7 +30,7 @@ type finder struct {
 }
 
 // newFinder makes a finder of set, which must not be empty.
-func newFinder(set []literals.Literal, b words.Border) *finder {
+func newFinder(set []words.Literal, b words.Border) *finder {
 	f := &finder{set: set, border: b}
 	lits := make([]scan.Literal, len(set))
 	for i, l := range set {

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"mrlocal/jobs"
-	"mrlocal/jobs/grep/literals"
 	"mrlocal/jobs/grep/words"
 	"mrlocal/jobs/jobtest"
 
@@ -18,11 +17,11 @@ import (
 
 func TestFinderFindsTheLeftmostAndThenTheFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var set []literals.Literal
+		var set []words.Literal
 		var parts []string
 		text := rapid.StringOfN(rapid.SampledFrom([]rune("aAb-")), 1, 3, -1)
 		for range rapid.IntRange(1, 4).Draw(t, "literals") {
-			l := literals.New(text.Draw(t, "literal"), rapid.Bool().Draw(t, "fold"))
+			l := words.NewFinder(text.Draw(t, "literal"), rapid.Bool().Draw(t, "fold"))
 			if l.Fold {
 				l.Text = strings.ToLower(l.Text)
 				parts = append(parts, "(?i:"+l.Text+")")

@@ -11,7 +11,7 @@
 // and the releaser chooses among them.
 //
 // A block is searched in one of four ways (search.go). Literals that each match must contain
-// (package literals) are marked, one bit for each offset, in windows of the block (find.go,
+// (package words) are marked, one bit for each offset, in windows of the block (find.go,
 // internal/scan). If a literal is the whole pattern, the marks decide. Otherwise a lineMatcher
 // (match.go) decides about the lines that contain a literal. If there is no such literal, or if too
 // many lines contain one, the lineMatcher searches whole blocks. Patterns that are many strings are a

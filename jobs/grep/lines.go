@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"mrlocal/jobs"
-	"mrlocal/jobs/grep/color"
 	"mrlocal/jobs/internal/lines"
 )
 
@@ -29,7 +28,7 @@ type form struct {
 	offsets     bool
 	tab         bool
 	labels      Labels            // Options.Labels
-	colors      *color.Scheme     // nil: no colours
+	colors      *Scheme           // nil: no colours
 	single      bool              // there is only one file
 	several     bool              // matches may span lines
 	json        bool              // messages instead of lines; context is set then
@@ -71,7 +70,7 @@ func lower(o Options, files int) *form {
 		noBinary: o.NoBinary && !o.Text && !o.NULEnded,
 	}
 	if o.Color {
-		f.colors = color.New(o.Colors)
+		f.colors = NewColors(o.Colors)
 	}
 	if o.NULEnded {
 		f.eol = 0

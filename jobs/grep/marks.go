@@ -3,7 +3,6 @@ package grep
 import (
 	"strconv"
 
-	"mrlocal/jobs/grep/color"
 	"mrlocal/jobs/internal/lines"
 )
 
@@ -13,12 +12,12 @@ const mostMarkBytes = 64
 // appendSeparator appends the byte behind a path or a number: a colon for a selected line, a
 // hyphen for a line around one.
 func (f *form) appendSeparator(dst []byte, separator byte) []byte {
-	return f.colors.Paint(dst, color.Separator, []byte{separator})
+	return f.colors.Paint(dst, Separator, []byte{separator})
 }
 
 // appendPath appends a path and the separator behind it.
 func (f *form) appendPath(dst []byte, path string, separator byte) []byte {
-	dst = f.colors.Paint(dst, color.Path, []byte(path))
+	dst = f.colors.Paint(dst, Path, []byte(path))
 	if f.nulNames {
 		return append(dst, 0)
 	}
@@ -27,7 +26,7 @@ func (f *form) appendPath(dst []byte, path string, separator byte) []byte {
 
 // appendName appends a path that is a line of its own.
 func (f *form) appendName(dst []byte, path string) []byte {
-	dst = f.colors.Paint(dst, color.Path, []byte(path))
+	dst = f.colors.Paint(dst, Path, []byte(path))
 	if f.nulNames {
 		return append(dst, 0)
 	}
@@ -39,7 +38,7 @@ func (f *form) appendNumber(dst, digits []byte, separator byte) []byte {
 	if f.colors == nil {
 		return append(append(dst, digits...), separator)
 	}
-	return f.appendSeparator(f.colors.Paint(dst, color.Number, digits), separator)
+	return f.appendSeparator(f.colors.Paint(dst, Number, digits), separator)
 }
 
 // appendLead appends what stands directly before the text of a line: its offset in the file (-b), and a
@@ -47,7 +46,7 @@ func (f *form) appendNumber(dst, digits []byte, separator byte) []byte {
 func (f *form) appendLead(dst []byte, at int64, separator byte, text bool) []byte {
 	if f.offsets {
 		var digits [20]byte
-		dst = f.appendSeparator(f.colors.Paint(dst, color.Offset, strconv.AppendInt(digits[:0], at, 10)), separator)
+		dst = f.appendSeparator(f.colors.Paint(dst, Offset, strconv.AppendInt(digits[:0], at, 10)), separator)
 	}
 	if f.tab && text && (f.names || f.numbers || f.offsets) {
 		dst = append(dst, '\t')
@@ -59,12 +58,12 @@ func (f *form) appendLead(dst []byte, at int64, separator byte, text bool) []byt
 // lines around selected ones have their own.
 func (m *lineMapper) painted(data []byte, low, stop int, selected bool) []byte {
 	line := data[low:stop]
-	whole, match := color.ContextLine, color.ContextMatch
+	whole, match := ContextLine, ContextMatch
 	if selected {
-		match = color.SelectedMatch
+		match = SelectedMatch
 	}
 	if selected != (m.invert && m.colors.Reverse) {
-		whole = color.SelectedLine
+		whole = SelectedLine
 	}
 	m.shown = m.shown[:0]
 	// m.shown has line[:at] already.
@@ -99,7 +98,7 @@ func (m *lineMapper) part(match []byte) []byte {
 	if m.colors == nil {
 		return m.original(match)
 	}
-	m.shown = m.colors.Paint(m.shown[:0], color.SelectedMatch, match)
+	m.shown = m.colors.Paint(m.shown[:0], SelectedMatch, match)
 	m.restore(m.shown)
 	return m.shown
 }

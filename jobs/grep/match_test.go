@@ -1,14 +1,13 @@
 package grep
 
 import (
-	"mrlocal/jobs/grep/literals"
-
 	"bytes"
 	"fmt"
 	"strings"
 	"testing"
 
 	"mrlocal/jobs"
+	"mrlocal/jobs/grep/words"
 	"mrlocal/jobs/internal/lines"
 )
 
@@ -45,14 +44,14 @@ func TestManyStringsNeedNoAutomaton(t *testing.T) {
 	for i := range 20_000 {
 		many = append(many, fmt.Sprintf("w%dx", i))
 	}
-	few := many[:literals.Most]
+	few := many[:words.Most]
 	for _, c := range []struct {
 		name       string
 		o          Options
 		dictionary bool
 	}{
 		{"many fixed strings", Options{Patterns: many, Fixed: true}, true},
-		{"one more than the literals", Options{Patterns: many[:literals.Most+1], Fixed: true}, true},
+		{"one more than the literals", Options{Patterns: many[:words.Most+1], Fixed: true}, true},
 		{"few", Options{Patterns: few, Fixed: true}, false},
 		{"few and the empty string", Options{Patterns: []string{"a", ""}, Fixed: true}, false},
 		{"many in any case", Options{Patterns: many, Fixed: true, IgnoreCase: true}, true},

@@ -10,8 +10,6 @@ import (
 
 	"mrlocal/internal/errs"
 	"mrlocal/jobs/grep/dfa"
-	"mrlocal/jobs/grep/expr"
-	"mrlocal/jobs/grep/literals"
 	"mrlocal/jobs/grep/words"
 	"mrlocal/jobs/internal/lines"
 )
@@ -23,9 +21,9 @@ type program struct {
 	idle     sync.Pool // lineMatchers of mappers that have ended; later mappers reuse their states
 	searches sync.Pool // searches of mappers that have ended; later mappers reuse their finders
 
-	literals []literals.Literal // each match contains one of these; nil if not known
-	several  bool               // matches may span lines
-	words    *words.Dictionary  // the patterns, if they are strings that are too many for literals; otherwise nil
+	literals []words.Literal   // each match contains one of these; nil if not known
+	several  bool              // matches may span lines
+	words    *words.Dictionary // the patterns, if they are strings that are too many for literals; otherwise nil
 	border   words.Border
 	exact    bool // each occurrence of a literal, with its border, is a match, and there are no others
 	oddFolds bool // a literal folds k or s, which also match a rune beyond ASCII (search.begin)
@@ -71,7 +69,7 @@ func compile(o Options) (*program, error) {
 			return p, err
 		}
 	}
-	if list := alternatives(trees); len(list) > literals.Most {
+	if list := alternatives(trees); len(list) > words.Most {
 		return p, p.useWords(list, o)
 	}
 	return p, p.compileParts(parts, o)
@@ -114,7 +112,7 @@ func (p *program) fixed(parts []string, o Options) error {
 		// less than that of runes.
 		slices.SortStableFunc(parts, func(a, b string) int { return utf8.RuneCountInString(b) - utf8.RuneCountInString(a) })
 	}
-	few, plain := len(parts) <= literals.Most, true
+	few, plain := len(parts) <= words.Most, true
 	var quoted []string
 	for _, part := range parts {
 		// In an expression U+FFFD stands for each invalid byte, too.
@@ -135,7 +133,7 @@ func (p *program) fixed(parts []string, o Options) error {
 		}
 	}
 	for _, part := range parts {
-		p.literals = append(p.literals, literals.Literal{Text: part})
+		p.literals = append(p.literals, words.Literal{Text: part})
 	}
 	p.exact = true
 	return nil
@@ -182,11 +180,11 @@ func (p *program) compileText(text string, exchanged bool) error {
 	tree = tree.Simplify()
 	// With literals that each match must contain, candidate lines are found without an
 	// automaton.
-	n := literals.Few.Analyse(tree)
+	n := words.Few.Analyse(tree)
 	p.literals = n.Inside()
 	p.exact = p.literals != nil && n.Exact != nil && n.Pure
 	// Exact literals always pay, because no automaton has to check their lines.
-	if !p.exact && literals.Chance(p.literals) > maxChance {
+	if !p.exact && words.Chance(p.literals) > maxChance {
 		p.literals = nil
 	}
 	for _, l := range p.literals {
@@ -206,8 +204,8 @@ func parse(parts []string) ([]*syntax.Regexp, error) {
 	trees := make([]*syntax.Regexp, len(parts))
 	for i, part := range parts {
 		tree, err := syntax.Parse(part, syntax.Perl)
-		if err != nil && expr.LargeRepeat(err) {
-			if parts[i], err = expr.Unroll(part); err == nil {
+		if err != nil && dfa.LargeRepeat(err) {
+			if parts[i], err = dfa.Unroll(part); err == nil {
 				tree, err = syntax.Parse(parts[i], syntax.Perl)
 			}
 		}
@@ -221,7 +219,7 @@ func parse(parts []string) ([]*syntax.Regexp, error) {
 
 // patternError returns the options error for a wrong pattern.
 func patternError(pattern string, err error) error {
-	return errs.Optionf("Options.Patterns", "%q: %s", pattern, expr.Problem(pattern, err))
+	return errs.Optionf("Options.Patterns", "%q: %s", pattern, dfa.Problem(pattern, err))
 }
 
 // alternatives returns the strings that patterns match, in the order of preference; nil: they match
@@ -244,4 +242,4 @@ func alternatives(trees []*syntax.Regexp) []string {
 }
 
 // mostWords bounds the number of strings that are taken from expressions.
-const mostWords literals.Limit = 1 << 20
+const mostWords words.Limit = 1 << 20

@@ -31,7 +31,7 @@ func simulate(t *testing.T, l *lesson.Lesson) (models []*view.Model, events []*b
 	return models, events
 }
 
-// simulated returns the lessons without an Input. Package teach tests the one that has real
+// simulated returns the lessons without an Input. Package measure tests the one that has real
 // runs only.
 func simulated(t *testing.T) (all []*lesson.Lesson) {
 	t.Helper()

@@ -18,7 +18,6 @@ import (
 	"syscall"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
 	"mrlocal/workload"
@@ -41,7 +40,7 @@ type Env struct {
 	Getenv         func(string) string // as os.Getenv
 	Arg0           string              // os.Args[0]; "" in tests
 
-	Page *pictures.Page // the page of --ui; nil: the command was started without --ui
+	Page *show.Page // the page of --ui; nil: the command was started without --ui
 }
 
 // Command is a node of the tree of commands. A leaf has Run or Raw. An inner node has

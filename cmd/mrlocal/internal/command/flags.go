@@ -6,11 +6,10 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/hadoop/streaming"
 	"mrlocal/internal/errs"
-	"mrlocal/output/compress"
+	"mrlocal/output"
 	"mrlocal/slots"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/setup"
@@ -42,7 +41,7 @@ func RunFlags(shortOutput string) []argv.Spec {
 		argv.ValueSpec("events", "write every fact and decision to `FILE`, one JSON object per line; compressed if FILE ends in .gz or .zst", ""),
 		argv.ValueSpec("report", "write the report of the run to `FILE` as JSON", ""),
 		ProfileFlag(""))
-	return append(append(flags, pictures.Flags()...), GanttFlags(", on standard error")...)
+	return append(append(flags, show.Flags()...), GanttFlags(", on standard error")...)
 }
 
 // JobFlags returns the flags that say what one job reads and writes, and how to split its input.
@@ -74,10 +73,10 @@ func CompressOutputFlag() argv.Spec {
 
 // Compression reads --compress-output. After a mistake it returns the format of auto, and r.Err has
 // the error.
-func (r *Reader) Compression() compress.Format {
-	// The names stand in the order of the constants of compress.Format.
+func (r *Reader) Compression() output.Format {
+	// The names stand in the order of the constants of output.Format.
 	names := []string{"auto", "none", "gz", "zstd"}
-	return compress.Format(max(0, slices.Index(names, r.Choice("compress-output", names...))))
+	return output.Format(max(0, slices.Index(names, r.Choice("compress-output", names...))))
 }
 
 // ProfileFlag returns --profile. several is the end of the help text: what happens when the command

@@ -15,11 +15,10 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/hadoop/streaming"
-	"mrlocal/hadoop/streaming/parse"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/machine"
-	"mrlocal/output/compress"
+	"mrlocal/output"
 )
 
 // streamingFlags returns the flags of run streaming alone. They are the arguments of hadoop-streaming
@@ -94,7 +93,7 @@ func runStreaming(line argv.Line, o *mrlocal.Options, stderr io.Writer) (work *s
 			err = errors.Join(err, stdin.Close())
 		}
 	}()
-	job, err := parse.Args(streamingArguments(line, o.Inputs, o.Reducers, o.MapOnly))
+	job, err := streaming.Args(streamingArguments(line, o.Inputs, o.Reducers, o.MapOnly))
 	if err != nil {
 		return nil, StreamingMistake(err)
 	}
@@ -201,11 +200,11 @@ func (l *wholeLines) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// StreamingMistake turns a *parse.Error, which may have several lines, into an error of kind
+// StreamingMistake turns a *streaming.Error, which may have several lines, into an error of kind
 // errs.BadOptions in one line. It drops empty lines and the hint at -help. It returns any other error
 // as it is.
 func StreamingMistake(err error) error {
-	var p *parse.Error
+	var p *streaming.Error
 	if errors.As(err, &p) {
 		return errs.Optionf("streaming", "%s", strings.Join(slices.DeleteFunc(slices.Clone(p.Lines), func(l string) bool { return l == "" || l == "Try -help for more information" }), "; "))
 	}
@@ -226,7 +225,7 @@ func ApplyStreaming(w *streaming.Work, o *mrlocal.Options) {
 	if w.Output != "" {
 		o.OutputDir = w.Output
 	}
-	if w.Compress != compress.None && o.CompressOutput == compress.BySuffix {
+	if w.Compress != output.None && o.CompressOutput == output.BySuffix {
 		o.CompressOutput = w.Compress
 	}
 	if t := w.Timeout(); t > 0 {

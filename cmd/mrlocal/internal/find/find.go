@@ -22,7 +22,6 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/cmd/mrlocal/internal/glob"
 	"mrlocal/input"
 	"mrlocal/internal/errs"
 )
@@ -93,10 +92,10 @@ func IsDirectory(root string) bool {
 // returned false, which ends the walk.
 type walker struct {
 	Options
-	globs       rules     // compiled Globs
-	types       glob.Glob // the compiled globs of Types
-	files       names     // compiled Names for files
-	directories names     // compiled Names for directories
+	globs       rules // compiled Globs
+	types       Glob  // the compiled globs of Types
+	files       names // compiled Names for files
+	directories names // compiled Names for directories
 	git         *gitReader
 	here        string // the working directory without links; "" if it is gone
 	yield       func(path string) bool
@@ -181,7 +180,7 @@ func (w *walker) compile() error {
 			return errs.Optionf("-t", "%q: no such type", name)
 		}
 		for _, text := range globs {
-			g, _ := glob.Ripgrep(text)
+			g, _ := Ripgrep(text)
 			w.types = append(w.types, g...)
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"mrlocal/cmd/mrlocal/internal/glob"
 )
 
 // gitConfig has the settings of git that choose ignore files. A later file wins over an earlier one.
@@ -104,7 +102,7 @@ func (c *gitConfig) holds(condition, directory string) bool {
 	if !sensitive {
 		pattern, text = strings.ToLower(pattern), strings.ToLower(text)
 	}
-	g, ok := glob.Git(pattern)
+	g, ok := Git(pattern)
 	return ok && text != "" && g.Match(text)
 }
 

@@ -5,8 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"mrlocal/cmd/mrlocal/internal/glob"
 )
 
 // verdict is the answer of rules to the question whether a path is searched.
@@ -20,7 +18,7 @@ const (
 
 // rule is one line of an ignore file, or one glob of -g.
 type rule struct {
-	glob    glob.Glob
+	glob    Glob
 	keeps   bool // the verdict is take: a leading ! in an ignore file, none in -g
 	anchor  bool // the glob is matched with the path from the directory of the rule, else with the last name
 	dirOnly bool // the rule matches directories only
@@ -44,7 +42,7 @@ func parseRules(data []byte) rules {
 		r := rule{keeps: keeps}
 		rest = r.cut(rest)
 		var ok bool
-		if r.glob, ok = glob.Git(rest); ok && rest != "" {
+		if r.glob, ok = Git(rest); ok && rest != "" {
 			all = append(all, r)
 		}
 	}
@@ -97,7 +95,7 @@ func parseGlob(text string) (r rule, some, ok bool) {
 	if strings.HasSuffix(rest, "/**") {
 		rest += "/*"
 	}
-	r.glob, ok = glob.Ripgrep(rest)
+	r.glob, ok = Ripgrep(rest)
 	return r, true, ok
 }
 

@@ -1,10 +1,6 @@
 package find
 
-import (
-	"strings"
-
-	"mrlocal/cmd/mrlocal/internal/glob"
-)
+import "strings"
 
 // Name is one --include, --exclude or --exclude-dir of GNU grep.
 type Name struct {
@@ -41,7 +37,7 @@ type namePattern struct {
 	include bool
 	literal bool   // the glob has no wildcards
 	text    string // of a literal, without escapes
-	glob    glob.Glob
+	glob    Glob
 }
 
 // compileNames compiles the Names for files and those for directories.
@@ -59,7 +55,7 @@ func compileNames(all []Name) (files, directories names) {
 			p.text = unescape(text)
 		} else {
 			// A malformed glob matches nothing, but it counts as the first one in takes.
-			p.glob, _ = glob.GNU(text)
+			p.glob, _ = GNU(text)
 		}
 		if n.Kind == ExcludeDir {
 			directories = append(directories, p)

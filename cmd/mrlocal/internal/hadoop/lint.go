@@ -18,7 +18,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/hadoop/streaming"
-	"mrlocal/hadoop/streaming/parse"
 	"mrlocal/jobs"
 )
 
@@ -35,7 +34,7 @@ func lint(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if args = args[1:]; len(args) > 0 && args[0] == "--no-run" {
 		run, args = false, args[1:]
 	}
-	job, err := parse.Args(args)
+	job, err := streaming.Args(args)
 	if err == nil && (job.Help || job.Info) {
 		usage(stdout)
 		return 0
@@ -118,7 +117,7 @@ func lintRuns(ctx context.Context, args []string) (found []string, err error) {
 // and if the job has failed. In the latter case the last finding is the cause. The result lies
 // below dir, which the caller removes.
 func lintRun(ctx context.Context, args []string, dir string, order streaming.ValueOrder) (result string, found []string, err error) {
-	job, err := parse.Args(args)
+	job, err := streaming.Args(args)
 	if err != nil {
 		return "", nil, err
 	}

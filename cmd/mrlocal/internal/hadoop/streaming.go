@@ -14,8 +14,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/runjob"
 	"mrlocal/hadoop/streaming"
-	"mrlocal/hadoop/streaming/parse"
-	"mrlocal/hadoop/streaming/records"
 	"mrlocal/jobs"
 )
 
@@ -45,7 +43,7 @@ func Lint() command.Command {
 }
 
 // runStreaming runs the job and returns the exit code. An error in the arguments has the text of
-// StreamJob. Package argv parses the flags of mrlocal run, and package parse the options of
+// StreamJob. Package argv parses the flags of mrlocal run, and package streaming the options of
 // hadoop-streaming. After the first error, all later steps are skipped.
 func runStreaming(ctx context.Context, args []string, e command.Env) int {
 	if len(args) == 1 && command.IsHelp(args[0]) {
@@ -56,9 +54,9 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 	flags := append(append(command.RunFlags(""), command.VerboseFlag(), command.QuietFlag()), kind.Flags...)
 	ours, theirs := divide(args, flags)
 	line, err := argv.ParseTool("streaming", ours, argv.Flags(flags))
-	var job *parse.ParsedJob
+	var job *streaming.ParsedJob
 	if err == nil {
-		job, err = parse.Args(theirs)
+		job, err = streaming.Args(theirs)
 	}
 	if err == nil && (job.Help || job.Info) {
 		usage(e.Stdout)
@@ -81,7 +79,7 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 			}
 			// As in Hadoop, an existing output is refused before anything starts.
 			if work.Exists() {
-				return nil, &parse.Error{Exit: exitNotLaunched, Lines: []string{"Error Launching job : Output directory " + records.Qualify(job.Output) + " already exists"}}
+				return nil, &streaming.Error{Exit: exitNotLaunched, Lines: []string{"Error Launching job : Output directory " + streaming.Qualify(job.Output) + " already exists"}}
 			}
 			// At this point StreamJob submits the job. A later failure has one more line.
 			r.Stream, submitted = work, true
@@ -133,7 +131,7 @@ func divide(args []string, flags []argv.Spec) (ours, theirs []string) {
 // refused writes err as StreamJob does if it is an error in the arguments, and returns the exit code of
 // StreamJob. For any other error it does nothing and returns ok as false.
 func refused(err error, stderr, stdout io.Writer) (code int, ok bool) {
-	var p *parse.Error
+	var p *streaming.Error
 	if !errors.As(err, &p) {
 		return 0, false
 	}

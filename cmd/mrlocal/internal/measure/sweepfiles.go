@@ -8,8 +8,8 @@ import (
 	"syscall"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/paths"
 	"mrlocal/slots/report"
@@ -43,7 +43,7 @@ func SweepFileFlags() []argv.Spec {
 	return []argv.Spec{set,
 		argv.ValueSpec("results", "append a row of CSV for each job of each run to `FILE`, and go on with what it has", ""),
 		argv.ValueSpec("json", "write means, intervals and differences to `FILE` as JSON", ""),
-		argv.ValueSpec("csv", "write the figures to `FILE` as CSV", ""), pictures.HTMLFlag(),
+		argv.ValueSpec("csv", "write the figures to `FILE` as CSV", ""), show.HTMLFlag(),
 		argv.ValueSpec("svg", "draw the figures into `FILE`, one line for each policy", ""),
 		y,
 	}
@@ -67,7 +67,7 @@ func ReadSweepFiles(r *argv.Reader, study bool) *SweepFiles {
 // open checks the paths of all files before the first run, so that a long sweep does not fail at its end. It
 // creates no file. files has an entry for each flag, which is nil if the flag is missing. web is nil without
 // --html.
-func (s *SweepFiles) open(w process.Work) (files map[string]*process.AuxFile, web *pictures.Table, err error) {
+func (s *SweepFiles) open(w process.Work) (files map[string]*process.AuxFile, web *show.Table, err error) {
 	files = map[string]*process.AuxFile{}
 	all := [][2]string{{"csv", s.csv}, {"svg", s.svg}, {"json", s.json}, {"results", s.results}}
 	for i, f := range all {
@@ -83,7 +83,7 @@ func (s *SweepFiles) open(w process.Work) (files map[string]*process.AuxFile, we
 	if s.results == "-" || process.Device(s.results) {
 		return nil, nil, errs.Optionf("--results", "%s: is no file that a sweep can go on with", s.results)
 	}
-	web, err = pictures.HTML(s.html, w)
+	web, err = show.HTML(s.html, w)
 	return files, web, err
 }
 
@@ -131,7 +131,7 @@ func (s *SweepFiles) Study(ctx context.Context, p *Plan, name, key string, jobs 
 // write writes the table, then the files, so that a file that cannot be written does not hide the
 // table. It goes on after the error of a file and returns all of them. A closed pipe on stdout is
 // no error.
-func (s *SweepFiles) write(files map[string]*process.AuxFile, web *pictures.Table, title string, table, csv []byte, c *svg.Chart, stdout, stderr io.Writer) (err error) {
+func (s *SweepFiles) write(files map[string]*process.AuxFile, web *show.Table, title string, table, csv []byte, c *svg.Chart, stdout, stderr io.Writer) (err error) {
 	if web.OnStdout() || files["csv"].OnStdout() || files["svg"].OnStdout() || files["json"].OnStdout() {
 		stdout = stderr
 	}

@@ -18,14 +18,14 @@ const mapCount, reduceCount = 12, 6
 
 // machine stands for a machine that runs a job of 12 maps and 6 reduces, or none.
 // The times of tasks are functions of the number k of slots.
-type machine struct {
+type fakeMachine struct {
 	mapTime, copyTime, computeTime func(k int) time.Duration
 	mapOnly                        bool
 	trackers                       int
 	made                           []setting
 }
 
-func (m *machine) run(s setting) (*run, error) {
+func (m *fakeMachine) run(s setting) (*run, error) {
 	m.made = append(m.made, s)
 	tasks := reduceCount
 	if m.mapOnly {
@@ -61,7 +61,7 @@ func (m *machine) run(s setting) (*run, error) {
 	return r, nil
 }
 
-func (m *machine) series() *series {
+func (m *fakeMachine) series() *series {
 	return &series{most: setting{MapSlots: 4, ReduceSlots: 3}, rounds: 1, make: m.run, begin: func(int, int, setting) {}}
 }
 
@@ -88,7 +88,7 @@ func measure(t *testing.T, s *series) *Result {
 // Avg_k is 10 s with one or two slots, 15 s with three, 20 s with four: Avg_k/k is
 // 10, 5, 5, 5. Tune chooses two slots, the least of equals.
 func TestTheBestNumberHasTheLeastAvgPerSlot(t *testing.T) {
-	m := &machine{mapTime: processors(2, 10*time.Second), mapOnly: true}
+	m := &fakeMachine{mapTime: processors(2, 10*time.Second), mapOnly: true}
 	c := measure(t, m.series()).Choices[0]
 	if c.Flag != "--map-slots" || c.Best != 2 || c.Tasks != mapCount {
 		t.Fatalf("%+v", c)
@@ -109,7 +109,7 @@ func TestTheBestNumberHasTheLeastAvgPerSlot(t *testing.T) {
 
 // Two tasks that slow each other down take 30 s each: Avg_2/2 = 15 is above Avg_1.
 func TestFewerSlotsAreBetterWhereTasksHinderOneAnother(t *testing.T) {
-	m := &machine{mapTime: seek(10 * time.Second), mapOnly: true}
+	m := &fakeMachine{mapTime: seek(10 * time.Second), mapOnly: true}
 	c := measure(t, m.series()).Choices[0]
 	if c.Best != 1 || c.Rows[1].Verdict != "too many" || c.Rows[1].GainS != 120 || c.Rows[1].LoseS != 60 {
 		t.Errorf("%+v", c)
@@ -120,7 +120,7 @@ func TestFewerSlotsAreBetterWhereTasksHinderOneAnother(t *testing.T) {
 // their sort and compute. Each bound has its own Avg_k. They are measured with the number of map
 // slots that was chosen before.
 func TestReducesAreBoundedByTheirPeriods(t *testing.T) {
-	m := &machine{mapTime: processors(2, time.Second), copyTime: seek(time.Second), computeTime: processors(3, 9*time.Second)}
+	m := &fakeMachine{mapTime: processors(2, time.Second), copyTime: seek(time.Second), computeTime: processors(3, 9*time.Second)}
 	r := measure(t, m.series())
 	got := map[string]int{}
 	for _, c := range r.Choices {
@@ -143,7 +143,7 @@ func TestReducesAreBoundedByTheirPeriods(t *testing.T) {
 }
 
 func TestAPeriodThatTakesNoTimeIsNotBounded(t *testing.T) {
-	m := &machine{mapTime: processors(1, time.Second), copyTime: seek(time.Millisecond), computeTime: processors(3, 9*time.Second)}
+	m := &fakeMachine{mapTime: processors(1, time.Second), copyTime: seek(time.Millisecond), computeTime: processors(3, 9*time.Second)}
 	r := measure(t, m.series())
 	if c := r.Choices[2]; c.Flag != "--reduce-shuffle" || c.Best != 0 || strings.Contains(r.Flags[1], c.Flag) {
 		t.Errorf("%+v, flags %q", c, r.Flags)
@@ -155,7 +155,7 @@ func TestAPeriodThatTakesNoTimeIsNotBounded(t *testing.T) {
 
 // The guideline assumes that P is the same in all runs. So all runs have the splits of the first one.
 func TestAllRunsHaveTheSameTasks(t *testing.T) {
-	m := &machine{mapTime: processors(2, time.Second), copyTime: seek(time.Second), computeTime: processors(3, time.Second)}
+	m := &fakeMachine{mapTime: processors(2, time.Second), copyTime: seek(time.Second), computeTime: processors(3, time.Second)}
 	o := m.series()
 	o.rounds = 2
 	measure(t, o)
@@ -178,7 +178,7 @@ func TestAllRunsHaveTheSameTasks(t *testing.T) {
 // TestTheChoiceIsComparedWithTheDefault: a tracker of four cores has three map slots and one reduce
 // slot by default. [Split11, evaluation] defines the two measures.
 func TestTheChoiceIsComparedWithTheDefault(t *testing.T) {
-	m := &machine{mapTime: processors(2, time.Second), copyTime: seek(time.Second), computeTime: processors(3, 9*time.Second)}
+	m := &fakeMachine{mapTime: processors(2, time.Second), copyTime: seek(time.Second), computeTime: processors(3, 9*time.Second)}
 	o := m.series()
 	o.cores = 4
 	o.make = func(s setting) (*run, error) {
@@ -210,7 +210,7 @@ func TestTheChoiceIsComparedWithTheDefault(t *testing.T) {
 }
 
 func TestThereAreNoMoreSlotsThanTasks(t *testing.T) {
-	m := &machine{mapTime: processors(2, time.Second), mapOnly: true, trackers: 4}
+	m := &fakeMachine{mapTime: processors(2, time.Second), mapOnly: true, trackers: 4}
 	o := m.series()
 	o.most.MapSlots = 20
 	if c := measure(t, o).Choices[0]; len(c.Rows) != mapCount/4 || c.Edge != "no more slots were tried than a tracker has tasks" {
@@ -219,7 +219,7 @@ func TestThereAreNoMoreSlotsThanTasks(t *testing.T) {
 }
 
 func TestTheBestAtTheEndHasANoteOfTheEdge(t *testing.T) {
-	m := &machine{mapTime: processors(4, time.Second), copyTime: seek(time.Second), computeTime: processors(3, 9*time.Second)}
+	m := &fakeMachine{mapTime: processors(4, time.Second), copyTime: seek(time.Second), computeTime: processors(3, 9*time.Second)}
 	want := map[string]string{"--map-slots": "--map-slots", "--reduce-slots": "--reduce-slots", "--reduce-compute": "--reduce-slots"}
 	for _, c := range measure(t, m.series()).Choices {
 		edge := ""
@@ -234,7 +234,7 @@ func TestTheBestAtTheEndHasANoteOfTheEdge(t *testing.T) {
 
 func TestTheMedianOfTheRoundsCounts(t *testing.T) {
 	round := 0
-	m := &machine{mapOnly: true, mapTime: func(k int) time.Duration {
+	m := &fakeMachine{mapOnly: true, mapTime: func(k int) time.Duration {
 		if k == 2 && round == 2 { // a run that something else has slowed down
 			return time.Minute
 		}
@@ -255,7 +255,7 @@ func TestTheMedianOfTheRoundsCounts(t *testing.T) {
 }
 
 func TestARunThatFailsEndsIt(t *testing.T) {
-	m := &machine{mapTime: processors(2, time.Second), mapOnly: true}
+	m := &fakeMachine{mapTime: processors(2, time.Second), mapOnly: true}
 	o := m.series()
 	broken := errors.New("broken")
 	o.make = func(s setting) (*run, error) {
@@ -270,7 +270,7 @@ func TestARunThatFailsEndsIt(t *testing.T) {
 }
 
 func TestTextAndReport(t *testing.T) {
-	m := &machine{mapTime: processors(2, 10*time.Second), mapOnly: true}
+	m := &fakeMachine{mapTime: processors(2, 10*time.Second), mapOnly: true}
 	o := m.series()
 	o.most.MapSlots = 2
 	r := measure(t, o)

@@ -13,18 +13,18 @@ import (
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/paths"
-	"mrlocal/output/compress"
+	"mrlocal/output"
 )
 
 // AuxFile is an auxiliary file of a command, or standard output. Work.Open makes it. A nil *AuxFile
 // stands for a flag that is not set; Close and OnStdout accept it. One goroutine uses it at a time.
 type AuxFile struct {
 	path   string
-	format compress.Format
-	f      *os.File         // nil: not created yet
-	pack   *compress.Writer // compresses into f; nil: plain text
-	stdout io.Writer        // nil: a file is written
-	err    error            // that Write has returned; Close does not return it again
+	format output.Format
+	f      *os.File       // nil: not created yet
+	pack   *output.Writer // compresses into f; nil: plain text
+	stdout io.Writer      // nil: a file is written
+	err    error          // that Write has returned; Close does not return it again
 }
 
 // stdout is the path of standard output.
@@ -37,7 +37,7 @@ func openAuxFile(flag, path string, inputs, outputs []string) (*AuxFile, error) 
 	if path == "" {
 		return nil, nil
 	}
-	format, err := compress.BySuffix.Of(path)
+	format, err := output.BySuffix.Of(path)
 	if err != nil {
 		return nil, errs.Optionf("--"+flag, "%s: is not written as %s; end the name in .gz or .zst, or in something else", path, filepath.Ext(path))
 	}
@@ -158,8 +158,8 @@ func (s *AuxFile) write(p []byte) (int, error) {
 			return 0, err
 		}
 		s.f = f
-		if s.format != compress.None {
-			if s.pack, err = compress.NewWriter(s.format, f); err != nil {
+		if s.format != output.None {
+			if s.pack, err = output.NewWriter(s.format, f); err != nil {
 				return 0, err
 			}
 		}
@@ -227,7 +227,7 @@ func OpenAuxFiles(names []string, eventsPath, reportPath string, w Work) (*AuxFi
 		// The path of one of several runs ends in the name of a policy. The path that the user gave
 		// sets the compression.
 		if f != nil && len(names) > 1 {
-			if f.format, err = compress.BySuffix.Of(eventsPath); err != nil {
+			if f.format, err = output.BySuffix.Of(eventsPath); err != nil {
 				return nil, errs.Optionf("--events", "%s: end the name in .gz or .zst, or in something else", eventsPath)
 			}
 		}
@@ -325,7 +325,7 @@ func Device(path string) bool {
 // directory and then renames it, so that an existing file stays as it is after an error. It writes
 // a device, a pipe and a compressed file directly.
 func (s *AuxFile) Replace(text []byte) error {
-	if s.stdout != nil || Device(s.path) || s.format != compress.None {
+	if s.stdout != nil || Device(s.path) || s.format != output.None {
 		_, err := s.Write(text)
 		return errors.Join(err, s.Close())
 	}

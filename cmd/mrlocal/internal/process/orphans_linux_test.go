@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// command runs a script as package child runs a command: in a process group that is killed when the script has
+// command runs a script as package streaming runs a command: in a process group that is killed when the script has
 // ended. It returns the numbers that the script has written to the file pids, and waits until there are want.
 func command(t *testing.T, want int, script string) (pids []int) {
 	t.Helper()

@@ -11,7 +11,6 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/hadoop/streaming"
@@ -75,7 +74,7 @@ func Run(ctx context.Context, e command.Env, line argv.Line, name string, build 
 	defer r.Stream.Close()
 	// Open checks that no auxiliary file is an input or an output of the run.
 	beside := besideRun(e, &o)
-	files, err := pictures.Open(line, []string{name}, eventsPath, reportPath, beside)
+	files, err := show.Open(line, []string{name}, eventsPath, reportPath, beside)
 	if err != nil {
 		return 0, err
 	}

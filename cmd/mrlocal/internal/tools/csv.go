@@ -13,7 +13,7 @@ import (
 	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sort"
-	"mrlocal/output/compress"
+	"mrlocal/output"
 )
 
 // csvRecords is a reader of CSV (RFC 4180) whose records end with NUL instead of a newline. Newlines
@@ -308,7 +308,7 @@ func (c *Call) runHeaded(ctx context.Context, chain jobs.Chain, files *headedFil
 			c.Stdout = csvWriter{result}
 		}
 		c.Options.Inputs, c.Options.OutputFile, c.Options.NoDecode = []string{"-"}, "", true
-		c.Options.CompressOutput = compress.None // result compresses
+		c.Options.CompressOutput = output.None // result compresses
 		_, err = c.RunChain(ctx, chain)
 		var of *csvFileError
 		if errors.As(err, &of) {

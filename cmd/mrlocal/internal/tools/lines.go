@@ -15,7 +15,6 @@ import (
 	"mrlocal/internal/errs"
 	"mrlocal/internal/machine"
 	"mrlocal/output"
-	"mrlocal/output/compress"
 )
 
 const (
@@ -139,7 +138,7 @@ func (l *lineSource) close() {
 // of a result of package output. Writes are buffered, and end completes it.
 type result struct {
 	*bufio.Writer
-	pack   *compress.Writer // compresses what the buffer passes on; nil: the result is not compressed
+	pack   *output.Writer // compresses what the buffer passes on; nil: the result is not compressed
 	part   *output.Part
 	target *output.Target
 }
@@ -148,7 +147,7 @@ type result struct {
 // its own. It fails with an options error if the output cannot be opened.
 func (c *Call) openResult() (*result, error) {
 	o := &c.Options
-	target, err := output.Open(output.Spec{File: o.OutputFile, Overwrite: true, Stdout: c.Stdout, PipeMayClose: true, Compress: compress.None})
+	target, err := output.Open(output.Spec{File: o.OutputFile, Overwrite: true, Stdout: c.Stdout, PipeMayClose: true, Compress: output.None})
 	if err == nil {
 		err = target.Start()
 	}
@@ -162,8 +161,8 @@ func (c *Call) openResult() (*result, error) {
 	}
 	r := &result{part: part, target: target}
 	var w io.Writer = part
-	if o.CompressOutput != compress.None {
-		if r.pack, err = compress.NewWriter(o.CompressOutput, part); err != nil {
+	if o.CompressOutput != output.None {
+		if r.pack, err = output.NewWriter(o.CompressOutput, part); err != nil {
 			return nil, errors.Join(err, target.Abort())
 		}
 		w = r.pack

@@ -19,7 +19,7 @@ import (
 	"mrlocal/internal/machine"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sort"
-	"mrlocal/output/compress"
+	"mrlocal/output"
 )
 
 const sortHelp = `Usage: mrlocal sort [FLAG]... [FILE]...
@@ -341,7 +341,7 @@ func (c *Call) setOutput() error {
 		}
 	}
 	format, err := c.Options.CompressOutput.Of(c.Options.OutputFile)
-	if err == nil && format != compress.None && c.Line.Has("debug") {
+	if err == nil && format != output.None && c.Line.Has("debug") {
 		err = errs.Optionf("--compress-output, --debug", "give one of them, not both")
 	}
 	c.Options.CompressOutput = format

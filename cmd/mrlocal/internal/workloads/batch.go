@@ -12,7 +12,6 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
@@ -29,7 +28,7 @@ Exit codes: 0 all results are complete and durable; 2 wrong usage or input, noth
 // Batch returns mrlocal batch, which runs a workload file for real.
 func Batch() command.Command {
 	own := append(command.EngineFlags(), command.BandwidthFlags()...)
-	own = append(append(own, pictures.Flags()...), command.VerboseFlag(), command.QuietFlag(), command.ProfileFlag("; with several policies, into DIR.POLICY"),
+	own = append(append(own, show.Flags()...), command.VerboseFlag(), command.QuietFlag(), command.ProfileFlag("; with several policies, into DIR.POLICY"),
 		argv.ValueSpec("seed", "seed `N` of the placement and of the times of sleep jobs", "1"),
 		argv.ValueSpec("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY; compressed if FILE ends in .gz or .zst", ""),
 		argv.ValueSpec("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output"))
@@ -102,7 +101,7 @@ func runBatch(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	if places.Stdout = e.Stdout; b.reader.stdout != "" {
 		places.Stdout, b.stdout = nil, e.Stdout
 	}
-	files, err := pictures.Open(line, names, eventsPath, reportPath, places)
+	files, err := show.Open(line, names, eventsPath, reportPath, places)
 	if err != nil {
 		return 0, err
 	}

@@ -13,7 +13,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/measure"
-	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
@@ -34,7 +33,7 @@ Exit codes: 0 done; 1 the runs of --compare differ; 2 wrong usage or input, noth
 // time in place of those of the engine.
 func Sim() command.Command {
 	return command.Command{Usage: "run a workload file in virtual time", Args: "WORKLOAD", Long: simHelp, Run: runSim,
-		Flags: workloadFlags(append(slices.Concat(command.VirtualFlags(), command.BufferFlags(), pictures.Flags()),
+		Flags: workloadFlags(append(slices.Concat(command.VirtualFlags(), command.BufferFlags(), show.Flags()),
 			seedsFlag(),
 			argv.ToggleSpec("verbose", "", "show all figures and counters of each run, of all jobs together"),
 			argv.ToggleSpec("compare", "", "with two policies: say how their decisions differ, and why, as mrlocal compare does; exit code 1 if they differ"),
@@ -101,7 +100,7 @@ func runSim(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 		return 0, err
 	}
 	// Open checks the paths and creates no file, so a run that is refused leaves none.
-	files, err := pictures.Open(line, names, eventsPath, reportPath, process.Work{Inputs: []string{f.Name}, Stdout: e.Stdout})
+	files, err := show.Open(line, names, eventsPath, reportPath, process.Work{Inputs: []string{f.Name}, Stdout: e.Stdout})
 	if err != nil {
 		return 0, err
 	}
@@ -248,7 +247,7 @@ func workloadName(line argv.Line) (string, error) {
 
 // printReports writes the file of --report. Without --report it writes a table to standard output,
 // and if verbose is true the figures and counters of each run above it.
-func printReports(e command.Env, files *pictures.Files, reports []*report.Report, verbose bool) error {
+func printReports(e command.Env, files *show.Files, reports []*report.Report, verbose bool) error {
 	if files.HasReport() {
 		return files.Report(func(w io.Writer) error { return report.WriteJSON(w, reports) })
 	}

@@ -10,7 +10,7 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/predict"
+	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/runjob"
 	"mrlocal/internal/errs"
@@ -27,14 +27,14 @@ func Validate() command.Command {
 		argv.ValueSpec("measured", "take what was measured from `FILE`, which mrlocal profile has written", "WORKLOAD"),
 		argv.ValueSpec("report", "write the comparison to `FILE` as JSON", "a table on standard output"),
 	}, append(command.SchedulingFlags("the value in the file, otherwise "), command.EngineFlags()...)...)
-	return command.Command{Usage: "run a workload file for real and simulated, and compare", Args: "WORKLOAD", Long: predict.ValidateHelp, Run: runValidate, Flags: flags}
+	return command.Command{Usage: "run a workload file for real and simulated, and compare", Args: "WORKLOAD", Long: measure.ValidateHelp, Run: runValidate, Flags: flags}
 }
 
 // runValidate makes the real and the simulated runs, and prints their comparison.
 func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	r := command.NewReader(line)
 	b, names := readBatch(r), r.Policies()
-	runs := cmp.Or(r.Count("runs", 1, predict.MostRuns), 3)
+	runs := cmp.Or(r.Count("runs", 1, measure.MostRuns), 3)
 	mode := r.Choice("progress", "auto", "plain", "json", "none")
 	reportPath, measuredPath := r.Path("report"), r.Path("measured")
 	if r.Err != nil {
@@ -47,7 +47,7 @@ func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error
 	if err := b.checkRuns(runs*len(names), nil); err != nil {
 		return 0, err
 	}
-	measured, err := predict.Load(b.file, measuredPath)
+	measured, err := measure.Load(b.file, measuredPath)
 	if err != nil {
 		return 0, err
 	}
@@ -64,7 +64,7 @@ func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error
 		return b.run(ctx, e, e.Screen(mode, nil), name, discard, nil)
 	}
 	simulated := func(name string, measured *workload.Measured, real *report.Report, seed uint64) (*report.Report, error) {
-		s := simulation{Scheduling: b.Scheduling, base: sim.Options{Cost: "measured", Measured: measured, Sizes: predict.Sizes(real)}}
+		s := simulation{Scheduling: b.Scheduling, base: sim.Options{Cost: "measured", Measured: measured, Sizes: measure.Sizes(real)}}
 		o, err := s.options(b.file, name)
 		if err != nil {
 			return nil, err
@@ -75,8 +75,8 @@ func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error
 		o.Trackers, o.MapSlots, o.ReduceSlots, o.MaxSlots, o.Seed, o.NoPin = c.Trackers, c.MapSlots, c.ReduceSlots, c.MaxSlots, seed, !c.Pin
 		return sim.Run(ctx, b.file, o)
 	}
-	c := predict.Comparison{
-		File: b.file, Policies: names, Rounds: runs, Measured: measured, Real: real, Simulated: simulated, Probe: predict.SpeedProbe(),
+	c := measure.Prediction{
+		File: b.file, Policies: names, Rounds: runs, Measured: measured, Real: real, Simulated: simulated, Probe: measure.SpeedProbe(),
 		Note: noteUnless(e, mode == "none"),
 	}
 	v, err := c.Compare()
@@ -103,7 +103,7 @@ func noteUnless(e command.Env, quiet bool) func(string) {
 // subcommands with the names of jobs are those of package runjob.
 func Profile() command.Command {
 	c := runjob.Profile()
-	c.Args, c.Long, c.Flags, c.Run = "JOB [FLAGS] [PATH…] | WORKLOAD", predict.ProfileHelp, profileWorkloadFlags(), profileWorkload
+	c.Args, c.Long, c.Flags, c.Run = "JOB [FLAGS] [PATH…] | WORKLOAD", measure.ProfileHelp, profileWorkloadFlags(), profileWorkload
 	return c
 }
 
@@ -117,7 +117,7 @@ func profileWorkloadFlags() []argv.Spec {
 // profileWorkload measures each job of a workload file, and writes the file with a section "measured".
 func profileWorkload(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	r := command.NewReader(line)
-	b, path, runs := readBatch(r), r.Path("output-file"), r.Count("runs", 1, predict.MostRuns)
+	b, path, runs := readBatch(r), r.Path("output-file"), r.Count("runs", 1, measure.MostRuns)
 	quiet := r.Choice("progress", "auto", "plain", "json", "none") == "none"
 	if r.Err != nil {
 		return 0, r.Err
@@ -138,7 +138,7 @@ func profileWorkload(ctx context.Context, e command.Env, line argv.Line) (int, e
 	}
 	// The profiler replaces slots and policy, so of the file it needs only the jobs.
 	_, submissions := b.file.Lower(b.Config)
-	p := predict.Profiler{File: b.file, Rounds: cmp.Or(runs, 5), Work: b.work(submissions, e.Stdin, discard), Engine: b.engine, Note: noteUnless(e, quiet)}
+	p := measure.Profiler{File: b.file, Rounds: cmp.Or(runs, 5), Work: b.work(submissions, e.Stdin, discard), Engine: b.engine, Note: noteUnless(e, quiet)}
 	text, err := p.Profile(ctx)
 	if err != nil {
 		return 0, b.reader.named(err)

@@ -1,0 +1,161 @@
+package find
+
+import "strings"
+
+// This file matches paths with globs, byte by byte. The three languages are those of git, for ignore
+// files, of GNU's fnmatch, for --include and --exclude, and of ripgrep, for -g and -t. Each has a parser
+// in parse.go. All share one matcher, whose time is bounded by the product of the lengths, squared for
+// globs with **.
+//
+// The package knows no files. Package find does, and decides which part of a path a glob is matched
+// with.
+
+// Glob is a compiled glob. It matches if one of its sequences does. The zero value matches nothing. A
+// Glob does not change, so several goroutines may use it.
+type Glob []sequence
+
+// sequence is a glob without alternatives: a literal beginning, tokens, and a literal end. Most globs
+// of ignore files are names or suffixes, so they have at most one token.
+type sequence struct {
+	prefix, suffix string
+	tokens         []token
+}
+
+// token matches a part of a path.
+type token struct {
+	kind kind
+	byte byte // of literal
+	set  *set // of oneOf
+}
+
+// kind says what a token matches.
+type kind uint8
+
+const (
+	literal kind = iota // one given byte
+	oneOf               // one byte of a set
+	star                // any number of bytes that are not slashes
+	deep                // any number of bytes
+	folders             // nothing, or any number of bytes that end in a slash
+)
+
+// set is a set of bytes.
+type set [4]uint64
+
+// has reports whether b is in the set.
+func (s *set) has(b byte) bool { return s[b>>6]>>(b&63)&1 != 0 }
+
+// add puts the bytes from lo to hi into the set.
+func (s *set) add(lo, hi byte) {
+	for b := int(lo); b <= int(hi); b++ {
+		s[b>>6] |= 1 << (b & 63)
+	}
+}
+
+// remove takes b out of the set.
+func (s *set) remove(b byte) { s[b>>6] &^= 1 << (b & 63) }
+
+// invert replaces the set by all bytes that are not in it.
+func (s *set) invert() {
+	for i := range s {
+		s[i] = ^s[i]
+	}
+}
+
+// Match reports whether the glob matches the whole of name.
+func (g Glob) Match(name string) bool {
+	for i := range g {
+		if g[i].match(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// match reports whether the sequence matches the whole of name.
+func (s *sequence) match(name string) bool {
+	if len(name) < len(s.prefix)+len(s.suffix) || !strings.HasPrefix(name, s.prefix) || !strings.HasSuffix(name, s.suffix) {
+		return false
+	}
+	return matchTokens(s.tokens, name[len(s.prefix):len(name)-len(s.suffix)])
+}
+
+// matchTokens reports whether the tokens match the whole of text.
+//
+// After a mismatch, it lets the last star take one more byte, and if that star stands before a slash,
+// the last deep or folders. Earlier ones need not take more. A later token of the same kind can take
+// those bytes instead.
+func matchTokens(tokens []token, text string) bool {
+	// near is the last star and far the last deep or folders: the token behind it, and the end of the
+	// bytes that it takes. The token is 0 if there is none.
+	var near, far struct{ token, end int }
+	for t, i := 0, 0; ; {
+		if t == len(tokens) && i == len(text) {
+			return true
+		}
+		if t < len(tokens) {
+			switch k := &tokens[t]; {
+			case k.kind == star:
+				t++
+				near.token, near.end = t, i
+				continue
+			case k.kind == deep || k.kind == folders:
+				t++
+				far.token, far.end, near.token = t, i, 0
+				continue
+			case i < len(text) && k.takes(text[i]):
+				t, i = t+1, i+1
+				continue
+			}
+		}
+		switch {
+		case near.token > 0 && near.end < len(text) && text[near.end] != '/':
+			near.end++
+			t, i = near.token, near.end
+		case far.token > 0 && far.end < len(text):
+			step := 1
+			if tokens[far.token-1].kind == folders {
+				step = strings.IndexByte(text[far.end:], '/') + 1
+			}
+			if step == 0 {
+				return false
+			}
+			far.end += step
+			near.token = 0
+			t, i = far.token, far.end
+		default:
+			return false
+		}
+	}
+}
+
+// takes reports whether a literal or oneOf matches b.
+func (k *token) takes(b byte) bool {
+	if k.kind == literal {
+		return k.byte == b
+	}
+	return k.set.has(b)
+}
+
+// compile returns the sequence of tokens. It moves literals at both ends to prefix and suffix.
+func compile(tokens []token) sequence {
+	var s sequence
+	from, to := 0, len(tokens)
+	for from < to && tokens[from].kind == literal {
+		from++
+	}
+	for to > from && tokens[to-1].kind == literal {
+		to--
+	}
+	s.prefix, s.suffix, s.tokens = text(tokens[:from]), text(tokens[to:]), tokens[from:to:to]
+	return s
+}
+
+// text returns the bytes of literals.
+func text(literals []token) string {
+	var b strings.Builder
+	for _, k := range literals {
+		b.WriteByte(k.byte)
+	}
+	return b.String()
+}

@@ -1,0 +1,224 @@
+package measure
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"mrlocal/slots/report"
+	"mrlocal/trace"
+	"mrlocal/workload"
+)
+
+// This file measures the jobs of a workload file on this machine. From these figures the
+// simulator predicts how long other workloads of the same jobs take. The package also compares
+// such predictions with real runs.
+//
+// A Profiler (mrlocal profile WORKLOAD) runs each job alone, with 1, 2, ... slots. Fit turns the
+// attempts of these runs into a workload.Stage for each job of a chain. A stage has the time of a task
+// alone as a function of bytes, its spread, and the slowdown by other tasks. A Comparison (mrlocal
+// validate) makes real runs of a file, simulates each of them, and returns a Validation.
+//
+// The speed of a machine that others use too changes from minute to minute. A speed probe, a fixed
+// amount of work, is measured between the runs. Its times say how fast the machine was, and all
+// measured times are scaled by them.
+
+// measuredAttempt is an attempt at a map or reduce, with the figures from its events. The attempt may
+// still run. from, to and since are times since the start of the run. The other times are durations.
+type measuredAttempt struct {
+	kind trace.Kind
+	// from and to are the start and the end of its work. The work of a reduce starts when it has copied
+	// all map outputs.
+	from, to   time.Duration
+	bytes      int64 // that it read: input of a map, copied map outputs of a reduce
+	written    int64 // bytes of its output
+	cpu        time.Duration
+	copying    time.Duration // of a reduce, without waiting for maps
+	works      bool          // of a reduce: it has copied all map outputs
+	first      bool          // it is the first attempt on its slot in the run
+	core       int32         // -1: the slot is not bound to a core
+	concurrent float64       // the mean number of attempts at work while it worked, itself included
+	// slower is the time of its work divided by the time at the middle speed of the machine. 0 stands
+	// for 1.
+	slower float64
+
+	phase  trace.Phase                        // the phase in which it is
+	since  time.Duration                      // when this phase began
+	phases [trace.PhaseHeld + 1]time.Duration // the time in each phase; PhaseNone is that before the first phase
+
+	read, sorted, spilled time.Duration // of a map: in reading, sorting and writing spills
+}
+
+// part is a named part of the time of a task.
+type part struct {
+	name string
+	took time.Duration
+}
+
+// parts divides the time of the task into its parts, which are those of the keys map_phases and
+// reduce_phases of a file. A reduce has the time of copying, but not the time in which it waits for
+// maps.
+func (a *measuredAttempt) parts() []part {
+	if a.kind == trace.Reduce {
+		return []part{{"copy", a.copying}, {"merge", a.phases[trace.PhaseSort]}, {"reduce", a.phases[trace.PhaseReduce]}}
+	}
+	start := a.phases[trace.PhaseNone]
+	// A map of a job without reduces reports no phase, so its whole time would count as the start.
+	if start == a.to-a.from {
+		start = 0
+	}
+	return []part{
+		{"start", start}, {"read", a.read}, {"compute", max(0, a.to-a.from-start-a.read-a.sorted-a.spilled)},
+		{"sort", a.sorted}, {"spill", a.spilled},
+	}
+}
+
+// Run is a trace.Sink that records a run of one job alone. The zero value is an empty record. Record
+// fills it during the run. After the run, Count, setSpeed and Fit use it.
+type Run struct {
+	stages []stageRun                // by job of the chain
+	open   map[int32]measuredAttempt // attempts that run, by slot
+	used   map[int32]bool            // slots that have run an attempt
+	slots  []trace.Slot
+	probes [2]workload.Probe // before and after the run
+
+	// slower returns how much longer tasks take in this run than at the middle speed of the
+	// machine, as a factor. k attempts are at work. nil: the speed is unknown.
+	slower func(k float64) float64
+}
+
+// setSpeed sets how much slower or faster the machine was in this run than in the middle of the
+// profile. middle is the median probe of the profile. cores is the number of cores.
+func (r *Run) setSpeed(cores int, middle workload.Probe) {
+	var alone, all float64
+	for _, p := range r.probes {
+		a, b := p.Slower(middle)
+		alone, all = alone+a/2, all+b/2
+	}
+	r.slower = func(k float64) float64 { return workload.SlowerBeside(k, cores, alone, all) }
+}
+
+// Open keeps the slots of the run, whose cores Record needs. trace.Stream calls it before the first
+// event.
+func (r *Run) Open(h *trace.Header) error {
+	r.slots = h.Slots
+	return nil
+}
+
+// stageRun is one job of a chain in a run. A stage is a job of a chain here, as in a workload file.
+type stageRun struct {
+	submitted time.Duration // since the start of the run
+	attempts  []measuredAttempt
+	combined  float64 // output records of combiners divided by their input records; 0: no combiner ran
+}
+
+// Count takes the counters of each job of the chain from the report of the run. It comes after the run.
+func (r *Run) Count(done *report.Report) {
+	for i := range min(len(r.stages), len(done.Jobs)) {
+		if c := &done.Jobs[i].Counters; c.CombineInputRecords > 0 {
+			r.stages[i].combined = float64(c.CombineOutputRecords) / float64(c.CombineInputRecords)
+		}
+	}
+}
+
+// Record takes an event of the run. It keeps only attempts that commit. An attempt is identified by its
+// slot, because a slot runs one attempt at a time.
+func (r *Run) Record(_ *trace.Stream, e *trace.Event) error {
+	switch e.Op {
+	case trace.OpSubmit:
+		r.stages = append(r.stages, stageRun{submitted: e.At})
+	case trace.OpStart:
+		if r.open == nil {
+			r.open, r.used = map[int32]measuredAttempt{}, map[int32]bool{}
+		}
+		r.open[e.Slot] = measuredAttempt{kind: e.Kind, from: e.At, since: e.At, first: !r.used[e.Slot], core: r.slots[e.Slot].Core}
+		r.used[e.Slot] = true
+	case trace.OpPhase:
+		a := r.open[e.Slot]
+		a.enter(e.At, e.Phase)
+		// Before it sorts, a reduce waits for maps and copies their outputs. Its work starts now.
+		if !a.works && (e.Phase == trace.PhaseSort || e.Phase == trace.PhaseReduce) {
+			a.from, a.works = e.At, true
+		}
+		r.open[e.Slot] = a
+	case trace.OpTimes:
+		a := r.open[e.Slot]
+		a.read, a.sorted, a.spilled = time.Duration(e.A), time.Duration(e.B), time.Duration(e.C)
+		r.open[e.Slot] = a
+	case trace.OpFinish:
+		a, ok := r.open[e.Slot]
+		if !ok || !e.Has(trace.OK) || int(e.Job) >= len(r.stages) {
+			return nil
+		}
+		delete(r.open, e.Slot)
+		a.enter(e.At, trace.PhaseNone)
+		// The fields A to E of OpFinish are bytes read, bytes written, CPU time, bytes copied and
+		// time of copying.
+		a.to, a.bytes, a.written, a.cpu, a.copying = e.At, e.A, e.B, time.Duration(e.C), time.Duration(e.E)
+		if a.kind == trace.Reduce {
+			a.bytes = e.D
+		}
+		s := &r.stages[e.Job]
+		s.attempts = append(s.attempts, a)
+	}
+	return nil
+}
+
+// enter ends the current phase of the attempt at time now and begins phase p.
+func (a *measuredAttempt) enter(now time.Duration, p trace.Phase) {
+	a.phases[a.phase] += now - a.since
+	a.phase, a.since = p, now
+}
+
+// setConcurrency sets the fields concurrent and slower of each attempt. It needs all attempts, so it
+// comes after the run, and after setSpeed.
+func (r *Run) setConcurrency() {
+	for i := range r.stages {
+		for n := range r.stages[i].attempts {
+			a := &r.stages[i].attempts[n]
+			a.concurrent = 1
+			if took := (a.to - a.from).Seconds(); took > 0 {
+				a.concurrent = r.integrate(a, func(_, all []*measuredAttempt) float64 { return float64(len(all)) }) / took
+			}
+			if r.slower != nil {
+				a.slower = r.slower(a.concurrent)
+			}
+		}
+	}
+}
+
+// integrate returns the integral of value over the work of attempt a, in seconds, scaled to the middle
+// speed of the machine. value gets the attempts that are at work at a moment. core has those on the
+// core of a, and all has all of them. Both contain a, and are valid only during the call.
+func (r *Run) integrate(a *measuredAttempt, value func(core, all []*measuredAttempt) float64) (sum float64) {
+	// value changes only where an attempt starts or ends. edges has these moments within the work of a.
+	var beside []*measuredAttempt
+	edges := []time.Duration{a.from, a.to}
+	for i := range r.stages {
+		for n := range r.stages[i].attempts {
+			if b := &r.stages[i].attempts[n]; b.from < a.to && b.to > a.from {
+				beside = append(beside, b)
+				edges = append(edges, max(a.from, b.from), min(a.to, b.to))
+			}
+		}
+	}
+	slices.Sort(edges)
+	// Between two edges the same attempts are at work, so value is called once for each such period.
+	var core, all []*measuredAttempt
+	for i := 1; i < len(edges); i++ {
+		if edges[i] == edges[i-1] {
+			continue
+		}
+		core, all = core[:0], all[:0]
+		for _, b := range beside {
+			if b.from <= edges[i-1] && b.to >= edges[i] {
+				all = append(all, b)
+				if b.core == a.core {
+					core = append(core, b)
+				}
+			}
+		}
+		sum += value(core, all) * (edges[i] - edges[i-1]).Seconds()
+	}
+	return sum / cmp.Or(a.slower, 1)
+}

@@ -1,0 +1,188 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"runtime"
+
+	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/internal/errs"
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/setup"
+	"mrlocal/trace"
+	"mrlocal/workload"
+)
+
+// Profiler measures the jobs of a workload file by real runs.
+type Profiler struct {
+	File   *workload.File
+	Work   []mrlocal.BatchJob // the jobs of the file in its order; each must throw its result away
+	Engine mrlocal.Options    // options of all runs; the slots, the trackers and the policy are replaced
+	// Rounds is how often each run is made; less than 1 means once. A round makes each run once. So
+	// a slow moment of the machine affects one run of each kind, and not all runs of one kind.
+	Rounds int
+	Note   func(string) // gets a line for each run; not nil
+}
+
+// leastBlock is the least --block-size, in bytes, with which jobs are profiled.
+const leastBlock = 64 << 10
+
+// slotCounts returns the numbers of slots of each kind with which a job is profiled. These are 1 to
+// 4, then powers of two, up to twice the cores. The last one is exactly twice the cores.
+func slotCounts(cores int) (all []int) {
+	for k := 1; k < 2*cores; k++ {
+		if k <= 4 || k&(k-1) == 0 {
+			all = append(all, k)
+		}
+	}
+	return append(all, 2*cores)
+}
+
+// Profile makes all runs and returns the text of the file with a section "measured" at its end. It
+// replaces an earlier such section. It fails if the file cannot be read, or with the error of a
+// run.
+func (p *Profiler) Profile(ctx context.Context) (string, error) {
+	text, err := os.ReadFile(p.File.Name)
+	if err != nil {
+		return "", errs.Inputf(p.File.Name, "%w", errs.Cause(err))
+	}
+	m := &workload.Measured{Cores: runtime.NumCPU(), MemoryBytes: memoryBytes()}
+	dir := os.TempDir()
+	if len(p.Engine.TempDirs) > 0 {
+		dir = p.Engine.TempDirs[0]
+	}
+	if m.DiskBytes, err = diskBytes(dir); err != nil {
+		p.Note(fmt.Sprintf("profile: the disk of %s cannot be measured: %v", dir, err))
+	}
+	probe := SpeedProbe()
+	before, probes := probe(), probesOf{}
+	runs := make([][]*Run, len(p.File.Jobs))
+	plans := make([][]planned, len(p.File.Jobs))
+	rounds := max(1, p.Rounds)
+	for n := range rounds {
+		for i := range p.File.Jobs {
+			if n == 0 {
+				if plans[i], err = p.plan(ctx, i); err != nil {
+					return "", err
+				}
+			}
+			for k, one := range plans[i] {
+				p.note(fmt.Sprintf("round %d of %d, run %d of %d", n+1, rounds, k+1, len(plans[i])), one)
+				run, err := p.run(ctx, one)
+				if err != nil {
+					return "", err
+				}
+				runs[i] = append(runs[i], run)
+				after := probe()
+				// The probe after a run is also the one before the next run.
+				run.probes = [2]workload.Probe{before, after}
+				before = after
+				probes.add(after)
+			}
+		}
+	}
+	// The times of tasks in the file are medians. The times of the probe are medians too.
+	m.Probe = probes.middle()
+	for i, all := range runs {
+		for _, run := range all {
+			run.setSpeed(m.Cores, m.Probe)
+		}
+		stages, warmUp := Fit(all)
+		m.WarmUp = max(m.WarmUp, warmUp)
+		m.Jobs = append(m.Jobs, workload.ProfiledJob{Name: p.File.Jobs[i].Name, Runs: p.File.Jobs[i].Signature(), Stages: stages})
+	}
+	// The old section is removed as text, because a YAML encoder would drop the comments of the
+	// file. It goes from its key to the next line that begins in the first column.
+	bare := regexp.MustCompile(`(?m)^measured:.*\n(?:(?:[ \t#].*)?\n)*`).ReplaceAllString(string(text), "")
+	whole := bare + "\n# Measured on this machine by mrlocal profile; docs/simulator.md says what the keys mean.\n" + m.Text()
+	// The text is parsed again, so that no command writes a file that no other command can read.
+	if _, err := workload.Parse(p.File.Name, []byte(whole)); err != nil {
+		return "", err
+	}
+	return whole, nil
+}
+
+// planned is a run of one job alone that is still to be made.
+type planned struct {
+	job   mrlocal.BatchJob
+	slots int // of each kind
+}
+
+// plan returns the runs of job i in a round. The first has the blocks and reduces of the file.
+// The next ones have one slot of each kind, with blocks of half, twice and four times the size,
+// and half and twice the reduces. The last ones have more slots, with the blocks and reduces of
+// the file.
+func (p *Profiler) plan(ctx context.Context, i int) (all []planned, err error) {
+	job := p.Work[i]
+	job.Submission = setup.Submission{Name: p.File.Jobs[i].Name, Weight: slots.One}
+	// This run is not measured. It brings the input into the page cache. It also shows which blocks and
+	// reduces the engine chooses if the file does not set them.
+	var input int64
+	p.note("a run that is not measured", planned{job, 1})
+	done, err := p.batch(ctx, planned{job, 1}, nil)
+	if err != nil {
+		return nil, err
+	}
+	job.BlockBytes = done.Config.BlockBytes
+	if len(done.Jobs) > 0 {
+		input = done.Jobs[0].Counters.MapInputBytes
+		if job.Reducers == 0 && job.ReducersPerSlot == 0 && !job.MapOnly {
+			job.Reducers = done.Jobs[0].Reduces
+		}
+	}
+	all = append(all, planned{job, 1})
+	for _, size := range []int64{job.BlockBytes / 2, 2 * job.BlockBytes, 4 * job.BlockBytes} {
+		// Blocks that are larger than twice the input would give the same single map again.
+		if other := job; size >= leastBlock && size/2 < input {
+			other.BlockBytes = size
+			all = append(all, planned{other, 1})
+		}
+	}
+	for _, reduces := range []int{job.Reducers / 2, 2 * job.Reducers} {
+		if other := job; reduces > 0 {
+			other.Reducers = reduces
+			all = append(all, planned{other, 1})
+		}
+	}
+	for _, k := range slotCounts(runtime.NumCPU())[1:] {
+		all = append(all, planned{job, k})
+	}
+	return all, nil
+}
+
+// run makes a run and returns its record with the counters of the report.
+func (p *Profiler) run(ctx context.Context, one planned) (*Run, error) {
+	record := &Run{}
+	done, err := p.batch(ctx, one, record)
+	if err == nil {
+		record.Count(done)
+	}
+	return record, err
+}
+
+// batch makes a run on one tracker. record gets its events; nil: no record is kept.
+func (p *Profiler) batch(ctx context.Context, one planned, record *Run) (*mrlocal.Report, error) {
+	o := p.Engine
+	// The policy is fair, which lends no slots. So the number of maps that run at a time is at most
+	// that of the map slots, and likewise for reduces.
+	o.Trackers, o.MapSlots, o.ReduceSlots = 1, one.slots, one.slots
+	fair, err := registry.New(registry.Baseline, policy.DefaultOptions())
+	if err != nil {
+		return nil, err
+	}
+	o.Policy = fair
+	if record != nil {
+		o.Watch = func(s *trace.Stream) { s.Attach(record) }
+	}
+	return process.RunBatch(ctx, []mrlocal.BatchJob{one.job}, o)
+}
+
+// note notes that a run begins. which says which one it is.
+func (p *Profiler) note(which string, one planned) {
+	p.Note(fmt.Sprintf("profile: %s: %s with blocks of %d bytes; reduces: %d; slots of each kind: %d", which, one.job.Name, one.job.BlockBytes, one.job.Reducers, one.slots))
+}

@@ -1,0 +1,195 @@
+package measure
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/show"
+	"mrlocal/internal/datagen"
+	"mrlocal/jobs/sleep"
+	"mrlocal/jobs/sort"
+	"mrlocal/trace"
+	"mrlocal/view"
+	"mrlocal/view/web/lab"
+	"mrlocal/workload"
+)
+
+// lessonRun is a trace.Sink that records a run of a lesson. The goroutine of the run owns it until
+// the run has ended.
+type lessonRun struct {
+	header *trace.Header
+	stream *trace.Stream
+	events []trace.Event
+	model  *view.Model
+	file   bytes.Buffer // the event file, which the page reads after the run
+	after  func()       // is called after each event, on the goroutine of the run; may be nil
+}
+
+// newLessonRun returns the record of a run that has not begun.
+func newLessonRun() *lessonRun { return &lessonRun{model: view.New(view.Options{})} }
+
+// Open keeps the header and opens the model.
+func (t *lessonRun) Open(h *trace.Header) error {
+	t.header = h
+	return t.model.Open(h)
+}
+
+// Record keeps a copy of the event and passes it to the model. A run of a lesson has some hundreds
+// of events.
+func (t *lessonRun) Record(s *trace.Stream, e *trace.Event) error {
+	t.stream, t.events = s, append(t.events, *e)
+	err := t.model.Record(s, e)
+	if t.after != nil {
+		t.after()
+	}
+	return err
+}
+
+// Close closes the model at the end of the run.
+func (t *lessonRun) Close() error { return t.model.Close() }
+
+// timeline returns a timeline of the events whose sequence numbers are below before. It is empty if
+// the run has not begun.
+func (t *lessonRun) timeline(before uint64) *trace.Timeline {
+	line := &trace.Timeline{}
+	if t.header == nil {
+		return line
+	}
+	_ = line.Open(t.header)
+	for i := range t.events {
+		if t.events[i].Seq < before {
+			_ = line.Record(t.stream, &t.events[i])
+		}
+	}
+	return line
+}
+
+// prepare makes the input of the lesson in a temporary directory, and sets c.input. A lesson whose
+// tasks sleep needs no input. If there is no error, the caller must call cleanUp, which removes the
+// directory.
+func (c *session) prepare(ctx context.Context) (cleanUp func(), err error) {
+	in := c.lesson.Input
+	if in == nil {
+		return func() {}, nil
+	}
+	dir, err := os.MkdirTemp("", "mrlocal-lesson-")
+	if err != nil {
+		return nil, err
+	}
+	c.input = filepath.Join(dir, "records")
+	cleanUp = func() { _ = os.RemoveAll(dir) }
+	if err := datagen.Generate(ctx, datagen.Records, c.input, in.Bytes, 1); err != nil {
+		cleanUp()
+		return nil, err
+	}
+	return cleanUp, nil
+}
+
+// atOnce makes run i as fast as possible: in virtual time or, if the lesson reads files, for real.
+func (c *session) atOnce(ctx context.Context, i int) (*lessonRun, error) {
+	t := newLessonRun()
+	if c.lesson.Input != nil {
+		return t, c.forReal(ctx, i, t, nil)
+	}
+	return t, c.lesson.Simulate(ctx, i, &t.file, func(s *trace.Stream) { s.Attach(t) })
+}
+
+// forReal makes run i for real, records it in t, and shows its progress on screen. It returns when
+// the run has ended. screen may be nil. Then the run is only recorded, and its disk is not slowed
+// down.
+func (c *session) forReal(ctx context.Context, i int, t *lessonRun, screen *show.Screen) error {
+	f, err := c.lesson.File()
+	if err != nil {
+		return err
+	}
+	var o mrlocal.Options
+	if o.Config, o.Policy, err = c.lesson.Setup(i); err != nil {
+		return err
+	}
+	// Lower is also what the simulator calls, so both have the same jobs and configuration.
+	config, submissions := f.Lower(o.Config)
+	o.Config, o.Events, o.NoGrowth = config, &t.file, c.lesson.Runs[i].NoGrowth
+	watch := func(s *trace.Stream) { s.Attach(t) }
+	if in := c.lesson.Input; in != nil {
+		// With a small kvbuffer the maps spill. With a slow disk the user can see the effect of spills.
+		o.SortBufferBytes = in.SortBufferBytes
+		if screen != nil {
+			o.DiskBytesPerSecond = in.DiskBytesPerSecond
+		}
+	}
+	batch := make([]mrlocal.BatchJob, len(f.Jobs))
+	for j := range f.Jobs {
+		batch[j].Submission = submissions[j]
+		if err := c.job(&batch[j], f, j); err != nil {
+			return err
+		}
+	}
+	if screen == nil {
+		o.Watch = watch
+	} else {
+		defer screen.Stop()
+		screen.Also = watch
+		screen.Attach(ctx, &o)
+	}
+	_, err = process.RunBatch(ctx, batch, o)
+	return err
+}
+
+// job sets the chain and the options of job j of f. The job sorts the input of the lesson, or its
+// tasks sleep. They sleep for the times that the simulator draws, so that real and simulated runs
+// of a lesson have the same times.
+func (c *session) job(b *mrlocal.BatchJob, f *workload.File, j int) (err error) {
+	listed := &f.Jobs[j]
+	if c.lesson.Input != nil {
+		b.Chain, err = sort.New(sort.Options{})
+		b.JobOptions = mrlocal.JobOptions{Inputs: []string{c.input}, Stdout: io.Discard, Reducers: cmp.Or(listed.Reduces, 1), BlockBytes: c.lesson.Input.BlockBytes[listed.Name]}
+		return err
+	}
+	// All lessons use the seed 1.
+	times := func(t *workload.Times, reduce bool) func(int) time.Duration {
+		return func(task int) time.Duration { return t.At(1, j, reduce, task) }
+	}
+	b.Stdout = io.Discard
+	b.Chain, err = sleep.New(sleep.Options{Maps: listed.Maps, Reduces: listed.Reduces, MapTime: times(&listed.MapTime, false), ReduceTime: times(&listed.ReduceTime, true)})
+	return err
+}
+
+// onPage makes all runs, then shows them on a page until ctx ends. It returns the error of a run or
+// the cause of ctx.
+func (c *session) onPage(ctx context.Context, line argv.Line) error {
+	for i := range c.lesson.Runs {
+		var t *lessonRun
+		var err error
+		if c.fast {
+			t, err = c.atOnce(ctx, i)
+		} else {
+			fmt.Fprintf(c.Stderr, "mrlocal: demo: %s runs for real\n", c.lesson.Runs[i].Title())
+			t = newLessonRun()
+			err = c.forReal(ctx, i, t, c.Screen("auto", nil))
+		}
+		if err != nil {
+			return err
+		}
+		c.runs = append(c.runs, t)
+	}
+	var runs []*lab.Run
+	for i, t := range c.runs {
+		// The run has ended, so the bytes do not change, and several readers may share them.
+		open := func(<-chan struct{}) (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader(t.file.Bytes())), nil
+		}
+		run := lab.NewRun(c.lesson.Runs[i].Title(), open)
+		run.Follow(nil)
+		runs = append(runs, run)
+	}
+	return show.ShowLesson(ctx, c.Stderr, line, c.lesson, runs)
+}

@@ -1,0 +1,403 @@
+package measure
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"mrlocal/internal/errs"
+	"mrlocal/internal/stats"
+	"mrlocal/slots/report"
+	"mrlocal/slots/setup"
+	"mrlocal/workload"
+)
+
+// MostRuns is the largest number of real runs under each policy (--runs).
+const MostRuns = 1000
+
+// ValidateHelp and ProfileHelp are the help texts of mrlocal validate and mrlocal profile.
+const (
+	ValidateHelp = `Makes --runs real runs of the file under each policy, in turn, and throws their results away. It simulates each of these runs with the times that mrlocal profile has measured. The table shows the makespans and the time of each job, with 95 % intervals over the runs. The error is simulated divided by real, minus 1. A line below it says whether real and simulated runs put the policies into the same order. Numbers of tasks and bytes are those of the real inputs; times come from the profile alone. Between the runs a speed probe does a fixed amount of work on one core and on all cores, as it did for the profile. Times are scaled by its ratios. A run is made again if the probe changes by more than 25 % from before it to after it.
+
+WORKLOAD has a section "measured", or --measured names a file that has one. A job takes the times of the job of its name, or of a job that differs only in its inputs.
+
+Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed; 128 plus the number of the signal when interrupted.`
+
+	ProfileHelp = `With a JOB, profile runs the job alone with 1 to --map-slots map slots on each tracker, and throws the results away. It prints the profile of the fastest run, for the policy ras: mrlocal profile JOB --help.
+
+With a WORKLOAD, profile runs each job of the file alone. It tries blocks of half, once, twice and four times their size, and other numbers of reduces. It also tries 1, 2, ... slots of each kind, up to twice the cores. It throws the results away, and writes the file with a section "measured" at its end. The section has the times of tasks as functions of bytes, their spread, and how much slower they are while others run. sim --cost measured simulates such a file, and validate compares this with real runs. Inputs must exist; if other jobs of the file write them, run mrlocal batch first.
+
+Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed; 128 plus the number of the signal when interrupted.`
+)
+
+// Load returns the section "measured" of the workload file at path, or of f if path is "". It fails
+// with an input error if there is no section, or if it lacks a job of f.
+func Load(f *workload.File, path string) (*workload.Measured, error) {
+	from := f
+	if path != "" {
+		var err error
+		if from, err = workload.Load(path); err != nil {
+			return nil, err
+		}
+	}
+	if from.Measured == nil {
+		return nil, errs.Inputf(from.Name, "has no section measured; make it with mrlocal profile %s -o FILE", from.Name)
+	}
+	// Predicted fails if a job of f was not measured. Sizes do not matter for this.
+	_, err := f.Predicted(from.Measured, func(string, int) (workload.Size, bool) { return workload.Size{}, false })
+	return from.Measured, err
+}
+
+// Comparison makes real runs of a file and simulates each of them. All its fields must be set.
+type Prediction struct {
+	File     *workload.File
+	Policies []string
+	Rounds   int // real runs under each policy
+	Measured *workload.Measured
+
+	// Real makes a real run under a policy. Simulated simulates the real run real with the times of m.
+	// real gives the numbers of tasks and the bytes.
+	Real      func(policyName string) (*report.Report, error)
+	Simulated func(policyName string, m *workload.Measured, real *report.Report, seed uint64) (*report.Report, error)
+	Probe     func() workload.Probe // measures how fast the machine is now, as of SpeedProbe
+	Note      func(string)          // gets a line for each run that is repeated
+}
+
+// A real run cannot test the simulator if the speed of the machine changes meanwhile by more than
+// the factor mostDrift. It is then made again. After mostTries tries it counts all the same.
+const (
+	mostDrift = 1.25
+	mostTries = 3
+)
+
+// Compare makes the runs and returns their comparison. In a turn, each policy gets one real run, so
+// that other work of the machine affects all policies alike. Then each real run of the turn is
+// simulated, with one seed and one speed of the machine for all policies. So the speed cannot
+// change the order of the policies. The first error of a run ends it.
+func (c *Prediction) Compare() (*Validation, error) {
+	// all and unscaled are by policy. unscaled has the simulated runs without scaling.
+	all, unscaled := make([]Runs, len(c.Policies)), make([][]*report.Report, len(c.Policies))
+	first := c.Measured.Probe
+	// alone and whole have, for each turn, the mean time of the probe divided by its time in
+	// the profile. alone is on one core, whole on all cores.
+	var alone, whole []float64
+	repeated, drifted := 0, 0
+	before := c.Probe()
+	for n := range c.Rounds {
+		var real []*report.Report
+		var turnAlone, turnWhole []float64
+		for _, name := range c.Policies {
+			// A real run is made again if the speed of the machine has changed too much during it.
+			for try := 1; ; try++ {
+				done, err := c.Real(name)
+				if err != nil {
+					return nil, err
+				}
+				after := c.Probe()
+				drift := speedChange(before, after)
+				was, is := before, after
+				before = after
+				if drift > mostDrift {
+					if try < mostTries {
+						repeated++
+						c.Note(fmt.Sprintf("validate: run %d under %s is repeated: within it the speed of the machine changed by %.0f %%", n+1, name, 100*(drift-1)))
+						continue
+					}
+					drifted++
+				}
+				// The probes before and after the run belong to the speed of this turn.
+				real = append(real, done)
+				for _, p := range []workload.Probe{was, is} {
+					one, all := p.Slower(first)
+					turnAlone, turnWhole = append(turnAlone, one), append(turnWhole, all)
+				}
+				break
+			}
+		}
+		alone, whole = append(alone, mean(turnAlone)), append(whole, mean(turnWhole))
+		slowed := c.Measured.Slowed(alone[n], whole[n])
+		for i, name := range c.Policies {
+			predicted, err := c.Simulated(name, slowed, real[i], uint64(n)+1)
+			if err != nil {
+				return nil, err
+			}
+			// This simulation has no scaling, to show the effect of the scaling on the error.
+			asProfiled, err := c.Simulated(name, c.Measured, real[i], uint64(n)+1)
+			if err != nil {
+				return nil, err
+			}
+			all[i] = Runs{name, append(all[i].Real, real[i]), append(all[i].Sim, predicted)}
+			unscaled[i] = append(unscaled[i], asProfiled)
+		}
+	}
+	v := Validate(c.File, all)
+	if first != (workload.Probe{}) {
+		v.Alone, v.All = &Slower{mean(alone), slices.Min(alone), slices.Max(alone)}, &Slower{mean(whole), slices.Min(whole), slices.Max(whole)}
+	}
+	v.Repeated, v.Drifted = repeated, drifted
+	for i := range v.Policies {
+		v.Policies[i].Unscaled = relativeError(makespans(unscaled[i]).Mean, v.Policies[i].Real)
+	}
+	return v, nil
+}
+
+// speedChange returns the factor, at least 1, by which the speed of the machine changed between two
+// probes, in either direction. It compares the factor of one core with that of all cores, and returns
+// the larger one.
+func speedChange(before, after workload.Probe) float64 {
+	alone, all := after.Slower(before)
+	return max(alone, 1/alone, all, 1/all)
+}
+
+// Validation compares real and simulated runs of a workload file. Its JSON is the --report file.
+type Validation struct {
+	// OrderAgrees is true if the simulator has the real order for each pair of policies whose real
+	// makespans differ. They differ if their 95 % intervals do not overlap.
+	OrderAgrees bool `json:"order_agrees"`
+	// Ties is the number of pairs of policies whose real intervals overlap. OrderAgrees ignores them.
+	Ties       int      `json:"ties"`
+	RealBest   string   `json:"real_best"` // the policy with the least mean makespan of the real runs
+	SimBest    string   `json:"sim_best"`  // likewise of the simulated runs
+	BestAgrees bool     `json:"best_agrees"`
+	BestTies   bool     `json:"best_ties"` // the real interval of RealBest overlaps that of another policy
+	Policies   []Policy `json:"policies"`
+
+	// Alone and All compare the times of the speed probe beside the runs with those in the profile, on
+	// one core and on all cores. They are nil if the profile has no probe.
+	Alone    *Slower `json:"slower_alone,omitempty"`
+	All      *Slower `json:"slower_all,omitempty"`
+	Repeated int     `json:"repeated"` // tries that were made again because the speed changed too much
+	Drifted  int     `json:"drifted"`  // runs that count although the speed changed too much in each try
+}
+
+// Slower is the time of the speed probe divided by its time in the profile. It has the mean over
+// all turns, and the least and the greatest of a turn.
+type Slower struct {
+	Mean  float64 `json:"mean"`
+	Least float64 `json:"least"`
+	Most  float64 `json:"most"`
+}
+
+// Policy compares the runs under one policy. Times are means over the runs, in seconds, with their 95 %
+// intervals.
+type Policy struct {
+	Name     string        `json:"policy"`
+	Real     float64       `json:"real_makespan_s"`
+	RealLow  float64       `json:"real_low_s"`
+	RealHigh float64       `json:"real_high_s"`
+	Sim      float64       `json:"sim_makespan_s"`
+	SimLow   float64       `json:"sim_low_s"`
+	SimHigh  float64       `json:"sim_high_s"`
+	Error    float64       `json:"error"`          // Sim ÷ Real − 1
+	Unscaled float64       `json:"unscaled_error"` // Error without the scaling by the speed probe
+	Jobs     []ComparedJob `json:"jobs"`           // in the order of the file
+}
+
+// ComparedJob compares the times of one job, from its submission to the end of its chain. Times are
+// means over the runs, in seconds, with their 95 % intervals.
+type ComparedJob struct {
+	Name     string  `json:"name"`
+	Real     float64 `json:"real_s"`
+	RealLow  float64 `json:"real_low_s"`
+	RealHigh float64 `json:"real_high_s"`
+	Sim      float64 `json:"sim_s"`
+	SimLow   float64 `json:"sim_low_s"`
+	SimHigh  float64 `json:"sim_high_s"`
+	Error    float64 `json:"error"` // Sim ÷ Real − 1
+}
+
+// Runs has the reports of all runs under one policy. Sim[i] simulates Real[i].
+type Runs struct {
+	Policy    string
+	Real, Sim []*report.Report
+}
+
+// Sizes returns a function that returns the size of a stage in the real run: its maps, reduces and
+// input bytes. stage counts the jobs of a chain from 0. The function returns false for a stage that
+// did not run. The sizes depend on the inputs only, so the simulator may use them for a prediction.
+func Sizes(real *report.Report) func(job string, stage int) (workload.Size, bool) {
+	all := map[string]workload.Size{}
+	for i := range real.Jobs {
+		j := &real.Jobs[i]
+		all[j.Name] = workload.Size{Maps: j.Maps, Reduces: j.Reduces, InputBytes: j.Counters.MapInputBytes}
+	}
+	return func(job string, stage int) (workload.Size, bool) {
+		size, ok := all[setup.StepName(job, stage)]
+		return size, ok
+	}
+}
+
+// Validate compares the runs of all policies of the file. It leaves the fields of the speed probe and
+// Policy.Unscaled at zero; Compare sets them. Each policy must have at least one run.
+func Validate(f *workload.File, all []Runs) *Validation {
+	v := &Validation{OrderAgrees: true}
+	for i := range all {
+		r := &all[i]
+		p := Policy{Name: r.Policy}
+		real, sim := makespans(r.Real), makespans(r.Sim)
+		p.Real, p.RealLow, p.RealHigh = real.Mean, real.Low, real.High
+		p.Sim, p.SimLow, p.SimHigh = sim.Mean, sim.Low, sim.High
+		p.Error = relativeError(p.Sim, p.Real)
+		realTimes, simTimes := jobTimes(f, r.Real), jobTimes(f, r.Sim)
+		for n := range f.Jobs {
+			name := f.Jobs[n].Name
+			real, sim := realTimes[name], simTimes[name]
+			j := ComparedJob{Name: name, Real: real.Mean, RealLow: real.Low, RealHigh: real.High, Sim: sim.Mean, SimLow: sim.Low, SimHigh: sim.High}
+			j.Error = relativeError(j.Sim, j.Real)
+			p.Jobs = append(p.Jobs, j)
+		}
+		v.Policies = append(v.Policies, p)
+	}
+	v.rank()
+	return v
+}
+
+// rank sets the fields of v that compare the order of the policies and the best policy.
+func (v *Validation) rank() {
+	all := v.Policies
+	// Each pair of policies is looked at once.
+	for i := range all {
+		for n := range all[:i] {
+			a, b := &all[n], &all[i]
+			switch {
+			case a.RealLow <= b.RealHigh && b.RealLow <= a.RealHigh:
+				v.Ties++
+			case (a.Real < b.Real) != (a.Sim < b.Sim):
+				v.OrderAgrees = false
+			}
+		}
+	}
+	least := func(by func(p *Policy) float64) *Policy {
+		best := &all[0]
+		for i := range all {
+			if by(&all[i]) < by(best) {
+				best = &all[i]
+			}
+		}
+		return best
+	}
+	real, sim := least(func(p *Policy) float64 { return p.Real }), least(func(p *Policy) float64 { return p.Sim })
+	v.RealBest, v.SimBest = real.Name, sim.Name
+	v.BestAgrees = real == sim
+	// The intervals of two policies overlap if the low end of the slower one is below the high end
+	// of the best.
+	for i := range all {
+		v.BestTies = v.BestTies || &all[i] != real && all[i].RealLow <= real.RealHigh
+	}
+}
+
+// makespans returns the mean makespan of the runs with its 95 % interval, in seconds.
+func makespans(reports []*report.Report) stats.Interval {
+	var all []float64
+	for _, r := range reports {
+		all = append(all, r.MakespanSeconds)
+	}
+	return stats.IntervalOf(all)
+}
+
+// jobTimes returns, for each job of the file, the mean time over the runs, in seconds. The time
+// goes from the submission in the file to the end of the last stage of the job.
+func jobTimes(f *workload.File, reports []*report.Report) map[string]stats.Interval {
+	times := map[string]stats.Interval{}
+	for n := range f.Jobs {
+		name := f.Jobs[n].Name
+		var all []float64
+		for _, r := range reports {
+			end := 0.0
+			for i := range r.Jobs {
+				j := &r.Jobs[i]
+				// Later jobs of a chain are called NAME.2, NAME.3 and so on.
+				stage, isStage := strings.CutPrefix(j.Name, name+".")
+				if j.Name == name || isStage && strings.Trim(stage, "0123456789") == "" {
+					end = max(end, j.FinishS)
+				}
+			}
+			all = append(all, end-f.Jobs[n].Submit.Seconds())
+		}
+		times[name] = stats.IntervalOf(all)
+	}
+	return times
+}
+
+// relativeError returns the error of a simulated time as sim ÷ real − 1: 0.1 is a tenth too long.
+// If real is 0, it returns 0.
+func relativeError(sim, real float64) float64 {
+	if real == 0 {
+		return 0
+	}
+	return sim/real - 1
+}
+
+// MedianErrors returns the medians of the absolute errors: of the makespans, and of the times of jobs.
+func (v *Validation) MedianErrors() (makespan, job float64) {
+	var makespans, jobs []float64
+	for i := range v.Policies {
+		p := &v.Policies[i]
+		makespans = append(makespans, max(p.Error, -p.Error))
+		for _, j := range p.Jobs {
+			jobs = append(jobs, max(j.Error, -j.Error))
+		}
+	}
+	return median(makespans), median(jobs)
+}
+
+// Text returns the comparison for people. A table comes first, then the medians of the errors, the
+// order of the policies, and the changes of the speed of the machine.
+func (v *Validation) Text() []byte {
+	var b bytes.Buffer
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "policy\tjob\treal\t95 %\tsimulated\t95 %\terror\t\n")
+	for i := range v.Policies {
+		p := &v.Policies[i]
+		fmt.Fprintf(t, "%s\t(makespan)\t%.3fs\t±%.3fs\t%.3fs\t±%.3fs\t%+.1f%%\t\n", p.Name, p.Real, p.RealHigh-p.Real, p.Sim, p.SimHigh-p.Sim, 100*p.Error)
+		for _, j := range p.Jobs {
+			fmt.Fprintf(t, "\t%s\t%.3fs\t±%.3fs\t%.3fs\t±%.3fs\t%+.1f%%\t\n", j.Name, j.Real, j.RealHigh-j.Real, j.Sim, j.SimHigh-j.Sim, 100*j.Error)
+		}
+	}
+	_ = t.Flush() // into memory
+	makespan, job := v.MedianErrors()
+	fmt.Fprintf(&b, "\nmedian error: makespans %.1f%%, jobs %.1f%%\n", 100*makespan, 100*job)
+	if len(v.Policies) > 1 {
+		says := func(yes bool) string {
+			if yes {
+				return "agrees"
+			}
+			return "differs"
+		}
+		fmt.Fprintf(&b, "order of the policies: %s (%s whose real times do not differ)\n", says(v.OrderAgrees), pairs(v.Ties))
+		tie := ""
+		if v.BestTies {
+			tie = "; for real it ties with another"
+		}
+		fmt.Fprintf(&b, "best policy: %s (real %s, simulated %s%s)\n", says(v.BestAgrees), v.RealBest, v.SimBest, tie)
+	}
+	if v.Alone != nil {
+		fmt.Fprintf(&b, "machine: the speed probe took %.2f times as long as in the profile on one core (%.2f to %.2f), %.2f times on all (%.2f to %.2f); runs repeated: %d\n",
+			v.Alone.Mean, v.Alone.Least, v.Alone.Most, v.All.Mean, v.All.Least, v.All.Most, v.Repeated)
+	} else {
+		b.WriteString("machine: the profile has no speed probe, so its times are taken as they are; make it again with mrlocal profile\n")
+	}
+	if v.Drifted > 0 {
+		fmt.Fprintf(&b, "warning: in %d runs the speed of the machine changed by more than %.0f %% each time; they count nevertheless\n", v.Drifted, 100*(mostDrift-1))
+	}
+	return b.Bytes()
+}
+
+// pairs formats a number of pairs, as "1 pair" or "2 pairs".
+func pairs(n int) string {
+	if n == 1 {
+		return "1 pair"
+	}
+	return fmt.Sprintf("%d pairs", n)
+}
+
+// WriteJSON writes the comparison as JSON to w. It returns the error of w.
+func (v *Validation) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	return e.Encode(v)
+}

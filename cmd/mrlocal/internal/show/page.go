@@ -1,0 +1,231 @@
+package show
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/internal/errs"
+	"mrlocal/trace"
+	"mrlocal/view/lesson"
+	"mrlocal/view/web"
+	"mrlocal/view/web/lab"
+	"mrlocal/view/web/site"
+)
+
+// UIHelp is the help of mrlocal ui.
+const UIHelp = `RUN is a file that --events of run, batch or sim wrote. The page shows which task held which slot, which slots were lent, and why each decision was made; several runs share one axis of time. Without a RUN the page is a playground: an editor of workload files that simulates as you type. It needs no network besides this program. Ctrl-C ends it.
+
+   mrlocal sim two.yaml --sched fair,pi-dhfs --events run.jsonl
+   mrlocal ui run.jsonl.fair run.jsonl.pi-dhfs
+   mrlocal ui --addr 127.0.0.1:8080
+   mrlocal ui --export site             the playground as files for any web host
+
+Exit codes: 0 the files of --export are written; 2 wrong usage, a port that is taken, a file that is cut short or was not written by mrlocal; 128 plus the number of the signal when interrupted.`
+
+// pageFlags returns --ui and the flags of its address, for a command that runs something.
+func pageFlags() []argv.Spec {
+	return append([]argv.Spec{{
+		Flag: argv.Flag{Name: "ui", Maybe: true},
+		Help: "print the address of a page that follows the run: slots, loans, decisions with their reasons; --ui=hold keeps the page after the run until Ctrl-C",
+	}}, AddrFlags()...)
+}
+
+// UIFlags returns the flags of mrlocal ui.
+func UIFlags() []argv.Spec {
+	return append(AddrFlags(), argv.ValueSpec("export", "write the page with the playground, and the RUNs if there are any, as files into `DIR`, for any web host. The simulator runs in the browser. Needs Go and the sources of mrlocal, unless mrlocal was built after go generate ./web", ""))
+}
+
+// AddrFlags returns the flags of the address of a page, which pageOptions reads.
+func AddrFlags() []argv.Spec {
+	return []argv.Spec{
+		argv.ValueSpec("addr", "`HOST:PORT` of the page; only this machine can open it unless --allow-remote is given", "a free port of 127.0.0.1"),
+		{Flag: argv.Flag{Name: "allow-remote"}, Help: "let --addr be an address that other machines reach; the page then needs the token in the printed address"},
+	}
+}
+
+// Page is the page of --ui, which follows the runs of a command. WithPage opens and closes it. The
+// methods of a nil Page do nothing.
+type Page struct {
+	server *web.Server
+	hold   bool // --ui=hold
+	stderr io.Writer
+	once   sync.Once // for printing the address
+}
+
+// pageOptions reads AddrFlags. r.Err has the first mistake.
+func pageOptions(r *argv.Reader) web.Options {
+	o := web.Options{Addr: r.Path("addr"), AllowRemote: r.Line.Has("allow-remote")}
+	if o.AllowRemote && o.Addr == "" {
+		r.Keep(errs.Optionf("--allow-remote", "needs --addr HOST:PORT"))
+	}
+	return o
+}
+
+// WithPage calls run and returns its result. p is the page of --ui, which is open during the call,
+// or nil without --ui. If run returns no error, the page stays open as long as Page.end says. The
+// first run prints the address, and not WithPage, because the line may have a mistake that run
+// finds.
+func WithPage(ctx context.Context, line argv.Line, stderr io.Writer, run func(p *Page) (int, error)) (int, error) {
+	// The commands ui and demo open their pages themselves.
+	if len(line.Path) > 0 && (line.Path[0] == "ui" || line.Path[0] == "demo") {
+		return run(nil)
+	}
+	p, err := pageOf(line, stderr)
+	if err != nil {
+		return 0, err
+	}
+	defer p.close()
+	code, err := run(p)
+	if err == nil {
+		p.end(ctx)
+	}
+	return code, err
+}
+
+// pageOf opens the page of --ui. It returns nil if the line has no --ui. It fails with an options
+// error if the flags contradict each other, or if the port cannot be opened.
+func pageOf(line argv.Line, stderr io.Writer) (*Page, error) {
+	r := argv.Reader{Line: line}
+	o := pageOptions(&r)
+	how, on := line.Value("ui")
+	if how != "" {
+		r.Choice("ui", "hold")
+	}
+	if !on && o.Addr != "" {
+		r.Keep(errs.Optionf("--addr", "needs --ui"))
+	}
+	if r.Err != nil || !on {
+		return nil, r.Err
+	}
+	tmp, _ := line.Value("tmp")
+	// The server keeps events in a temporary file for browsers that connect late. The first directory of
+	// --tmp holds it.
+	o.TempDir, _, _ = strings.Cut(tmp, ",")
+	server, err := web.Listen(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Page{server: server, hold: how == "hold", stderr: stderr}, nil
+}
+
+// mostRuns is the largest number of runs on a page. The models of all runs are in memory, here and
+// in the browser.
+const mostRuns = 16
+
+// ShowPage shows the runs that the line names, or the playground, until ctx ends. Then it returns
+// the cause of ctx. It reads all runs before it opens the port, so that a broken file is reported
+// at once. With --export it writes files instead, and returns nil after success.
+func ShowPage(ctx context.Context, stderr io.Writer, line argv.Line) error {
+	r := argv.Reader{Line: line}
+	o, dir := pageOptions(&r), r.Path("export")
+	if dir != "" && o.Addr != "" {
+		r.Keep(errs.Optionf("--addr, --export", "a site is written and not served; choose one"))
+	}
+	if r.Err != nil {
+		return r.Err
+	}
+	if len(line.Words) > mostRuns {
+		return errs.Optionf("", "%d runs; one page opens at most %d", len(line.Words), mostRuns)
+	}
+	if dir != "" {
+		return exportSite(ctx, stderr, dir, line.Words)
+	}
+	// A page without runs is the playground.
+	var runs []*lab.Run
+	for _, path := range line.Words {
+		run, err := lab.Load(path)
+		if err != nil {
+			return err
+		}
+		runs = append(runs, run)
+	}
+	return openPage(ctx, stderr, o, runs, nil)
+}
+
+// ShowLesson shows the runs of lesson l on a page until ctx ends, and returns the cause of ctx.
+// line has the flags of the address.
+func ShowLesson(ctx context.Context, stderr io.Writer, line argv.Line, l *lesson.Lesson, runs []*lab.Run) error {
+	r := argv.Reader{Line: line}
+	o := pageOptions(&r)
+	if r.Err != nil {
+		return r.Err
+	}
+	return openPage(ctx, stderr, o, runs, l)
+}
+
+// openPage shows runs on a page until ctx ends, and returns the cause of ctx. l is the lesson that
+// the runs belong to, or nil.
+func openPage(ctx context.Context, stderr io.Writer, o web.Options, runs []*lab.Run, l *lesson.Lesson) error {
+	server, err := web.Listen(o)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	for _, run := range runs {
+		server.Add(run)
+	}
+	if l != nil {
+		server.Teach(l)
+	}
+	fmt.Fprintf(stderr, "mrlocal: page: %s\n", server.URL())
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// exportSite writes the page and the event files runs as a site into dir. It prints a command that
+// serves the site, because browsers do not load WebAssembly from file: addresses.
+func exportSite(ctx context.Context, stderr io.Writer, dir string, runs []string) error {
+	note := func(text string) { fmt.Fprintf(stderr, "mrlocal: page: %s\n", text) }
+	notices, err := process.Notices()
+	if err != nil {
+		return err
+	}
+	if err := site.Write(ctx, dir, site.Options{Runs: runs, Note: note, Notices: notices}); err != nil {
+		return err
+	}
+	note(fmt.Sprintf("%s is written; look at it with: python3 -m http.server -d %s", argv.Quote(dir), argv.Quote(dir)))
+	return nil
+}
+
+// Watch returns a function for the field Watch of a run. It calls next, which may be nil, and then
+// attaches the page to the stream. name is the name of the run on the page. For a nil Page, Watch
+// returns next.
+func (p *Page) Watch(name string, next func(*trace.Stream)) func(*trace.Stream) {
+	if p == nil {
+		return next
+	}
+	// From now on the page lists the run.
+	live := p.server.Live(name)
+	return func(s *trace.Stream) {
+		p.once.Do(func() { fmt.Fprintf(p.stderr, "mrlocal: page: %s\n", p.server.URL()) })
+		if next != nil {
+			next(s)
+		}
+		live.Watch(s)
+	}
+}
+
+// end waits after the runs. With --ui=hold it waits until ctx ends. Otherwise it waits until each
+// open browser has received the end of the run.
+func (p *Page) end(ctx context.Context) {
+	switch {
+	case p == nil:
+	case p.hold:
+		fmt.Fprintf(p.stderr, "mrlocal: page: the run has ended; the page stays at %s until Ctrl-C\n", p.server.URL())
+		<-ctx.Done()
+	default:
+		p.server.Finish(ctx)
+	}
+}
+
+// close closes the port and all connections of the page.
+func (p *Page) close() {
+	if p != nil {
+		p.server.Close()
+	}
+}

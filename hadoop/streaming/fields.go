@@ -1,0 +1,191 @@
+package streaming
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// This file handles the fields of keys as Hadoop does. It finds the bytes that a key
+// specification such as -k2,3n means, the reduce to which a key goes, and the order of
+// keys.
+//
+// The results are those of Hadoop 3.4.2, oddities included. A separator of several bytes
+// moves the start of a field by its first byte only. Bytes are signed in hashes. Invalid
+// UTF-8 is replaced before KeyFieldBasedPartitioner hashes, but not before the default
+// hash.
+//
+// An order is an encoding. Order.Append writes bytes that compare as the keys do, so the
+// kvbuffer sorts them like any other keys.
+//
+// The package is pure, and keeps no []byte of its callers. Package streaming makes jobs
+// with it.
+
+// errSpec is the error for a specification of another form, in Hadoop's words.
+var errSpec = errors.New("invalid -k argument: must be of the form -k pos1,[pos2], where pos is of the form f[.c]nr")
+
+// Spec is a key specification, -k BEGIN[.CHAR][nr][,END[.CHAR][nr]]
+// (KeyFieldHelper.KeyDescription). It means the bytes of a key from BeginByte of BeginField
+// to EndByte of EndField, both included. Fields and bytes count from 1. EndField 0 is the
+// end of the key, and EndByte 0 is the end of the field.
+type Spec struct {
+	BeginField, BeginByte int
+	EndField, EndByte     int
+	Numeric, Reverse      bool
+}
+
+// Specs is a list of key specifications, with the separator that divides keys into fields.
+type Specs struct {
+	list      []Spec
+	separator []byte
+	divided   bool // some -k was given; otherwise a key is one field
+}
+
+// Parse reads options such as "-k1,1 -k2nr -r" (KeyFieldHelper.parseOption). The global -n
+// and -r apply to specifications that have neither. Parse ignores unknown words, as Hadoop
+// does. The result is empty if options is "". It fails if a specification has another form.
+func Parse(options, separator string) (Specs, error) {
+	s := Specs{separator: []byte(separator)}
+	words := strings.Fields(options)
+	if options == "" {
+		return s, nil
+	}
+	global := Spec{BeginField: 1, BeginByte: 1}
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		global.Numeric = global.Numeric || w == "-n" || w == "-nr"
+		global.Reverse = global.Reverse || w == "-r" || w == "-nr"
+		if !strings.HasPrefix(w, "-k") {
+			continue
+		}
+		text := w[2:]
+		if text == "" && i+1 < len(words) { // "-k 2" is "-k2"
+			i++
+			text = words[i]
+		}
+		if text == "" {
+			continue
+		}
+		k, err := parseKey(text)
+		if err != nil {
+			return s, err
+		}
+		s.list, s.divided = append(s.list, k), true
+	}
+	for i := range s.list {
+		if k := &s.list[i]; !k.Reverse && !k.Numeric {
+			k.Reverse, k.Numeric = global.Reverse, global.Numeric
+		}
+	}
+	if len(s.list) == 0 {
+		s.list = append(s.list, global)
+	}
+	return s, nil
+}
+
+// First returns a specification of the first n fields, for the property
+// num.key.fields.for.partition. It is empty if n is below 1.
+func First(n int, separator string) Specs {
+	s := Specs{separator: []byte(separator)}
+	if n >= 1 {
+		s.list, s.divided = []Spec{{BeginField: 1, BeginByte: 1, EndField: n}}, true
+	}
+	return s
+}
+
+// Given reports whether s has a specification.
+func (s Specs) Given() bool { return len(s.list) > 0 }
+
+// parseKey reads a specification without its -k.
+func parseKey(text string) (Spec, error) {
+	k := Spec{BeginField: 1, BeginByte: 1}
+	begin, end, hasEnd := strings.Cut(text, ",")
+	var err error
+	if k.BeginField, k.BeginByte, err = k.parsePos(begin, 1); err != nil {
+		return k, err
+	}
+	if hasEnd {
+		k.EndField, k.EndByte, err = k.parsePos(end, 0)
+	}
+	return k, err
+}
+
+// parsePos reads f[.c][nr]. It returns f and c, or char if c is missing, and sets the flags
+// n and r of k.
+func (k *Spec) parsePos(text string, char int) (field, at int, err error) {
+	letters := strings.TrimLeft(text, "0123456789.-+")
+	digits := text[:len(text)-len(letters)]
+	for _, c := range letters {
+		switch c {
+		case 'n':
+			k.Numeric = true
+		case 'r':
+			k.Reverse = true
+		default:
+			return 0, 0, errSpec
+		}
+	}
+	f, c, hasChar := strings.Cut(digits, ".")
+	if field, err = strconv.Atoi(f); err != nil {
+		return 0, 0, errSpec
+	}
+	at = char
+	if hasChar {
+		if at, err = strconv.Atoi(c); err != nil {
+			return 0, 0, errSpec
+		}
+	}
+	return field, at, nil
+}
+
+// lengths appends the lengths of the fields of key, in bytes, to dst. A separator must match
+// as a whole, but the next field begins right behind its first byte, as in Hadoop
+// (KeyFieldHelper.getWordLengths).
+func (s *Specs) lengths(dst []int, key []byte) []int {
+	// One field is enough for the specification without -k, which ends with the key.
+	if !s.divided {
+		return append(dst, 0)
+	}
+	start := 0
+	for {
+		n := bytes.Index(key[start:], s.separator)
+		if n < 0 || len(s.separator) == 0 {
+			return append(dst, len(key)-start)
+		}
+		dst = append(dst, n)
+		start += n + 1
+	}
+}
+
+// span returns the bytes of key that k means, as key[begin:end]. lengths are those of its
+// fields. If end is less than begin, the part is empty. ok is false if the key ends before
+// the part begins (KeyFieldHelper.getStartOffset, getEndOffset).
+func (s *Specs) span(key []byte, lengths []int, k *Spec) (begin, end int, ok bool) {
+	if len(lengths) < k.BeginField {
+		return 0, 0, false
+	}
+	for i := range max(0, k.BeginField-1) {
+		begin += lengths[i] + len(s.separator)
+	}
+	if begin += k.BeginByte; begin > len(key) {
+		return 0, 0, false
+	}
+	begin-- // bytes count from 1
+	end = len(key)
+	if k.EndField == 0 || len(lengths) < k.EndField {
+		return max(begin, 0), end, true
+	}
+	at := 0
+	for i := range k.EndField - 1 {
+		at += lengths[i] + len(s.separator)
+	}
+	if k.EndByte == 0 {
+		at += lengths[k.EndField-1]
+	}
+	// An end behind the key means the end of the key.
+	if at += k.EndByte; at <= len(key) {
+		end = at
+	}
+	return max(begin, 0), end, true
+}

@@ -1,0 +1,293 @@
+package streaming
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// This file divides the input of a streaming job into splits, and reads the
+// records of a split, as Hadoop's input formats do. One map reads one split.
+//
+// The splits are those of Hadoop, because users can see them. A map-only job writes one
+// part for each split, and the largest split has number 0. A command may read the name of
+// its file. The values of a key come in the order of the maps.
+//
+// A line belongs to the split in which it begins. A line that begins at the first byte
+// behind a split still belongs to that split (LineRecordReader).
+//
+// Memory: a Reader has one buffer, which grows to the longest record if
+// ReaderOptions.Charge allows. Slices that it returns are borrowed until the next call.
+//
+// Package input/codec decodes compressed files. Package streaming makes the maps.
+
+// Split is the input of one map: Length bytes of a file, from byte Start on.
+type FileSplit struct {
+	Path          string
+	Start, Length int64  // in the file as it is stored, compressed or not
+	Codec         string // the suffix of a compressed file, such as ".gz"; "": it is not compressed
+}
+
+// Options say how files are divided into splits.
+type SplitOptions struct {
+	Maps       int64 // number of splits to aim at; below 1 counts as 1
+	LeastBytes int64 // least length of a split
+	BlockBytes int64 // greatest length of a split, unless LeastBytes is greater
+	Lines      int   // lines of a split (NLineInputFormat); 0: files are divided by bytes
+	Recursive  bool  // read directories inside directories; false: they are an error
+}
+
+// MissingError is the error for inputs that do not exist. Lines has one line for each, as
+// Hadoop prints it.
+type MissingError struct{ Lines []string }
+
+// Error returns all lines, with newlines between them.
+func (e *MissingError) Error() string { return strings.Join(e.Lines, "\n") }
+
+// file is an input file, with its length when Plan looked.
+type file struct {
+	path  string
+	bytes int64
+}
+
+// Plan finds the files of the inputs and divides them. inputs are paths, file: URIs and
+// patterns. It returns the longest split first, as Hadoop numbers maps; splits of equal
+// length keep the order of the inputs. The error is a *MissingError if a path or pattern
+// finds nothing.
+func Plan(inputs []string, o SplitOptions) ([]FileSplit, error) {
+	files, err := find(inputs, o.Recursive)
+	if err != nil {
+		return nil, err
+	}
+	total := int64(0)
+	for _, f := range files {
+		total += f.bytes
+	}
+	var splits []FileSplit
+	for _, f := range files {
+		if o.Lines > 0 {
+			if splits, err = divideLines(splits, f, o.Lines); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		splits = o.divide(splits, f, total/max(1, o.Maps))
+	}
+	slices.SortStableFunc(splits, func(a, b FileSplit) int { return cmp.Compare(b.Length, a.Length) })
+	return splits, nil
+}
+
+// find returns the files of all inputs, in order (FileInputFormat.listStatus). Its
+// MissingError names all inputs that are missing.
+func find(inputs []string, recursive bool) ([]file, error) {
+	var files []file
+	var missing []string
+	for _, in := range inputs {
+		path := Local(in)
+		matches, err := glob(path)
+		switch {
+		case err != nil:
+			return nil, err
+		case matches == nil && !isPattern(path):
+			missing = append(missing, "Input path does not exist: "+Qualify(in))
+			continue
+		case len(matches) == 0:
+			missing = append(missing, "Input Pattern "+Qualify(in)+" matches 0 files")
+			continue
+		}
+		for _, m := range matches {
+			info, err := os.Stat(m)
+			if err != nil {
+				return nil, err
+			}
+			if !info.IsDir() {
+				files = append(files, file{m, info.Size()})
+				continue
+			}
+			if files, err = list(files, m, recursive); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return nil, &MissingError{missing}
+	}
+	return files, nil
+}
+
+// glob returns path alone if it exists. Otherwise it returns the paths that match it as a
+// pattern, sorted, each once.
+func glob(path string) ([]string, error) {
+	if _, err := os.Stat(path); err == nil {
+		return []string{path}, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var all []string
+	for _, p := range braces(path) {
+		found, err := filepath.Glob(p)
+		if err != nil {
+			return nil, fmt.Errorf("illegal file pattern %s: %w", path, err)
+		}
+		// Hidden files match no pattern.
+		all = append(all, slices.DeleteFunc(found, func(m string) bool { return hidden(filepath.Base(m)) })...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// isPattern reports whether path has characters with a meaning in patterns.
+func isPattern(path string) bool { return strings.ContainsAny(path, "*?[{\\") }
+
+// braces returns the patterns without braces that pattern stands for: "x{a,b}" gives "xa"
+// and "xb". Hadoop's patterns have braces, and those of filepath.Glob do not.
+func braces(pattern string) []string {
+	open := strings.IndexByte(pattern, '{')
+	if open < 0 {
+		return []string{pattern}
+	}
+	depth, from := 0, open+1
+	var parts []string
+	for i := open; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '{':
+			depth++
+		case c == ',' && depth == 1:
+			parts, from = append(parts, pattern[from:i]), i+1
+		case c == '}':
+			if depth--; depth > 0 {
+				continue
+			}
+			var all []string
+			for _, part := range append(parts, pattern[from:i]) {
+				all = append(all, braces(pattern[:open]+part+pattern[i+1:])...)
+			}
+			return all
+		}
+	}
+	return []string{pattern} // the brace is not closed
+}
+
+// hidden reports whether a file or directory of that name is left out of the input.
+func hidden(name string) bool { return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") }
+
+// list appends the files of a directory to files, in the order of their names. It fails if
+// dir holds a directory and recursive is false, as Hadoop does.
+func list(files []file, dir string, recursive bool) ([]file, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if hidden(e.Name()) {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		info, err := os.Stat(path)
+		switch {
+		case err != nil:
+			return nil, err
+		case !info.IsDir():
+			files = append(files, file{path, info.Size()})
+		case !recursive:
+			//lint:ignore ST1005 as Hadoop words it
+			return nil, fmt.Errorf("Not a file: %s", Qualify(path))
+		default:
+			if files, err = list(files, path, true); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return files, nil
+}
+
+// Local returns the path that a file: URI names. It returns any other text as it is.
+func Local(uri string) string {
+	rest, ok := strings.CutPrefix(uri, "file:")
+	if !ok {
+		return uri
+	}
+	return "/" + strings.TrimLeft(rest, "/")
+}
+
+// Qualify returns a path or file: URI as Hadoop shows it in messages and properties:
+// file:/absolute/path.
+func Qualify(path string) string {
+	abs, err := filepath.Abs(Local(path))
+	if err != nil {
+		return path
+	}
+	return "file:" + abs
+}
+
+// codecOf returns the suffix of a file that Hadoop takes for compressed, or "".
+func codecOf(path string) string {
+	switch ext := filepath.Ext(path); ext {
+	case ".gz", ".bz2", ".zst", ".deflate", ".snappy", ".lz4":
+		return ext
+	}
+	return ""
+}
+
+// divide appends the splits of a file (FileInputFormat.getSplits). goal is the length of a
+// split, in bytes, at which there are as many splits as Options.Maps. The last split may be
+// 10 % longer than the others. Of the compressed formats only bzip2 is divided, as in
+// Hadoop.
+func (o *SplitOptions) divide(splits []FileSplit, f file, goal int64) []FileSplit {
+	codec := codecOf(f.path)
+	if f.bytes == 0 || codec != "" && codec != ".bz2" {
+		return append(splits, FileSplit{Path: f.path, Length: f.bytes, Codec: codec})
+	}
+	// FileInputFormat.computeSplitSize
+	size := max(o.LeastBytes, 1, min(goal, o.BlockBytes))
+	left := f.bytes
+	for float64(left)/float64(size) > 1.1 {
+		splits = append(splits, FileSplit{f.path, f.bytes - left, size, codec})
+		left -= size
+	}
+	return append(splits, FileSplit{f.path, f.bytes - left, left, codec})
+}
+
+// divideLines appends the splits of a file, with n lines each (NLineInputFormat). It reads
+// the whole file, as Hadoop's client does.
+func divideLines(splits []FileSplit, f file, n int) ([]FileSplit, error) {
+	r, err := Open(FileSplit{Path: f.path, Length: f.bytes, Codec: codecOf(f.path)}, ReaderOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	// These are the first byte of the next split, its bytes and its lines so far.
+	begin, length, lines := int64(0), int64(0), 0
+	add := func() {
+		s := FileSplit{Path: f.path, Start: begin - 1, Length: length, Codec: codecOf(f.path)}
+		// A line that begins right behind a split still belongs to it. So each split ends, and the
+		// next one starts, a byte before the next line.
+		if begin == 0 {
+			s.Start, s.Length = 0, length-1
+		}
+		splits = append(splits, s)
+		begin, length, lines = begin+length, 0, 0
+	}
+	for {
+		_, bytes, err := r.line()
+		if err != nil {
+			return nil, err
+		}
+		if bytes == 0 {
+			break
+		}
+		length += int64(bytes)
+		if lines++; lines == n {
+			add()
+		}
+	}
+	if lines > 0 {
+		add()
+	}
+	return splits, nil
+}

@@ -1,0 +1,405 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"sync"
+
+	"mrlocal/internal/disk"
+	"mrlocal/internal/invariant"
+	"mrlocal/internal/membudget"
+)
+
+// This file holds text between its writing and its reading. The text is in memory as long as
+// the budget has room, and then in a temporary file. Package output keeps parts in spools until it
+// is their turn. Package engine keeps parts in spools for the next job of a chain.
+
+// leastPieceBytes is the length of the first piece of a spool in memory. Most texts are short.
+// Later pieces are longer, up to a whole chunk.
+const leastPieceBytes = 4 << 10
+
+// Spool holds text that is written once. The text is in memory as long as the budget grants it,
+// and then in a temporary file. The budget may evict it from memory at any time. One goroutine
+// writes and calls Seal; then any number of goroutines read. Any goroutine may call Evict and
+// Release at any moment.
+type Spool struct {
+	memory     *membudget.Budget
+	createTemp func() (*disk.TempFile, error)
+
+	mu struct {
+		sync.RWMutex
+		// The lease and the pieces are taken and freed together.
+		lease  *membudget.Lease // nil: nothing in memory
+		cancel func()           // ends the registration as evictable
+		pieces []spoolPiece
+		bytes  int64 // that are in use in the chunk
+
+		file *disk.TempFile // nil: the text is in memory
+		name string         // of the temporary file; "": the text is in memory
+
+		state spoolState
+		// passing says that WriteTo is reading the pieces without the lock, so nothing may free
+		// them. Meanwhile Evict does nothing, and Release leaves the freeing to WriteTo.
+		// passing is not a state, because it may be set in each state.
+		passing bool
+		err     error // the first one of a Write or Seal
+	}
+}
+
+// state is the state of a spool.
+type spoolState uint8
+
+const (
+	writing  spoolState = iota // Write appends
+	sealed                     // the text is complete; a file needs no descriptor until it is read
+	released                   // the text is freed, or WriteTo will free it at its end
+)
+
+func (s spoolState) String() string { return [...]string{"writing", "sealed", "released"}[s] }
+
+// Next returns the states that may follow s. A failed attempt releases a spool that is not
+// sealed.
+func (s spoolState) Next() []spoolState {
+	return [...][]spoolState{writing: {sealed, released}, sealed: {released}, released: nil}[s]
+}
+
+// spoolPiece is a part of the text in memory.
+type spoolPiece struct {
+	chunk *membudget.Chunk
+	start int64 // offset in the text
+	bytes int   // of the chunk that are in use
+}
+
+// New makes an empty spool, which takes no resources until the first Write. If memory is nil,
+// all text goes to a file. If createTemp is nil, text that does not fit in memory is an error.
+func New(memory *membudget.Budget, createTemp func() (*disk.TempFile, error)) *Spool {
+	return &Spool{memory: memory, createTemp: createTemp}
+}
+
+// Write appends p, which it copies. If the memory is used up, it moves the text to a file.
+// Errors are sticky.
+func (s *Spool) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.err == nil && s.mu.state != writing {
+		s.mu.err = fmt.Errorf("spooled output: %w", os.ErrClosed)
+	}
+	if s.mu.err != nil {
+		return 0, s.mu.err
+	}
+	n := 0
+	if s.mu.file == nil {
+		if n = s.keep(p); n == len(p) {
+			return n, nil
+		}
+		if s.mu.err = s.spill(); s.mu.err != nil {
+			return n, s.mu.err
+		}
+	}
+	m, err := s.mu.file.Write(p[n:])
+	s.mu.bytes += int64(m)
+	if err != nil {
+		s.mu.err = fmt.Errorf("spooled output: %w", err)
+	}
+	return n + m, s.mu.err
+}
+
+// keep copies as much of p to memory as the budget allows, and returns how many bytes it has
+// copied.
+func (s *Spool) keep(p []byte) (kept int) {
+	for kept < len(p) {
+		// Only the last piece has room left.
+		i := len(s.mu.pieces) - 1
+		if i < 0 || s.mu.pieces[i].bytes == len(s.mu.pieces[i].chunk.Data) {
+			if !s.addPiece(len(p) - kept) {
+				return kept
+			}
+			continue
+		}
+		last := &s.mu.pieces[i]
+		n := copy(last.chunk.Data[last.bytes:], p[kept:])
+		last.bytes += n
+		s.mu.bytes += int64(n)
+		kept += n
+	}
+	return kept
+}
+
+// addPiece takes the next piece. It is about as long as the text so far, or as wantBytes.
+// addPiece returns false if there is no memory.
+func (s *Spool) addPiece(wantBytes int) bool {
+	if s.memory == nil {
+		return false
+	}
+	// An empty spool has neither a lease nor a registration.
+	if s.mu.lease == nil {
+		lease, ok := s.memory.TryReserve(0)
+		if !ok {
+			return false
+		}
+		s.mu.lease, s.mu.cancel = lease, s.memory.Register(s)
+	}
+	// Pieces double, up to a chunk. So little memory is unused, and long texts have few pieces.
+	bytes := int64(leastPieceBytes)
+	for bytes < membudget.ChunkBytes && bytes < max(s.mu.bytes, int64(wantBytes)) {
+		bytes *= 2
+	}
+	if !s.mu.lease.Grow(bytes) {
+		return false
+	}
+	take := func() (*membudget.Chunk, bool) { return s.mu.lease.Piece(int(bytes)) }
+	// Lease.Piece takes at most half a chunk.
+	if bytes > membudget.ChunkBytes/2 {
+		take = s.mu.lease.Chunk
+	}
+	chunk, ok := take()
+	if !ok {
+		// The lease has grown, but there is no chunk.
+		s.mu.lease.Shrink(bytes)
+		return false
+	}
+	s.mu.pieces = append(s.mu.pieces, spoolPiece{chunk: chunk, start: s.mu.bytes})
+	return true
+}
+
+// spill moves the text from memory to a temporary file. After an error the text stays in
+// memory, and there is no file. The caller holds s.mu.
+func (s *Spool) spill() error {
+	if s.createTemp == nil {
+		return fmt.Errorf("spooled output: %d bytes: %w", s.mu.bytes, membudget.ErrNoRoom)
+	}
+	f, err := s.createTemp()
+	if err != nil {
+		return fmt.Errorf("spooled output: %w", err)
+	}
+	for _, p := range s.mu.pieces {
+		if _, err := f.Write(p.chunk.Data[:p.bytes]); err != nil {
+			return errors.Join(fmt.Errorf("spooled output: %w", err), f.Remove())
+		}
+	}
+	s.mu.file = f
+	s.freeMemory()
+	return nil
+}
+
+// freeMemory frees the pieces and ends the registration as evictable.
+func (s *Spool) freeMemory() {
+	s.mu.pieces = nil
+	if s.mu.lease != nil {
+		s.mu.cancel()
+		s.mu.lease.Close()
+		s.mu.lease = nil
+	}
+}
+
+// Evict moves the text from memory to a file and returns the number of bytes that this frees.
+// It does nothing if WriteTo is reading the memory.
+func (s *Spool) Evict() (freedBytes int64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.lease == nil || s.mu.passing {
+		return 0, nil
+	}
+	// spill closes the lease.
+	freedBytes = s.mu.lease.Granted()
+	if err := s.spill(); err != nil {
+		return 0, err
+	}
+	if s.mu.state == sealed {
+		err = s.closeFile()
+	}
+	return freedBytes, err
+}
+
+// closeFile closes the descriptor of the file, because many spools may wait at once and
+// descriptors are few.
+func (s *Spool) closeFile() error {
+	if s.mu.file == nil {
+		return nil
+	}
+	if err := s.mu.file.Close(); err != nil {
+		s.mu.err = fmt.Errorf("spooled output: %w", err)
+	}
+	return s.mu.err
+}
+
+// Seal ends the writing. It returns the first error of a Write. After Release, and when it is
+// called again, it changes nothing.
+func (s *Spool) Seal() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	invariant.Reach(&s.mu.state, sealed)
+	if s.mu.err != nil {
+		return s.mu.err
+	}
+	return s.closeFile()
+}
+
+// Bytes returns the length of the text.
+func (s *Spool) Bytes() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.mu.bytes
+}
+
+// Release frees memory and file. It does not wait: if WriteTo is running, WriteTo frees them at
+// its end. It may be called again.
+func (s *Spool) Release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	invariant.Reach(&s.mu.state, released)
+	s.free()
+}
+
+// free frees everything, unless WriteTo is reading the memory. The caller holds s.mu.
+func (s *Spool) free() {
+	if s.mu.passing {
+		return
+	}
+	s.freeMemory()
+	if s.mu.file != nil {
+		_ = s.mu.file.Remove() // the whole directory may be removed already
+		s.mu.file = nil
+	}
+}
+
+// WriteTo writes the whole text to w. From memory it needs no copy. One goroutine at a time may
+// call it, before or after Seal.
+func (s *Spool) WriteTo(w io.Writer) (int64, error) {
+	s.mu.Lock()
+	if s.mu.state == released {
+		s.mu.Unlock()
+		return 0, fmt.Errorf("spooled output: %w", os.ErrClosed)
+	}
+	if s.mu.file != nil {
+		s.mu.Unlock()
+		return s.copyFile(w)
+	}
+	s.mu.passing = true
+	pieces := s.mu.pieces
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.mu.passing = false
+		if s.mu.state == released {
+			s.free()
+		}
+	}()
+	written := int64(0)
+	for _, p := range pieces {
+		n, err := w.Write(p.chunk.Data[:p.bytes])
+		written += int64(n)
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}
+
+// copyFile copies the temporary file to w. If w is a file, the kernel copies.
+func (s *Spool) copyFile(w io.Writer) (int64, error) {
+	s.mu.RLock()
+	file, bytes := s.mu.file, s.mu.bytes
+	s.mu.RUnlock()
+	f, err := file.Open()
+	if err != nil {
+		return 0, fmt.Errorf("spooled output: %w", err)
+	}
+	defer f.Close()
+	n, err := copyAll(w, f)
+	if err == nil && n != bytes {
+		err = fmt.Errorf("spooled output: %s has %d bytes where %d were written", file.Name(), n, bytes)
+	}
+	return n, err
+}
+
+// copyBufferBytes is the buffer of copyAll if the kernel does not copy.
+const spoolCopyBytes = 256 << 10
+
+// copyAll copies f to w. It lets w read from f if it can, because a file copies from a file in
+// the kernel.
+func copyAll(w io.Writer, f *disk.File) (int64, error) {
+	if r, ok := w.(io.ReaderFrom); ok {
+		return r.ReadFrom(f)
+	}
+	return io.CopyBuffer(w, struct{ io.Reader }{f}, make([]byte, spoolCopyBytes))
+}
+
+// Reader reads a spool. It continues if the text moves to disk meanwhile. Only one goroutine
+// may use it.
+type Reader struct {
+	spool  *Spool
+	offset int64
+	file   *disk.File
+}
+
+// NewReader makes a reader of a sealed spool. The caller closes it before Release; after
+// Release, Read fails.
+func (s *Spool) NewReader() *Reader { return &Reader{spool: s} }
+
+// Read implements io.Reader.
+func (r *Reader) Read(p []byte) (int, error) {
+	n, err := r.ReadAt(p, r.offset)
+	r.offset += int64(n)
+	// The next call reports the end.
+	if n > 0 && errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
+}
+
+// ReadAt implements io.ReaderAt. It does not change the position of Read.
+func (r *Reader) ReadAt(p []byte, offset int64) (int, error) {
+	s := r.spool
+	s.mu.RLock()
+	if s.mu.state == released {
+		s.mu.RUnlock()
+		return 0, fmt.Errorf("spooled output: %w", os.ErrClosed)
+	}
+	if s.mu.file == nil {
+		defer s.mu.RUnlock()
+		n := s.copyOut(p, offset)
+		if n < len(p) {
+			return n, io.EOF
+		}
+		return n, nil
+	}
+	file := s.mu.file
+	s.mu.RUnlock()
+	if r.file == nil {
+		f, err := file.Open()
+		if err != nil {
+			return 0, fmt.Errorf("spooled output: %w", err)
+		}
+		r.file = f
+	}
+	return r.file.ReadAt(p, offset)
+}
+
+// copyOut copies the text from offset on to p. It returns less than len(p) at the end of the
+// text. The caller holds s.mu.
+func (s *Spool) copyOut(p []byte, offset int64) (copied int) {
+	pieces := s.mu.pieces
+	// i is the first piece that ends behind offset.
+	i := sort.Search(len(pieces), func(i int) bool { return pieces[i].start+int64(pieces[i].bytes) > offset })
+	for ; i < len(pieces) && copied < len(p); i++ {
+		data := pieces[i].chunk.Data[:pieces[i].bytes]
+		copied += copy(p[copied:], data[offset-pieces[i].start:])
+		offset = pieces[i].start + int64(pieces[i].bytes)
+	}
+	return copied
+}
+
+// Close closes the descriptor of the reader.
+func (r *Reader) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	f := r.file
+	r.file = nil
+	return f.Close()
+}

@@ -1,9 +1,0 @@
-package spool
-
-import (
-	"testing"
-
-	"mrlocal/internal/testkit"
-)
-
-func TestStatesAreOrdered(t *testing.T) { testkit.CheckStates(t, released) }
