@@ -234,7 +234,7 @@ func drawWorkload(t *rapid.T) (w randomWorkload) {
 	}
 	users := list("users", 0, 2, func(i int, m *yamlMap) {
 		m.must("name", fmt.Sprint("u", i))
-		m.may("max_running_jobs", n(0, 2))
+		m.may("max_running_jobs", n(1, 2))
 	})
 	pools := list("pools", 0, 3, func(i int, m *yamlMap) {
 		m.must("name", fmt.Sprint("p", i))
@@ -243,7 +243,7 @@ func drawWorkload(t *rapid.T) (w randomWorkload) {
 		m.may("min_reduces", n(0, 3))
 		m.may("max_maps", n(3, 9))
 		m.may("max_reduces", n(3, 9))
-		m.may("max_running_jobs", n(0, 2))
+		m.may("max_running_jobs", n(1, 2))
 		m.may("mode", of("fair", "fifo"))
 		m.may("preempt_after", of("0s", "1h"))
 		m.may("fair_preempt_after", of("0s", "1h"))
