@@ -49,7 +49,8 @@ func parseRules(data []byte) rules {
 	return all
 }
 
-// trimSpaces drops spaces at the end of a line of an ignore file. A space behind a backslash stays.
+// trimSpaces drops spaces at the end of a line of an ignore file, or of a glob of -g. A space behind a
+// backslash stays.
 func trimSpaces(line string) string {
 	end := 0 // behind the last byte that stays
 	for i := 0; i < len(line); i++ {
@@ -74,10 +75,7 @@ func (r *rule) cut(text string) string {
 // parseGlob parses a glob of -g as ripgrep does. ok is false if it is malformed. An empty one has no
 // effect, and some is false then.
 func parseGlob(text string) (r rule, some, ok bool) {
-	if !strings.HasSuffix(text, `\ `) {
-		text = strings.TrimRight(text, " \t\r\n")
-	}
-	if text == "" || strings.HasPrefix(text, "#") {
+	if text = trimSpaces(text); text == "" || strings.HasPrefix(text, "#") {
 		return r, false, true
 	}
 	rest, leaves := strings.CutPrefix(text, "!")

@@ -1,6 +1,9 @@
 package find
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // language says whose globs a parser reads.
 type language uint8
@@ -11,12 +14,14 @@ const (
 	ripgrep
 )
 
-// parser reads one glob without alternatives.
+// parser reads one glob.
 type parser struct {
 	language language
 	text     string
 	at       int // the offset of the next byte
 	tokens   []token
+	start    int // in ripgrep, the offset of the last alternative that began
+	depth    int // in ripgrep, the number of open braces
 }
 
 // Git compiles a glob of an ignore file as git does, with ** for directories. The caller has taken off
@@ -35,19 +40,19 @@ func GNU(text string) (g Glob, ok bool) { return one(gnu, text) }
 // Ripgrep compiles a glob of ripgrep, with {a,b} for alternatives. ok is false if the glob is
 // malformed, or has more than mostAlternatives.
 func Ripgrep(text string) (g Glob, ok bool) {
-	all, ok := alternatives(text)
-	for _, text := range all {
-		s, valid := one(ripgrep, text)
-		ok = ok && valid
-		g = append(g, s...)
+	p := parser{language: ripgrep, text: text}
+	all, ok := p.alternative()
+	for _, tokens := range all {
+		g = append(g, compile(tokens))
 	}
-	return g, ok
+	// A closing brace alone ends the alternative before the end of the text.
+	return g, ok && p.at == len(text)
 }
 
 // mostAlternatives is the largest number of globs without alternatives that a glob may stand for.
 const mostAlternatives = 10_000
 
-// one compiles a glob without alternatives.
+// one compiles a glob of a language without alternatives.
 func one(of language, text string) (Glob, bool) {
 	p := parser{language: of, text: text}
 	for p.at < len(p.text) {
@@ -113,7 +118,7 @@ func (p *parser) stars() {
 	p.at = first + run
 	// Two asterisks that are a whole part of the path match any number of directories. For git, a part
 	// also begins where the text without wildcards ends, because git compares this text by itself.
-	begins := first == 0 || p.text[first-1] == '/' || p.language == git && first == strings.IndexAny(p.text, `*?[\`)
+	begins := first == p.start || p.text[first-1] == '/' || p.language == git && first == strings.IndexAny(p.text, `*?[\`)
 	whole := begins && run > 1 && (p.language == git || run == 2)
 	switch {
 	case p.language == gnu:
@@ -122,6 +127,9 @@ func (p *parser) stars() {
 		p.add(token{kind: folders})
 		p.at++
 	case whole && (rest == "" || p.language == git && strings.HasPrefix(rest, `\/`)):
+		p.add(token{kind: deep})
+	// In ripgrep, an alternative that is nothing but two asterisks does not match slashes.
+	case whole && p.ends() && first > p.start:
 		p.add(token{kind: deep})
 	default:
 		p.add(token{kind: star})
@@ -237,83 +245,68 @@ func (s *set) addClass(name string, of language) bool {
 	return known
 }
 
-// alternatives returns the globs without alternatives that a glob of ripgrep stands for: a{b,c} stands
-// for ab and ac. As in ripgrep, empty alternatives do not count. ok is false if a brace is not closed,
-// or if there are more than mostAlternatives.
-func alternatives(text string) (all []string, ok bool) {
-	open := brace(text, '{')
-	if open < 0 {
-		// A closing brace alone is malformed too.
-		return []string{text}, brace(text, '}') < 0
+// alternative reads the text up to the end, or up to the comma or the brace that ends this alternative.
+// It returns the sequences of tokens that the text stands for: a{b,c} stands for ab and ac. ok is false
+// if the text is malformed, or stands for more than mostAlternatives.
+func (p *parser) alternative() (all [][]token, ok bool) {
+	p.start, all = p.at, [][]token{nil}
+	// The matcher wants folders to begin where a part of the path does, and the text before a brace may end
+	// within a part. So this asks for nothing, or for any bytes and a slash.
+	if p.depth > 0 && strings.HasPrefix(p.text[p.at:], "**/") {
+		p.at += len("**/")
+		all = [][]token{{{kind: deep}, {kind: literal, byte: '/'}}, nil}
 	}
-	// parts has the alternatives, and start is where the next one begins.
-	var parts []string
-	start, depth, end := open+1, 1, -1
-	for i := start; i < len(text) && end < 0; i++ {
-		i += skip(text[i:])
-		if i >= len(text) {
-			break
+	for p.at < len(p.text) && !p.ends() {
+		if p.text[p.at] != '{' {
+			p.tokens = p.tokens[:0]
+			if !p.next() {
+				return nil, false
+			}
+			for i := range all {
+				all[i] = append(all[i], p.tokens...)
+			}
+			continue
 		}
-		switch c := text[i]; {
-		case c == '{':
-			depth++
-		case c == '}':
-			depth--
-			fallthrough
-		case c == ',':
-			if depth > 1 || c == '}' && depth == 1 {
-				continue
-			}
-			if start < i {
-				parts = append(parts, text[start:i])
-			}
-			if start = i + 1; c == '}' {
-				end = i
-			}
-		}
-	}
-	if end < 0 {
-		return nil, false
-	}
-	if len(parts) == 0 {
-		parts = []string{""}
-	}
-	for _, part := range parts {
-		more, ok := alternatives(text[:open] + part + text[end+1:])
-		if all = append(all, more...); !ok || len(all) > mostAlternatives {
+		more, ok := p.braces()
+		if !ok || len(all)*len(more) > mostAlternatives {
 			return nil, false
 		}
+		var longer [][]token
+		for _, head := range all {
+			for _, tail := range more {
+				longer = append(longer, slices.Concat(head, tail))
+			}
+		}
+		all = longer
 	}
 	return all, true
 }
 
-// brace returns the offset of the first such brace that stands for itself neither by a backslash nor by
-// brackets, or -1.
-func brace(text string, b byte) int {
-	for i := 0; i < len(text); i++ {
-		if i += skip(text[i:]); i < len(text) && text[i] == b {
-			return i
-		}
-	}
-	return -1
+// ends reports whether the next byte ends an alternative. A comma does so only in braces.
+func (p *parser) ends() bool {
+	rest := p.text[p.at:]
+	return strings.HasPrefix(rest, "}") || p.depth > 0 && strings.HasPrefix(rest, ",")
 }
 
-// skip returns the length of the escapes and sets at the start of text. A set that is not closed has
-// none.
-func skip(text string) (n int) {
-	for n < len(text) {
-		switch text[n] {
-		case '\\':
-			n += 2
-		case '[':
-			p := parser{language: ripgrep, text: text, at: n + 1}
-			if _, found := p.bracket(); found != closed {
-				return n
-			}
-			n = p.at
-		default:
-			return n
+// braces reads the alternatives between braces. As in ripgrep, empty alternatives do not count. ok is
+// false if one of them is malformed, or if the closing brace is missing.
+func (p *parser) braces() (all [][]token, ok bool) {
+	p.depth++
+	for closing := false; !closing; {
+		p.at++ // the opening brace or a comma
+		some, ok := p.alternative()
+		if !ok || p.at == len(p.text) || len(all) > mostAlternatives {
+			return nil, false
 		}
+		if len(some[0]) > 0 {
+			all = append(all, some...)
+		}
+		closing = p.text[p.at] == '}'
 	}
-	return n
+	p.at++
+	p.depth--
+	if len(all) == 0 {
+		all = [][]token{nil}
+	}
+	return all, true
 }
