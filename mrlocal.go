@@ -96,7 +96,7 @@ type (
 	Fault = setup.Fault
 
 	// Copiers bound what a reduce copies at a time, for Options.Copiers.
-	Copiers = engine.Copiers
+	Copiers = shuffle.Copiers
 
 	// Codec is how spills are compressed, for Options.Codec. The zero value is CodecAuto.
 	Codec = shuffle.Codec

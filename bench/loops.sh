@@ -57,7 +57,7 @@ loop "values of a group" ./spill 'Values' ns/value
 loop "push memory out, by codec" ./spill 'Evict'
 loop "streaming: cut lines that a command writes" ./hadoop/streaming 'Lines'
 loop "write results" ./output 'Write/.*/piece=1MiB'
-loop "shuffle: a map output" ./engine 'Copy' ns/output
+loop "shuffle: a map output" ./shuffle 'Copy' ns/output
 loop "take and give back a chunk" ./internal/membudget 'Chunk' ns/op
 loop "a user's job: inverted index" ./engine 'Index'
 loop "a closure on a slot's thread" ./engine 'Run$' ns/op

@@ -13,6 +13,7 @@ import (
 	"mrlocal/internal/datagen"
 	"mrlocal/jobs"
 	"mrlocal/jobs/puma"
+	"mrlocal/shuffle"
 	"mrlocal/slots"
 	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
@@ -46,7 +47,7 @@ func runSet(b *testing.B, s source, of equalJobs, path, sched string, slowstart 
 	}
 	r, err := engine.RunBatch(b.Context(), work, engine.Options{
 		Policy: newPolicy(b, sched), Config: setup.Config{Trackers: setNodes, MapSlots: 2, ReduceSlots: 2, Slowstart: &slowstart},
-		NoPin: true, MemoryBytes: 2 << 30, Copiers: engine.Copiers{Parallel: 1, BytesPerSecond: setCopy},
+		NoPin: true, MemoryBytes: 2 << 30, Copiers: shuffle.Copiers{Parallel: 1, BytesPerSecond: setCopy},
 	})
 	if err != nil {
 		b.Fatalf("%s under %s: %v", s.name, sched, err)

@@ -12,6 +12,7 @@ import (
 	"mrlocal/internal/hdfs"
 	"mrlocal/jobs"
 	"mrlocal/output"
+	"mrlocal/shuffle"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
 	"mrlocal/spill"
@@ -109,7 +110,7 @@ type Options struct {
 	// spills, written and read; 0: unbounded. It shows effects that one machine does not have,
 	// as do Copiers and Config.ShuffleBytesPerSecond.
 	DiskBytesPerSecond int64 // at least 256 KiB, as all rates
-	Copiers            Copiers
+	Copiers            shuffle.Copiers
 
 	MemoryBytes     int64 // bound of all buffers together, at most 16 TiB; 0: a quarter of the machine's memory, less if ulimit -v requires it, more if the slots that are set need it
 	SortBufferBytes int64 // first size of a map's kvbuffer, at least 16 KiB; 0: by memory and slots

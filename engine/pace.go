@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"mrlocal/internal/machine"
@@ -16,86 +15,26 @@ import (
 // and disks. SlotAttempt.Stretch is for slow trackers and remote inputs. An attempt is slowed
 // down by sleeping. A kill ends the sleep, and a sleeping attempt does not time out.
 type Pace struct {
-	shuffle, disk []*bandwidth // by tracker; nil: unbounded
-	copiers       Copiers
-}
-
-// Copiers are the copiers of each reduce: Hadoop's mapred.reduce.parallel.copies. They matter
-// only if a bandwidth is bounded. In the simulator, cost level l2 has the same copiers
-// (cluster: {shuffle: ...}). The zero value is one copier, as fast as the tracker's network.
-type Copiers struct {
-	Parallel       int   // copiers of a reduce; 0: 1
-	BytesPerSecond int64 // most that one copier copies; 0: as much as the network of the tracker
+	network, disk []*shuffle.Bandwidth // by tracker; nil: unbounded
+	copiers       shuffle.Copiers
 }
 
 // NewPace makes the pace of so many trackers. Each has a network of shuffleBytesPerSecond and a
 // disk of diskBytesPerSecond; 0: unbounded. NewPace returns nil if nothing is bounded.
-func NewPace(trackers int, shuffleBytesPerSecond, diskBytesPerSecond int64, copiers Copiers) *Pace {
+func NewPace(trackers int, shuffleBytesPerSecond, diskBytesPerSecond int64, copiers shuffle.Copiers) *Pace {
 	if shuffleBytesPerSecond == 0 && diskBytesPerSecond == 0 && copiers.BytesPerSecond == 0 {
 		return nil
 	}
 	p := &Pace{copiers: copiers}
-	p.copiers.Parallel = max(1, copiers.Parallel)
 	for range trackers {
 		if shuffleBytesPerSecond > 0 {
-			p.shuffle = append(p.shuffle, &bandwidth{bytesPerSecond: shuffleBytesPerSecond})
+			p.network = append(p.network, shuffle.NewBandwidth(shuffleBytesPerSecond))
 		}
 		if diskBytesPerSecond > 0 {
-			p.disk = append(p.disk, &bandwidth{bytesPerSecond: diskBytesPerSecond})
+			p.disk = append(p.disk, shuffle.NewBandwidth(diskBytesPerSecond))
 		}
 	}
 	return p
-}
-
-// bandwidth is a line, such as a disk or a network. The bytes of all attempts of a tracker go
-// through it one after the other. Reads go before writes, as in a system that writes pages back
-// in the background. Writes go through while nothing is read, or while an attempt waits for them.
-type bandwidth struct {
-	bytesPerSecond int64
-	mu             struct {
-		sync.Mutex
-		free    time.Time     // when the last read that is booked ends
-		written time.Duration // how long the writes take that are left at that time
-	}
-}
-
-// takes returns how long so many bytes occupy the line.
-func (b *bandwidth) takes(bytes int64) time.Duration {
-	return time.Duration(float64(bytes) / float64(b.bytesPerSecond) * float64(time.Second))
-}
-
-// settle brings the state of the line up to now. b.mu is held.
-func (b *bandwidth) settle() {
-	// Nothing was read from free until now, so writes went through in that time.
-	if now := time.Now(); b.mu.free.Before(now) {
-		b.mu.written = max(0, b.mu.written-now.Sub(b.mu.free))
-		b.mu.free = now
-	}
-}
-
-// book puts a read of bytes behind all other reads. It returns the time at which the read ends.
-func (b *bandwidth) book(bytes int64) time.Time {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.settle()
-	b.mu.free = b.mu.free.Add(b.takes(bytes))
-	return b.mu.free
-}
-
-// write puts a write of bytes behind all reads and other writes.
-func (b *bandwidth) write(bytes int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.settle()
-	b.mu.written += b.takes(bytes)
-}
-
-// flushed returns the time at which all writes end, if nothing more is read until then.
-func (b *bandwidth) flushed() time.Time {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.settle()
-	return b.mu.free.Add(b.mu.written)
 }
 
 // leastPause is the shortest sleep. Shorter ones cost more than they are worth: they add up
@@ -124,66 +63,10 @@ func (a *SlotAttempt) readFromDisk(bytes int64) {
 		return
 	}
 	before := a.pausedFor
-	if d := time.Until(disks[a.Tracker].book(bytes)); d >= leastPause {
+	if d := time.Until(disks[a.Tracker].Read(bytes)); d >= leastPause {
 		a.pause(d)
 	}
 	a.DiskWait += a.pausedFor - before
-}
-
-// awaitCopy waits until a copier of the attempt is free, and makes it copy bytes of a map output.
-// The copy takes as long as the tracker's network and the rate of the copier need. The copier that
-// is free first takes it, so that copies of one rate end in their order. With one copier,
-// awaitCopy also waits for the end of the copy; with several, lastCopiers does. awaitCopy fails
-// when the attempt is killed.
-func (a *SlotAttempt) awaitCopy(bytes int64) error {
-	p := a.Env.Pace
-	if p == nil || p.shuffle == nil && p.copiers.BytesPerSecond == 0 {
-		return nil
-	}
-	if a.copiers == nil {
-		a.copiers = make([]time.Time, p.copiers.Parallel)
-	}
-	first := 0
-	for i, free := range a.copiers {
-		if free.Before(a.copiers[first]) {
-			first = i
-		}
-	}
-	if err := a.sleepUntil(a.copiers[first]); err != nil {
-		return err
-	}
-	// The copier may be free a little later than now, because the sleep was too short to be
-	// worth it. The copy begins at that time all the same.
-	begun := a.copiers[first]
-	if now := time.Now(); begun.Before(now) {
-		begun = now
-	}
-	ends := begun
-	if p.copiers.BytesPerSecond > 0 {
-		one := bandwidth{bytesPerSecond: p.copiers.BytesPerSecond}
-		ends = begun.Add(one.takes(bytes))
-	}
-	if p.shuffle != nil && bytes > 0 {
-		if through := p.shuffle[a.Tracker].book(bytes); through.After(ends) {
-			ends = through
-		}
-	}
-	a.copiers[first] = ends
-	if p.copiers.Parallel > 1 {
-		return nil
-	}
-	return a.sleepUntil(ends)
-}
-
-// lastCopiers waits until all copiers of the attempt are free.
-func (a *SlotAttempt) lastCopiers() (err error) {
-	for _, ends := range a.copiers {
-		if err == nil {
-			err = a.sleepUntil(ends)
-		}
-	}
-	a.copiers = nil
-	return err
 }
 
 // sleepUntil waits until t. It fails when the attempt is killed.
@@ -204,7 +87,7 @@ func (a *SlotAttempt) bookSpill(e *shuffle.Event) {
 	}
 	switch e.Kind {
 	case shuffle.SpillEnd, shuffle.MergePass, shuffle.Evict:
-		a.Env.Pace.disk[a.Tracker].write(e.Bytes)
+		a.Env.Pace.disk[a.Tracker].Write(e.Bytes)
 		a.onDisk.Add(e.Bytes)
 	}
 }
@@ -218,7 +101,7 @@ func (a *SlotAttempt) awaitDisk() {
 	// Another attempt may read meanwhile, and reads go first. So the time is computed anew after
 	// each sleep.
 	for a.ctx.Err() == nil {
-		d := time.Until(a.Env.Pace.disk[a.Tracker].flushed())
+		d := time.Until(a.Env.Pace.disk[a.Tracker].Flushed())
 		if d < leastPause {
 			return
 		}

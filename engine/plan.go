@@ -14,7 +14,7 @@ import (
 // complete adds the shuffle and the sink, which depend on the numbers of tasks.
 func (j *runningJob) complete() {
 	if !j.MapOnly() {
-		j.Shuffle = NewShuffle(len(j.maps), j.Parts)
+		j.Shuffle = shuffle.NewShuffle(len(j.maps), j.Parts)
 	}
 	switch ch := j.chain; {
 	// The output of an inner job stays in memory and temporary files until the next job has read

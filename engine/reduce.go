@@ -37,7 +37,7 @@ func (a *SlotAttempt) Reduce() error {
 	if err := a.awaitGate(); err != nil {
 		return err
 	}
-	records, bytes := a.input(fetch)
+	records, bytes := fetch.Input()
 	// Memory is reserved after the copy phase, so that a reduce that waits for maps leaves the
 	// memory to them.
 	return a.withRoom(func() error {
@@ -58,79 +58,27 @@ func (a *SlotAttempt) Reduce() error {
 	})
 }
 
-// copyPhase waits until fetch has the output of every map of the job. A copy moves references,
-// not bytes, unless Pace makes it take time. copyPhase fails when the attempt is killed or the
-// job is over.
-func (a *SlotAttempt) copyPhase(fetch *Fetch) error {
+// copyPhase waits until fetch has the output of every map of the job. It fails when the attempt
+// is killed or the job is over.
+func (a *SlotAttempt) copyPhase(fetch *shuffle.Fetch) error {
 	a.phase(slots.PhaseCopy)
 	a.Waiting.Store(true)
 	defer a.Waiting.Store(false)
-	task := int(a.ID.Task)
-	events := fetched{every: 1 + (a.Job.Shuffle.Maps()-1)/mostFetchEvents}
-	err := fetch.Copy(a.ctx, func(mapTask int, out *shuffle.MapOutput) error {
-		begun := time.Now() // waiting for the next output does not count as copying
-		defer func() {
-			a.CopyTime += time.Since(begun)
-			copied := fetch.Copied()
-			a.progress.Store(scaled(third, int64(copied), int64(max(a.Job.Shuffle.Maps(), copied))))
-		}()
-		_, keyBytes, valueBytes := out.PartBytes(task)
-		a.CopyBytes += keyBytes + valueBytes
-		events.add(a, mapTask, keyBytes+valueBytes)
-		return a.awaitCopy(keyBytes + valueBytes)
-	})
-	if begun := time.Now(); err == nil {
-		err = a.lastCopiers()
-		a.CopyTime += time.Since(begun)
+	o := shuffle.CopyOptions{
+		SleepUntil: a.sleepUntil,
+		Copied:     func(copied, maps int) { a.progress.Store(scaled(third, int64(copied), int64(maps))) },
+		Fetched:    func(first, copies int, bytes int64) { a.detail(trace.OpFetch, int64(first), int64(copies), bytes) },
 	}
-	events.post(a)
+	if p := a.Env.Pace; p != nil {
+		o.Copiers = p.copiers
+		if p.network != nil {
+			o.Network = p.network[a.Tracker]
+		}
+	}
+	err := fetch.Copy(a.ctx, o)
+	a.CopyBytes, a.CopyTime = fetch.Bytes, fetch.Took
 	a.progress.Store(third)
 	return err
-}
-
-// mostFetchEvents is about how many events a reduce makes of its copies at most. A job of
-// many maps and reduces would fill the events otherwise.
-const mostFetchEvents = 64
-
-// input returns how many records and bytes the copied outputs have for the reduce. It does not
-// count outputs that were lost after their copy.
-func (a *SlotAttempt) input(fetch *Fetch) (records, bytes int64) {
-	for _, out := range fetch.Outputs() {
-		n, keyBytes, valueBytes := out.PartBytes(int(a.ID.Task))
-		records, bytes = records+n, bytes+keyBytes+valueBytes
-	}
-	return records, bytes
-}
-
-// fetched collects copies of map outputs for one event.
-type fetched struct {
-	every int   // copies for one event
-	first int   // first map of a range of maps; -1: the maps collected are no range
-	maps  int   // copies since the last event
-	bytes int64 // of these copies
-}
-
-// add counts the copy of one map output, and posts an event if there are enough.
-func (f *fetched) add(a *SlotAttempt, mapTask int, bytes int64) {
-	switch {
-	case f.maps == 0:
-		f.first = mapTask
-	case mapTask != f.first+f.maps:
-		f.first = -1
-	}
-	f.maps++
-	f.bytes += bytes
-	if f.maps >= f.every {
-		f.post(a)
-	}
-}
-
-// post makes an event of the copies that were collected, if there are any.
-func (f *fetched) post(a *SlotAttempt) {
-	if f.maps > 0 {
-		a.detail(trace.OpFetch, int64(f.first), int64(f.maps), f.bytes)
-		f.maps, f.bytes = 0, 0
-	}
 }
 
 // mergeOptions returns the options of the attempt's merge.

@@ -19,6 +19,7 @@ import (
 	"mrlocal/jobs/jobtest"
 	"mrlocal/jobs/sort"
 	"mrlocal/output"
+	"mrlocal/shuffle"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
@@ -63,7 +64,7 @@ func otherOptions(dir string) map[string]otherOption {
 		"PlainNames": free(func(o o) { o.PlainNames = true }), "OmitEmpty": free(func(o o) { o.OmitEmpty = true }), "NoSuccess": free(func(o o) { o.NoSuccess = true }),
 		"CompressOutput": free(func(o o) { o.CompressOutput = output.None }),
 		"Policy":         free(func(o o) { o.Policy = newCopier(time.Millisecond) }), "NoReduces": free(func(o) {}), "NoPin": free(func(o o) { o.NoPin = true }),
-		"DiskBytesPerSecond": free(func(o o) { o.DiskBytesPerSecond = 1 << 30 }), "Copiers": free(func(o o) { o.Copiers = engine.Copiers{Parallel: 2} }),
+		"DiskBytesPerSecond": free(func(o o) { o.DiskBytesPerSecond = 1 << 30 }), "Copiers": free(func(o o) { o.Copiers = shuffle.Copiers{Parallel: 2} }),
 		"MemoryBytes": free(func(o o) { o.MemoryBytes = 64 << 20 }), "SortBufferBytes": free(func(o o) { o.SortBufferBytes = 64 << 10 }),
 		"SpillPercent": free(func(o o) { o.SpillPercent = 0.5 }), "NoGrowth": free(func(o o) { o.NoGrowth = true }), "GrowthThreshold": free(func(o o) { o.GrowthThreshold = 0.5 }), "TablesInProportion": free(func(o o) { o.TablesInProportion = true }),
 		"MergeFactor": free(func(o o) { o.MergeFactor = 2 }), "TempDirs": free(func(o o) { o.TempDirs = []string{dir} }), "TempAtNeed": free(func(o o) { o.TempAtNeed = true }), "MaxTempBytes": free(func(o o) { o.MaxTempBytes = 1 << 30 }),

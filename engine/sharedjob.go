@@ -16,11 +16,11 @@ import (
 // attempts run.
 type SharedJob struct {
 	Spec     jobs.Job
-	Parts    int           // reduce tasks
-	ranges   record.Ranges // ranges of keys by which maps divide the records of a job with one reduce
-	Cuts     [][]byte      // cut points between the parts of a total order; nil: parts are by hash
-	Spread   int           // number of maps, if a frequent key may have several parts (CutsOf); 0: it has one
-	Shuffle  *Shuffle      // nil: map-only
+	Parts    int              // reduce tasks
+	ranges   record.Ranges    // ranges of keys by which maps divide the records of a job with one reduce
+	Cuts     [][]byte         // cut points between the parts of a total order; nil: parts are by hash
+	Spread   int              // number of maps, if a frequent key may have several parts (CutsOf); 0: it has one
+	Shuffle  *shuffle.Shuffle // nil: map-only
 	Sink     Sink
 	Keeper   Keeper // nil: map outputs need not outlive the run
 	Side     []byte // side data (jobs.OwnAttempt); nil: none

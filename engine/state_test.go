@@ -13,8 +13,6 @@ func TestStatesAreOrdered(t *testing.T) {
 	testkit.CheckStates(t, outputGone)
 	testkit.CheckStates(t, jobOver)
 	testkit.CheckStates(t, attemptAbandoned, attemptEnded)
-	testkit.CheckStates(t, shuffleClosed)
-	testkit.CheckStates(t, outputLost)
 }
 
 // The thread of such an attempt runs no user code that could hang.

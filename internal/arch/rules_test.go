@@ -70,6 +70,7 @@ func bans() []ban {
 	everywhere := []string{"..."}
 	command := []string{"cmd/mrlocal/..."}
 	pure := []string{"slots", "slots/explain", "slots/setup", "slots/policy/...", "sim/...", "view", "view/svg", "view/html", "view/export", "view/lesson"}
+	const between = "the shuffle lies between maps and reduces: it knows neither what runs them nor where their bytes come from and go to"
 	return []ban{
 		{"log/...", everywhere, []string{"view/web"}, "libraries return errors; the command prints them, in one line"},
 		{"flag", everywhere, []string{"cmd/mrlocal/...", "internal/testkit"}, "flags belong to the command; libraries take Options"},
@@ -92,6 +93,12 @@ func bans() []ban {
 		{"mrlocal/engine/...", []string{"cmd/mrlocal/...", "examples/..."}, nil, "programs run jobs through package mrlocal, as users do"},
 		{"mrlocal/slots/policy/...", []string{"engine"}, nil, "the engine knows no policy by name"},
 		{"mrlocal/jobs/*", []string{"engine"}, nil, "the engine knows no job by name"},
+		{"mrlocal/slots/...", []string{"shuffle/..."}, nil, between},
+		{"mrlocal/sim/...", []string{"shuffle/..."}, nil, between},
+		{"mrlocal/trace/...", []string{"shuffle/..."}, nil, between},
+		{"mrlocal/input/...", []string{"shuffle/..."}, nil, between},
+		{"mrlocal/output/...", []string{"shuffle/..."}, nil, between},
+		{"mrlocal/engine/...", []string{"shuffle/..."}, nil, between},
 		{"mrlocal/trace/tracetest", everywhere, []string{"slots/policy/policytest"}, "only tests keep all events of a run in memory"},
 		{"mrlocal/internal/testkit", everywhere, []string{"slots/policy/policytest"}, "only tests compare with golden files, and guard what they hand out"},
 	}

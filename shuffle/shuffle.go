@@ -1,18 +1,15 @@
-package engine
+package shuffle
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"mrlocal/internal/invariant"
-	"mrlocal/shuffle"
 )
 
-// errShuffleClosed ends a copy phase because the job has ended.
-var errShuffleClosed = errors.New("shuffle: closed")
+// errClosed ends a copy phase because the job has ended.
+var errClosed = errors.New("shuffle: closed")
 
 // Shuffle passes the map outputs of one job to its reduces, as the maps commit.
 //
@@ -42,7 +39,7 @@ type Shuffle struct {
 // committed is the output of one map attempt.
 type committed struct {
 	mapTask int
-	out     *shuffle.MapOutput
+	out     *MapOutput
 	holders int // number of open Fetches that hold it
 	state   mapOutputState
 }
@@ -99,7 +96,7 @@ func (s *Shuffle) notify() {
 // Commit takes the output of a map task over. It releases an output that the job does not
 // need. That is the second output of a map task. It is also any output that comes when all
 // parts have committed or the shuffle is closed.
-func (s *Shuffle) Commit(mapTask int, out *shuffle.MapOutput) {
+func (s *Shuffle) Commit(mapTask int, out *MapOutput) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.grow(mapTask + 1)
@@ -219,7 +216,7 @@ func (s *Shuffle) dropAll() {
 	}
 }
 
-// Close ends the shuffle of the job. Copy phases end with errShuffleClosed. Close releases
+// Close ends the shuffle of the job. Copy phases end with errClosed. Close releases
 // every output that no open Fetch holds. The others are released when their last Fetch is
 // closed. Close may be called again.
 func (s *Shuffle) Close() {
@@ -239,118 +236,6 @@ func (s *Shuffle) check(part int) error {
 		return fmt.Errorf("shuffle: part %d of %d", part, len(s.mu.partsDone))
 	}
 	return nil
-}
-
-// Fetch holds the outputs that one reduce attempt has copied. They are not released until it
-// is closed. The attempt closes it when it has read the outputs, and also when it fails. Copy
-// and Outputs are called from one goroutine; Close from any.
-type Fetch struct {
-	shuffle *Shuffle
-	part    int
-	seen    int // number of commits that next has looked at
-	losses  int // losses of the shuffle when held was last checked for lost outputs
-
-	// Under shuffle.mu.
-	held   []*committed
-	closed bool
-}
-
-// Fetch begins the copy phase of a reduce attempt.
-func (s *Shuffle) Fetch(part int) *Fetch { return &Fetch{shuffle: s, part: part} }
-
-// Copy calls fn with the output of each map, once, in the order in which the maps committed.
-// If an output is lost meanwhile, Copy gives it up, waits for the map to run again, and calls
-// fn with the new output.
-//
-// Copy returns nil when the shuffle is sealed and fn has got the outputs of all maps. It fails
-// with errShuffleClosed, the error of fn, or the cause of ctx. fn may be nil. It may sleep, to
-// make the copy take time.
-func (f *Fetch) Copy(ctx context.Context, fn func(mapTask int, out *shuffle.MapOutput) error) error {
-	for {
-		e, changed, err := f.next()
-		switch {
-		case err != nil:
-			return err
-		case e == nil && changed == nil:
-			return nil
-		case e == nil:
-			select {
-			case <-changed:
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case fn != nil:
-			if err := fn(e.mapTask, e.out); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// next holds and returns the next committed output. If there is none, e is nil, and changed is
-// closed when there may be one. If all maps have been copied, both are nil.
-func (f *Fetch) next() (e *committed, changed <-chan struct{}, err error) {
-	s := f.shuffle
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.state == shuffleClosed || f.closed {
-		return nil, nil, errShuffleClosed
-	}
-	if err := s.check(f.part); err != nil {
-		return nil, nil, err
-	}
-	if f.losses != s.mu.losses {
-		f.held = slices.DeleteFunc(f.held, func(e *committed) bool { return e.state == outputLost && e.release() })
-		f.losses = s.mu.losses
-	}
-	for f.seen < len(s.mu.commits) {
-		e := s.mu.commits[f.seen]
-		f.seen++
-		if e.state > outputNeeded {
-			continue
-		}
-		e.holders++
-		f.held = append(f.held, e)
-		return e, nil, nil
-	}
-	if s.complete() && len(f.held) == s.mu.live {
-		return nil, nil, nil
-	}
-	return nil, s.mu.changed, nil
-}
-
-// Copied returns how many outputs the Fetch holds. Lost outputs count until Copy gives them up.
-func (f *Fetch) Copied() int {
-	f.shuffle.mu.Lock()
-	defer f.shuffle.mu.Unlock()
-	return len(f.held)
-}
-
-// Outputs returns the outputs that were copied, by the number of their maps: a merge returns
-// equal keys in this order. The outputs are borrowed until Close.
-func (f *Fetch) Outputs() []*shuffle.MapOutput {
-	f.shuffle.mu.Lock()
-	held := slices.Clone(f.held)
-	f.shuffle.mu.Unlock()
-	slices.SortFunc(held, func(a, b *committed) int { return a.mapTask - b.mapTask })
-	outs := make([]*shuffle.MapOutput, len(held))
-	for i, e := range held {
-		outs[i] = e.out
-	}
-	return outs
-}
-
-// Close gives up all outputs. It may be called again.
-func (f *Fetch) Close() {
-	f.shuffle.mu.Lock()
-	defer f.shuffle.mu.Unlock()
-	f.closed = true
-	for _, e := range f.held {
-		e.release()
-	}
-	f.held = nil
 }
 
 // release counts one holder off, and releases an output that is not needed with its last holder. It returns

@@ -7,7 +7,59 @@ import (
 	"time"
 
 	"mrlocal/internal/membudget"
+	"mrlocal/shuffle/record"
 )
+
+// cursor reads one sorted run: entries in memory, or a partition of a segment on disk.
+type cursor struct {
+	prefix  uint64         // of the current key
+	entries []record.Entry // in memory; the first one is the current record
+	arena   *record.Arena
+	ahead   *ahead      // sorts the entries that follow; nil: none follow
+	disk    *diskCursor // nil: the run is in memory
+	done    bool
+	touched byte // keeps the compiler from removing the reads that warm the cache
+}
+
+// key returns the current key. For a large record on disk it returns the part that the cursor
+// holds.
+func (c *cursor) key() []byte {
+	if c.disk != nil {
+		return c.disk.key
+	}
+	return c.arena.Key(c.entries[0].Ref)
+}
+
+// whole reports whether key returns the whole key.
+func (c *cursor) whole() bool {
+	return c.disk == nil || len(c.disk.key) == c.disk.keyBytes
+}
+
+// advance moves to the next record. At the end it sets done and returns false.
+func (c *cursor) advance() (bool, error) {
+	if c.disk != nil {
+		ok, err := c.disk.next()
+		if ok && !c.disk.same {
+			c.prefix = record.PrefixOf(c.disk.key)
+		}
+		c.done = !ok
+		return ok, err
+	}
+	if c.entries = c.entries[1:]; len(c.entries) == 0 && !c.more() {
+		c.done = true
+		return false, nil
+	}
+	c.prefix = c.entries[0].Prefix
+	return true, nil
+}
+
+// more continues with the entries of the next range. It returns false after the last one.
+func (c *cursor) more() bool {
+	if c.ahead != nil {
+		c.entries = c.ahead.next()
+	}
+	return len(c.entries) > 0
+}
 
 // readers holds what the disk cursors of one merge share. Its memory is one chunk (useMemory).
 // Only one cursor reads at a time, so one staging buffer is enough.

@@ -1,4 +1,4 @@
-package engine
+package shuffle
 
 import (
 	"context"
@@ -9,12 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"mrlocal/internal/membudget"
-	"mrlocal/shuffle"
+	"mrlocal/internal/testkit"
 	"mrlocal/shuffle/record"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testkit.Transitions{M: m}) }
 
 // kit makes outputs and knows whether they were released.
 type kit struct {
@@ -33,32 +36,37 @@ func newKit(t testing.TB) *kit {
 
 // output makes an output that holds one record of each of parts and a byte of
 // memory.
-func (k *kit) output(name string, parts int) *shuffle.MapOutput {
-	out := shuffle.NewMapOutput(parts, shuffle.None, nil, func(shuffle.Event) {})
+func (k *kit) output(name string, parts int) *MapOutput {
+	out := NewMapOutput(parts, None, nil, func(Event) {})
 	lease, _ := k.memory.TryReserve(1)
 	stats := make([]record.PartStat, parts)
 	for p := range stats {
 		stats[p] = record.PartStat{Records: 1, KeyBytes: int64(10 * (p + 1)), ValueBytes: int64(p)}
 	}
-	out.Keep(&shuffle.MemoryRun{Lease: lease}, stats)
+	out.Keep(&MemoryRun{Lease: lease}, stats)
 	k.names.Store(out, name)
 	return out
 }
 
-func (k *kit) name(out *shuffle.MapOutput) string {
+func (k *kit) name(out *MapOutput) string {
 	name, _ := k.names.Load(out)
 	return name.(string)
 }
 
-func released(out *shuffle.MapOutput) bool { return out.MemoryBytes() == 0 }
+func released(out *MapOutput) bool { return out.MemoryBytes() == 0 }
 
 func (k *kit) collect(t *testing.T, ctx context.Context, f *Fetch) (names []string, err error) {
 	t.Helper()
-	err = f.Copy(ctx, func(mapTask int, out *shuffle.MapOutput) error {
+	err = f.each(ctx, func(mapTask int, out *MapOutput) error {
 		names = append(names, fmt.Sprintf("%d:%s", mapTask, k.name(out)))
 		return nil
 	})
 	return names, err
+}
+
+func TestStatesAreOrdered(t *testing.T) {
+	testkit.CheckStates(t, shuffleClosed)
+	testkit.CheckStates(t, outputLost)
 }
 
 func TestACopyPhaseGetsEachOutputOnceInCommitOrderAndMergesInMapOrder(t *testing.T) {
@@ -130,7 +138,7 @@ func TestALostOutputIsCopiedAgainByThoseWhoHaveIt(t *testing.T) {
 	got, handed := make(chan []string), make(chan struct{}, 3)
 	go func() {
 		var names []string
-		if err := has.Copy(t.Context(), func(_ int, out *shuffle.MapOutput) error {
+		if err := has.each(t.Context(), func(_ int, out *MapOutput) error {
 			names = append(names, k.name(out))
 			handed <- struct{}{}
 			return nil
@@ -160,7 +168,7 @@ func TestALostOutputIsCopiedAgainByThoseWhoHaveIt(t *testing.T) {
 }
 
 // copied returns a shuffle of one map, whose output of so many parts a Fetch has copied.
-func copied(t *testing.T, parts int) (*Shuffle, *shuffle.MapOutput, *Fetch) {
+func copied(t *testing.T, parts int) (*Shuffle, *MapOutput, *Fetch) {
 	t.Helper()
 	k := newKit(t)
 	s := NewShuffle(1, parts)
@@ -225,9 +233,9 @@ func TestCloseEndsCopyPhasesAndReleasesEverything(t *testing.T) {
 	s.Commit(0, out)
 	f := s.Fetch(0)
 	got := make(chan error)
-	go func() { got <- f.Copy(t.Context(), nil) }()
+	go func() { got <- f.each(t.Context(), nil) }()
 	s.Close()
-	if err := <-got; !errors.Is(err, errShuffleClosed) {
+	if err := <-got; !errors.Is(err, errClosed) {
 		t.Errorf("got %v", err)
 	}
 	f.Close()
@@ -248,8 +256,8 @@ func TestAnyHistoryEndsWithEverythingReleased(t *testing.T) {
 		maps, parts := rapid.IntRange(1, 5).Draw(rt, "maps"), rapid.IntRange(1, 3).Draw(rt, "parts")
 		s := NewShuffle(maps, parts)
 		s.Seal()
-		live := make([]*shuffle.MapOutput, maps)
-		var all []*shuffle.MapOutput
+		live := make([]*MapOutput, maps)
+		var all []*MapOutput
 		var open []*Fetch
 		for range rapid.IntRange(0, 60).Draw(rt, "steps") {
 			m := rapid.IntRange(0, maps-1).Draw(rt, "map")
@@ -291,7 +299,7 @@ func TestAnyHistoryEndsWithEverythingReleased(t *testing.T) {
 }
 
 // copyNow copies what is there and does not wait for the rest.
-func copyNow(rt *rapid.T, f *Fetch, live []*shuffle.MapOutput) {
+func copyNow(rt *rapid.T, f *Fetch, live []*MapOutput) {
 	ctx, cancel := context.WithCancel(context.Background())
 	there := 0
 	for _, out := range live {
@@ -304,14 +312,14 @@ func copyNow(rt *rapid.T, f *Fetch, live []*shuffle.MapOutput) {
 		if there == 0 {
 			cancel()
 		}
-		_ = f.Copy(ctx, func(int, *shuffle.MapOutput) error {
+		_ = f.each(ctx, func(int, *MapOutput) error {
 			if got++; got == there {
 				cancel()
 			}
 			return nil
 		})
-	} else if err := f.Copy(ctx, nil); err != nil {
-		rt.Fatalf("Copy: %v", err)
+	} else if err := f.each(ctx, nil); err != nil {
+		rt.Fatalf("each: %v", err)
 	}
 	cancel()
 	for _, out := range f.Outputs() {
@@ -334,7 +342,7 @@ func BenchmarkCopy(b *testing.B) {
 	}
 	for b.Loop() {
 		f := s.Fetch(0)
-		if err := f.Copy(context.Background(), nil); err != nil {
+		if err := f.each(context.Background(), nil); err != nil {
 			b.Fatal(err)
 		}
 		f.Close()

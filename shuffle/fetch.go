@@ -1,0 +1,203 @@
+package shuffle
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Fetch holds the outputs that one reduce attempt has copied. They are not released until it
+// is closed. The attempt closes it when it has read the outputs, and also when it fails. Copy
+// and Outputs are called from one goroutine; Close from any.
+type Fetch struct {
+	Bytes int64         // of the keys and values that Copy has copied, lost outputs included
+	Took  time.Duration // by these copies; waiting for maps does not count
+
+	shuffle *Shuffle
+	part    int
+	seen    int // number of commits that next has looked at
+	losses  int // losses of the shuffle when held was last checked for lost outputs
+
+	// Under shuffle.mu.
+	held   []*committed
+	closed bool
+}
+
+// Fetch begins the copy phase of a reduce attempt.
+func (s *Shuffle) Fetch(part int) *Fetch { return &Fetch{shuffle: s, part: part} }
+
+// CopyOptions are the options of a copy phase. The functions may be nil, except that copies that
+// take time need SleepUntil.
+type CopyOptions struct {
+	Copiers    Copiers
+	Network    *Bandwidth                              // of the reduce's tracker; nil: unbounded
+	SleepUntil func(t time.Time) error                 // an error ends the copy phase
+	Copied     func(copied, maps int)                  // after each copy: outputs held, maps known
+	Fetched    func(firstMap, copies int, bytes int64) // firstMap is -1 if the copies are no range of maps
+}
+
+// mostFetchEvents is about how often a copy phase calls Fetched at most. A job of many maps and
+// reduces would fill the events otherwise.
+const mostFetchEvents = 64
+
+// Copy is the copy phase: it copies the output of each map, once, in the order in which the maps
+// committed. A copy moves a reference, and takes only the time that Copiers and Network need. If
+// an output is lost meanwhile, Copy gives it up, waits for the map to run again, and copies the
+// new output.
+//
+// Copy returns nil when the shuffle is sealed and the outputs of all maps are copied. It fails
+// when the shuffle is closed, with the error of SleepUntil, or with the cause of ctx.
+func (f *Fetch) Copy(ctx context.Context, o CopyOptions) error {
+	copiers := copiersAtWork{CopyOptions: o}
+	events := fetched{every: 1 + (f.shuffle.Maps()-1)/mostFetchEvents, post: o.Fetched}
+	err := f.each(ctx, func(mapTask int, out *MapOutput) error {
+		begun := time.Now() // waiting for the next output does not count
+		_, keyBytes, valueBytes := out.PartBytes(f.part)
+		f.Bytes += keyBytes + valueBytes
+		events.add(mapTask, keyBytes+valueBytes)
+		err := copiers.copy(keyBytes + valueBytes)
+		f.Took += time.Since(begun)
+		if copied := f.Copied(); o.Copied != nil {
+			o.Copied(copied, max(f.shuffle.Maps(), copied))
+		}
+		return err
+	})
+	if begun := time.Now(); err == nil {
+		err = copiers.end()
+		f.Took += time.Since(begun)
+	}
+	events.flush()
+	return err
+}
+
+// fetched collects copies of map outputs for one call of CopyOptions.Fetched.
+type fetched struct {
+	post   func(firstMap, copies int, bytes int64) // nil: nobody asks
+	every  int                                     // copies for one call
+	first  int                                     // first map of a range of maps; -1: the maps are no range
+	copies int                                     // since the last call
+	bytes  int64                                   // of these copies
+}
+
+// add counts the copy of one map output, and calls post if there are enough.
+func (f *fetched) add(mapTask int, bytes int64) {
+	switch {
+	case f.copies == 0:
+		f.first = mapTask
+	case mapTask != f.first+f.copies:
+		f.first = -1
+	}
+	f.copies++
+	f.bytes += bytes
+	if f.copies >= f.every {
+		f.flush()
+	}
+}
+
+// flush calls post with the copies that were collected, if there are any.
+func (f *fetched) flush() {
+	if f.copies > 0 && f.post != nil {
+		f.post(f.first, f.copies, f.bytes)
+	}
+	f.copies, f.bytes = 0, 0
+}
+
+// each calls fn with the output of each map, once, as Copy says. It fails with errClosed, the
+// error of fn, or the cause of ctx. fn may be nil.
+func (f *Fetch) each(ctx context.Context, fn func(mapTask int, out *MapOutput) error) error {
+	for {
+		e, changed, err := f.next()
+		switch {
+		case err != nil:
+			return err
+		case e == nil && changed == nil:
+			return nil
+		case e == nil:
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case fn != nil:
+			if err := fn(e.mapTask, e.out); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// next holds and returns the next committed output. If there is none, e is nil, and changed is
+// closed when there may be one. If all maps have been copied, both are nil.
+func (f *Fetch) next() (e *committed, changed <-chan struct{}, err error) {
+	s := f.shuffle
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.state == shuffleClosed || f.closed {
+		return nil, nil, errClosed
+	}
+	if err := s.check(f.part); err != nil {
+		return nil, nil, err
+	}
+	if f.losses != s.mu.losses {
+		f.held = slices.DeleteFunc(f.held, func(e *committed) bool { return e.state == outputLost && e.release() })
+		f.losses = s.mu.losses
+	}
+	for f.seen < len(s.mu.commits) {
+		e := s.mu.commits[f.seen]
+		f.seen++
+		if e.state > outputNeeded {
+			continue
+		}
+		e.holders++
+		f.held = append(f.held, e)
+		return e, nil, nil
+	}
+	if s.complete() && len(f.held) == s.mu.live {
+		return nil, nil, nil
+	}
+	return nil, s.mu.changed, nil
+}
+
+// Copied returns how many outputs the Fetch holds. Lost outputs count until Copy gives them up.
+func (f *Fetch) Copied() int {
+	f.shuffle.mu.Lock()
+	defer f.shuffle.mu.Unlock()
+	return len(f.held)
+}
+
+// Outputs returns the outputs that were copied, by the number of their maps: a merge returns
+// equal keys in this order. The outputs are borrowed until Close.
+func (f *Fetch) Outputs() []*MapOutput {
+	f.shuffle.mu.Lock()
+	held := slices.Clone(f.held)
+	f.shuffle.mu.Unlock()
+	slices.SortFunc(held, func(a, b *committed) int { return a.mapTask - b.mapTask })
+	outs := make([]*MapOutput, len(held))
+	for i, e := range held {
+		outs[i] = e.out
+	}
+	return outs
+}
+
+// Input returns how many records and bytes the copied outputs have for the reduce. It does not
+// count outputs that were lost after their copy.
+func (f *Fetch) Input() (records, bytes int64) {
+	for _, out := range f.Outputs() {
+		n, keyBytes, valueBytes := out.PartBytes(f.part)
+		records, bytes = records+n, bytes+keyBytes+valueBytes
+	}
+	return records, bytes
+}
+
+// Close gives up all outputs. It may be called again.
+func (f *Fetch) Close() {
+	f.shuffle.mu.Lock()
+	defer f.shuffle.mu.Unlock()
+	f.closed = true
+	for _, e := range f.held {
+		e.release()
+	}
+	f.held = nil
+}
