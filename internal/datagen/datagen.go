@@ -20,6 +20,7 @@ import (
 
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/inorder"
 )
 
 // Kind says what the data looks like.
@@ -216,51 +217,25 @@ func writeDir(ctx context.Context, dir string, sizeBytes int64, seed uint64) err
 // writeUnits writes the bytes from..to-1 of g's data. from is the start of a unit. Goroutines
 // fill units, and the calling goroutine writes them in order.
 func writeUnits(ctx context.Context, g generator, w io.Writer, from, to int64) error {
-	type made struct{ data []byte }
+	type made struct {
+		data   []byte
+		number int64
+	}
 	unit := int64(g.unitBytes())
 	workers := runtime.GOMAXPROCS(0)
-	// futures has a channel for each unit, in order. Its capacity bounds the units that are
-	// being filled.
-	futures := make(chan chan made, workers)
-	free := make(chan []byte, workers+2)
-	for range cap(free) {
-		free <- make([]byte, unit+overrunBytes)
-	}
-	var workersDone sync.WaitGroup
-	defer workersDone.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	workersDone.Go(func() {
-		defer close(futures)
-		for at := from; at < to; at += unit {
-			var buf []byte
-			select {
-			case buf = <-free:
-			case <-ctx.Done():
-				return
-			}
-			f := make(chan made, 1) // has room, so that the goroutine below never waits
-			n := min(unit, to-at)
-			workersDone.Go(func() {
-				g.fill(buf[:n:len(buf)], at/unit)
-				f <- made{buf[:n]}
-			})
-			select {
-			case futures <- f:
-			case <-ctx.Done():
-				return
-			}
+	free := sync.Pool{New: func() any { return &made{data: make([]byte, unit+overrunBytes)} }}
+	units := func(yield func(*made) bool) {
+		more := true
+		for at := from; more && at < to; at += unit {
+			m := free.Get().(*made)
+			m.data, m.number = m.data[:min(unit, to-at)], at/unit
+			more = yield(m)
 		}
+	}
+	fill := func(_ context.Context, m *made) { g.fill(m.data, m.number) }
+	return inorder.Each(ctx, workers, workers+1, units, fill, func(m *made) error {
+		_, err := w.Write(m.data)
+		free.Put(m)
+		return err
 	})
-	for f := range futures {
-		m := <-f
-		if _, err := w.Write(m.data); err != nil {
-			return err
-		}
-		if err := context.Cause(ctx); err != nil {
-			return err
-		}
-		free <- m.data[:cap(m.data)]
-	}
-	return context.Cause(ctx)
 }

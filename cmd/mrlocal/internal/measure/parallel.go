@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"sync"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/inorder"
 	"mrlocal/slots/report"
 )
 
@@ -38,87 +38,27 @@ type finished struct {
 
 // each makes all runs for which wanted returns true, on all cores. It calls take for each run, in the
 // order of the plan, on the goroutine of the caller. It returns the first error in this order, of a run
-// or of take, and starts no further run then. It returns after all its goroutines have ended.
-//
-// One goroutine sends the numbers of runs to the workers, and each worker makes one run at a time.
+// or of take, and starts no further run then. It returns after all runs have ended.
 func (p *Plan) each(ctx context.Context, wanted func(run int) bool, simulate Simulate, take func(f finished) error) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	workers := runtime.GOMAXPROCS(0)
-	// A run takes a place in room before it starts, and leaves the place when take gets it. So at most
-	// 4*workers runs are started and not taken. ends has room for all of them, so a worker never waits.
-	todo, ends := make(chan int), make(chan finished, 4*workers)
-	room := make(chan struct{}, 4*workers)
-	var group sync.WaitGroup
-	group.Add(1 + workers)
-	go func() {
-		defer group.Done()
-		defer close(todo)
+	runs := func(yield func(*finished) bool) {
 		for run := range p.Runs() {
-			if !wanted(run) {
-				continue
-			}
-			select {
-			case room <- struct{}{}:
-			case <-ctx.Done():
-				return
-			}
-			select {
-			case todo <- run:
-			case <-ctx.Done():
+			if wanted(run) && !yield(&finished{run: run}) {
 				return
 			}
 		}
-	}()
-	for range workers {
-		go func() {
-			defer group.Done()
-			for run := range todo {
-				t := p.trial(run)
-				r, notes, err := simulate(ctx, t)
-				ends <- finished{run, r, notes, p.in(t.Configuration, t.Policy, err)}
-			}
-		}()
 	}
-	err := p.inOrder(ctx, wanted, ends, room, take)
-	// After an error, stop ends the runs that are being made, and no further one starts.
-	stop()
-	group.Wait()
-	return err
-}
-
-// inOrder receives runs from ends in any order and passes them to take in the order of the plan. It
-// frees a place in room for each. It returns the first error, or the cause of ctx.
-func (p *Plan) inOrder(ctx context.Context, wanted func(run int) bool, ends <-chan finished, room <-chan struct{}, take func(f finished) error) error {
-	early := map[int]finished{} // runs that ended before an earlier one
-	for run := range p.Runs() {
-		if !wanted(run) {
-			continue
-		}
-		for {
-			f, ok := early[run]
-			// Until this run has ended, other runs that end are kept in early.
-			if !ok {
-				select {
-				case f = <-ends:
-					early[f.run] = f
-				case <-ctx.Done():
-					return context.Cause(ctx)
-				}
-				continue
-			}
-			delete(early, run)
-			<-room // another run may start
-			if f.err != nil {
-				return f.err
-			}
-			if err := take(f); err != nil {
-				return err
-			}
-			break
-		}
+	simulated := func(ctx context.Context, f *finished) {
+		t := p.trial(f.run)
+		f.report, f.notes, f.err = simulate(ctx, t)
+		f.err = p.in(t.Configuration, t.Policy, f.err)
 	}
-	return nil
+	workers := runtime.GOMAXPROCS(0)
+	return inorder.Each(ctx, workers, 4*workers, runs, simulated, func(f *finished) error {
+		if f.err != nil {
+			return f.err
+		}
+		return take(*f)
+	})
 }
 
 // in adds the policy and the settings of a run to a usage error. It returns any other error, and

@@ -3,13 +3,16 @@ package tools
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
 	"slices"
+	"sync"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/inorder"
 	"mrlocal/jobs/sort"
 )
 
@@ -21,8 +24,8 @@ const checkedBytes = 256 << 10
 // order. It returns the exit code, 0 or 1.
 //
 // One goroutine cuts the file into blocks of whole lines, and one worker for each core checks blocks.
-// judge takes the blocks in the order of the file, so the answer does not depend on the number of
-// workers. There are two blocks for each worker. They circulate: free, todo and inOrder, judge, free.
+// The judge takes the blocks in the order of the file, so the answer does not depend on the number of
+// workers. There are two blocks for each worker.
 func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 	delim := s.delimiter()
 	f := &lineSource{name: s.files[0]}
@@ -30,104 +33,91 @@ func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 		return 0, err
 	}
 	workers := runtime.GOMAXPROCS(0)
-	// least is the smallest result of Compare(line, line before) that is in order. With -u, equal
-	// lines are out of order as well.
-	least := 0
+	j := judge{sorter: s, order: order, file: f}
 	if s.order.Unique {
-		least = 1
+		j.least = 1
 	}
-	free, todo, inOrder := make(chan *checkedBlock, 2*workers), make(chan *checkedBlock, 2*workers), make(chan *checkedBlock, 2*workers)
-	for range 2 * workers {
-		free <- &checkedBlock{done: make(chan struct{}, 1)}
-	}
-	stop := make(chan struct{})
-	go func() {
+	var free sync.Pool
+	blocks := func(yield func(*checkedBlock) bool) {
 		// This goroutine owns the file, because its last read may end after check has returned.
 		defer f.close()
-		defer close(todo)
-		defer close(inOrder)
 		cut := lineCutter{r: f, delim: delim, size: checkedBytes}
-		for {
-			var b *checkedBlock
-			select {
-			case b = <-free:
-			case <-stop:
-				return
+		for more := true; more; {
+			b, ok := free.Get().(*checkedBlock)
+			if !ok {
+				b = new(checkedBlock)
 			}
 			b.data, b.err = cut.next(b.data)
-			// Both channels have room for all blocks, so these sends never wait.
-			todo <- b
-			inOrder <- b
-			if b.err != nil {
-				return
-			}
+			last := b.err != nil // b belongs to a worker after yield
+			more = yield(b) && !last
 		}
-	}()
-	defer close(stop)
-	for range workers {
-		go func() {
-			for b := range todo {
-				b.check(order, delim, least)
-				b.done <- struct{}{}
-			}
-		}()
 	}
-	return s.judge(ctx, order, f, inOrder, free, least)
+	check := func(_ context.Context, b *checkedBlock) { b.check(order, delim, j.least) }
+	err := inorder.Each(ctx, workers, 2*workers, blocks, check, func(b *checkedBlock) error {
+		err := j.take(b)
+		free.Put(b)
+		return err
+	})
+	switch err {
+	case io.EOF:
+		return 0, nil
+	case errDisorder:
+		return 1, nil
+	}
+	return 0, err
 }
 
-// judge returns the exit code: 1 if a line of f is out of order, else 0. With -c it also reports that
-// line. It takes the blocks in the order of the file, waits until each is checked, and returns it to
-// free.
-func (s *sorter) judge(ctx context.Context, order *sort.Order, f *lineSource, blocks <-chan *checkedBlock, free chan<- *checkedBlock, least int) (int, error) {
-	var before sort.Line // the last line of the block before; a copy, because that block is reused
-	var text, key []byte // the memory of before
-	number := int64(0)   // lines in the blocks before
-	used := int64(0)     // bytes of these blocks
-	for {
-		var b *checkedBlock
-		select {
-		case b = <-blocks:
-			<-b.done
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
-		}
-		out := b.out
-		// The first line of a block is compared with the last one of the block before.
-		if number > 0 && b.lines > 0 && order.Compare(&b.first, &before) < least {
-			out = 0
-		}
-		switch {
-		case out >= 0:
-			f.leave(used + int64(b.end(out, s.delimiter())))
-			if s.Line.Has("check") {
-				s.complain(fmt.Errorf("%s:%d: disorder: %s", f.name, number+int64(out)+1, b.data[b.end(out-1, s.delimiter()):b.end(out, s.delimiter())-1]))
-			}
-			return 1, nil
-		case b.refused != nil:
-			return 0, errs.Inputf(argv.Quote(f.name), "line %d: %w", number+int64(b.lines)+1, b.refused)
-		}
-		number, used = number+int64(b.lines), used+int64(len(b.data))
-		switch b.err {
-		case nil:
-		case io.EOF:
-			f.leave(-1)
-			return 0, nil
-		default:
-			return 0, b.err
-		}
-		if b.lines > 0 {
-			text, key = append(text[:0], b.last.Text...), append(key[:0], b.last.Key...)
-			before = sort.Line{Text: text, Key: key}
-		}
-		free <- b
+// errDisorder is the judge's answer that a line is out of order.
+var errDisorder = errors.New("disorder")
+
+// judge looks at the checked blocks in the order of the file.
+type judge struct {
+	*sorter
+	order *sort.Order
+	file  *lineSource
+	// least is the smallest result of Compare(line, line before) that is in order. With -u, equal
+	// lines are out of order as well.
+	least     int
+	before    sort.Line // the last line of the block before; a copy, because that block is reused
+	text, key []byte    // the memory of before
+	number    int64     // lines in the blocks before
+	used      int64     // bytes of these blocks
+}
+
+// take looks at the next block. It returns errDisorder if a line is out of order, after it has reported
+// that line with -c. It returns io.EOF if all lines are in order and no block follows.
+func (j *judge) take(b *checkedBlock) error {
+	out := b.out
+	// The first line of a block is compared with the last one of the block before.
+	if j.number > 0 && b.lines > 0 && j.order.Compare(&b.first, &j.before) < j.least {
+		out = 0
 	}
+	switch delim := j.delimiter(); {
+	case out >= 0:
+		j.file.leave(j.used + int64(b.end(out, delim)))
+		if j.Line.Has("check") {
+			j.complain(fmt.Errorf("%s:%d: disorder: %s", j.file.name, j.number+int64(out)+1, b.data[b.end(out-1, delim):b.end(out, delim)-1]))
+		}
+		return errDisorder
+	case b.refused != nil:
+		return errs.Inputf(argv.Quote(j.file.name), "line %d: %w", j.number+int64(b.lines)+1, b.refused)
+	}
+	j.number += int64(b.lines)
+	j.used += int64(len(b.data))
+	if b.err == io.EOF {
+		j.file.leave(-1)
+	}
+	if b.lines > 0 {
+		j.text, j.key = append(j.text[:0], b.last.Text...), append(j.key[:0], b.last.Key...)
+		j.before = sort.Line{Text: j.text, Key: j.key}
+	}
+	return b.err
 }
 
 // checkedBlock is a block of lines with the result of its check.
 type checkedBlock struct {
-	data []byte        // whole lines, each with its delimiter
-	err  error         // of the read after the block; io.EOF: the block is the last one
-	done chan struct{} // room for one value, which says that the block is checked
+	data []byte // whole lines, each with its delimiter
+	err  error  // of the read after the block; io.EOF: the block is the last one
 
 	first, last sort.Line // of the block; they point into data and keys
 	keys        [3][]byte // the memory of the keys of the first line and of the last two
@@ -137,7 +127,7 @@ type checkedBlock struct {
 }
 
 // check goes through the lines of the block until one is out of order or refused. least is as in
-// sorter.check.
+// judge.
 func (b *checkedBlock) check(order *sort.Order, delim byte, least int) {
 	b.lines, b.out, b.refused = 0, -1, nil
 	for at := 0; at < len(b.data); b.lines++ {
@@ -148,7 +138,7 @@ func (b *checkedBlock) check(order *sort.Order, delim byte, least int) {
 		if b.refused = order.Check(line); b.refused != nil {
 			return
 		}
-		// The key of the first line is kept for judge. The other lines use the other two in turn.
+		// The key of the first line is kept for the judge. The other lines use the other two in turn.
 		memory := &b.keys[0]
 		if b.lines > 0 {
 			memory = &b.keys[1+b.lines%2]
