@@ -107,10 +107,7 @@ func (p *pendingFile) sync() error {
 	if err != nil {
 		return err
 	}
-	if p.inPlace {
-		return nil // publish syncs the file itself
-	}
-	if p.replaces != nil {
+	if p.replaces != nil && !p.inPlace {
 		disk.KeepOwner(f, p.replaces)
 		if err := f.Chmod(p.replaces.Mode().Perm()); err != nil {
 			return about(p.name, err)
@@ -156,10 +153,15 @@ func (p *pendingFile) publish(int) error {
 	return nil
 }
 
-// copyOver copies the result into the file that is there, and removes the pending file. If it fails, the
-// pending file stays, because it has the only whole result. The caller holds p.mu.
+// copyOver copies the result into the file that is there, and removes the pending file. sync has made the
+// pending file durable, and copyOver first does so with its name: a power cut during the copy leaves the
+// whole result there. If the copy fails, the pending file stays, because it has the only whole result. The caller
+// holds p.mu.
 func (p *pendingFile) copyOver() error {
 	from := p.mu.f
+	if err := syncDir(filepath.Dir(from.Name())); err != nil {
+		return about(p.name, err)
+	}
 	err := disk.CopyOver(p.path, from)
 	invariant.Move(&p.mu.state, committed)
 	if err != nil {
