@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -341,3 +342,42 @@ func TestStandardInputThatBreaksTheRulesOfAReaderFailsTheJob(t *testing.T) {
 		}
 	}
 }
+
+// TestUserCodeIsNoKill: user code may know jobs.ErrKilled. Only the engine kills, so each attempt counts.
+func TestUserCodeIsNoKill(t *testing.T) {
+	for how, fail := range map[string]func() error{
+		"returns it":     func() error { return jobs.ErrKilled },
+		"wraps it":       func() error { return fmt.Errorf("x: %w", jobs.ErrKilled) },
+		"panics with it": func() error { panic(jobs.ErrKilled) },
+	} {
+		for at, change := range map[string]func(j *jobs.Job, calls *atomic.Int64){
+			"map": func(j *jobs.Job, calls *atomic.Int64) {
+				j.NewMapper = func() jobs.Mapper { return killing{func() error { calls.Add(1); return fail() }} }
+			},
+			"reduce": func(j *jobs.Job, calls *atomic.Int64) {
+				j.NewReducer = func() jobs.Reducer { return killing{func() error { calls.Add(1); return fail() }} }
+			},
+		} {
+			t.Run(at+" "+how, func(t *testing.T) {
+				var calls atomic.Int64
+				job := jobs.Job{Name: "kills", NewMapper: func() jobs.Mapper { return killing{func() error { return nil }} }, NewReducer: func() jobs.Reducer { return jobs.NewSum() }}
+				change(&job, &calls)
+				o := mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Attempts: 3}}
+				o.Reducers = 1
+				failedRun(t, o, jobs.Chain{job}, "kills")
+				if n := calls.Load(); n != 3 {
+					t.Errorf("%d attempts, want 3", n)
+				}
+			})
+		}
+	}
+}
+
+// killing calls work as a Mapper, which emits a record, and as a Reducer.
+type killing struct{ work func() error }
+
+func (k killing) Map(_ jobs.Block, out jobs.Emitter) error {
+	out.Emit([]byte("k"), []byte("1"))
+	return k.work()
+}
+func (k killing) Reduce(_ []byte, _ *jobs.Values, _ jobs.Emitter) error { return k.work() }

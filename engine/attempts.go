@@ -211,6 +211,7 @@ func (c *coordinator) attemptFailed(a *runningAttempt, err error) {
 		return
 	}
 	j, hasSource := a.job, a.state == attemptRunning
+	stopped := a.ctx.Err() != nil
 	c.remove(a, attemptEnded)
 	// A part that an attempt has committed stays in the output, even if its tracker is lost at
 	// that moment. The Ledger does not know of the part and starts another attempt. That attempt
@@ -222,13 +223,16 @@ func (c *coordinator) attemptFailed(a *runningAttempt, err error) {
 		c.bookWritten(a)
 		return
 	}
-	if err == nil {
+	discarded := err == nil
+	if discarded {
 		err = jobs.ErrKilled
 	}
 	// A damaged map output is no failure of the reduce that has read it, so the reduce counts as
 	// killed.
 	lost := c.outputLost(j, err)
-	killed := a.Killed() || lost || errors.Is(err, jobs.ErrKilled) || c.lostRace(a, err)
+	// User code may return or panic with jobs.ErrKilled too. Only an attempt that the engine has ended
+	// is killed.
+	killed := a.Killed() || discarded || lost || stopped && errors.Is(err, jobs.ErrKilled) || c.lostRace(a, err)
 	c.mayBeDone(j)
 	if !c.onLostTracker(a) { // the Ledger has forgotten attempts on lost trackers
 		c.ledger.Finish(c.run.now(), a.ID, slots.Outcome{Killed: killed})
