@@ -114,6 +114,9 @@ func check(f *workload.File, o *Options) error {
 			return err
 		}
 	}
+	if err := checkSize(f, o); err != nil {
+		return err
+	}
 	home := [2]bool{slots.Map: o.MapSlots > 0, slots.Reduce: o.ReduceSlots > 0}
 	lends := o.Policy.Traits().Lends
 	for i := range f.Jobs {
@@ -193,6 +196,26 @@ func checkFaults(f *workload.File, faults []setup.Fault) error {
 		}
 		if x.Task >= tasks {
 			return f.Errorf(j.Pos, "job "+j.Name, "faults name its %s task %d, and it has %d of them", kind, x.Task, tasks)
+		}
+	}
+	return nil
+}
+
+// mostReplicas bounds the replicas of all map inputs together: Hadoop's three for each of the tasks
+// that a file may have. The Ledger lists the maps of each tracker, and takes 4 GB for so many.
+const mostReplicas = 120_000_000
+
+// checkSize fails if the inputs of all maps together have too many replicas, or if nobody could read
+// the events of so many tasks.
+func checkSize(f *workload.File, o *Options) error {
+	each, replicas, tasks := int64(min(o.Replicas, o.Trackers)), int64(0), int64(0)
+	for i := range f.Jobs {
+		j := &f.Jobs[i]
+		if replicas += int64(j.Maps) * each; replicas > mostReplicas {
+			return errs.Optionf("Options.Replicas", "%d: with job %s the inputs have %d replicas; at most %d", o.Replicas, j.Name, replicas, mostReplicas)
+		}
+		if tasks += int64(j.Maps) + int64(j.Reduces); o.Events != nil && tasks > trace.MaxTasks {
+			return errs.Optionf("Options.Events", "with job %s there are %d tasks; an event file has at most %d", j.Name, tasks, trace.MaxTasks)
 		}
 	}
 	return nil

@@ -40,13 +40,15 @@ func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %v", e.Line,
 // Unwrap returns the error without the line.
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
+// MaxTasks bounds the tasks of all jobs of an event file.
+const MaxTasks = 1 << 24
+
 // Bounds of an event file, so that no file takes all memory: a small compressed one may have any
 // length. The header grows with the number of slots, so its bound is larger.
 const (
 	maxLineBytes   = 16 << 20
 	maxHeaderBytes = 64 << 20
 	maxSlots       = 1 << 20
-	maxTasks       = 1 << 24   // of all jobs
 	maxTextBytes   = 256 << 20 // of all names, rules and statuses
 	maxFields      = 1000      // of a line
 	maxNulls       = 1000      // in the header, whose lists could have many of them
@@ -232,8 +234,8 @@ func (d *Decoder) check(e *Event) error {
 		return fmt.Errorf("%v has a negative number: task %d, n %d, slot %d", e.Op, e.Task, e.N, e.Slot)
 	case int(e.Slot) >= max(1, len(d.header.Slots)):
 		return fmt.Errorf("%v has the slot %d, and the header %d slots", e.Op, e.Slot, len(d.header.Slots))
-	case e.Task >= maxTasks:
-		return fmt.Errorf("the task %d of %v is not from 0 to %d", e.Task, e.Op, maxTasks-1)
+	case e.Task >= MaxTasks:
+		return fmt.Errorf("the task %d of %v is not from 0 to %d", e.Task, e.Op, MaxTasks-1)
 	}
 	d.seq = e.Seq + 1
 	return d.tasks.add(e)
@@ -245,7 +247,7 @@ type taskCount struct {
 	total int64
 }
 
-// add adds the tasks that an event makes known. It fails if there are more than maxTasks.
+// add adds the tasks that an event makes known. It fails if there are more than MaxTasks.
 func (c *taskCount) add(e *Event) error {
 	maps, reduces := e.A, e.B
 	switch {
@@ -256,16 +258,16 @@ func (c *taskCount) add(e *Event) error {
 	case e.Op != OpSubmit:
 		return nil
 	}
-	if min(maps, reduces) < 0 || max(maps, reduces) > maxTasks {
-		return fmt.Errorf("job %d has %d maps and %d reduces; an event file has at most %d tasks", e.Job, maps, reduces, maxTasks)
+	if min(maps, reduces) < 0 || max(maps, reduces) > MaxTasks {
+		return fmt.Errorf("job %d has %d maps and %d reduces; an event file has at most %d tasks", e.Job, maps, reduces, MaxTasks)
 	}
 	if more := int(e.Job) + 1 - len(c.maps); more > 0 {
 		c.maps = append(c.maps, make([]int32, more)...)
 	}
 	c.total += max(maps-int64(c.maps[e.Job]), 0) + reduces
 	c.maps[e.Job] = max(c.maps[e.Job], int32(maps))
-	if c.total > maxTasks {
-		return fmt.Errorf("with job %d there are more than %d tasks", e.Job, maxTasks)
+	if c.total > MaxTasks {
+		return fmt.Errorf("with job %d there are more than %d tasks", e.Job, MaxTasks)
 	}
 	return nil
 }

@@ -21,8 +21,8 @@ const (
 	mostCount = math.MaxInt32
 
 	// mostSlots bounds the slots of a cluster, and mostTasks the tasks of all jobs
-	// together. Without a bound a typing mistake could take all memory. A reader of event files
-	// (package trace) takes fewer tasks.
+	// together. Without a bound a typing mistake could take all memory. An event file has fewer
+	// tasks (trace.MaxTasks), so the simulator writes none of more.
 	mostSlots = 10_000_000
 	mostTasks = 40_000_000
 )
