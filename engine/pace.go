@@ -28,10 +28,10 @@ func NewPace(trackers int, shuffleBytesPerSecond, diskBytesPerSecond int64, copi
 	p := &Pace{copiers: copiers}
 	for range trackers {
 		if shuffleBytesPerSecond > 0 {
-			p.network = append(p.network, shuffle.NewBandwidth(shuffleBytesPerSecond))
+			p.network = append(p.network, &shuffle.Bandwidth{BytesPerSecond: shuffleBytesPerSecond})
 		}
 		if diskBytesPerSecond > 0 {
-			p.disk = append(p.disk, shuffle.NewBandwidth(diskBytesPerSecond))
+			p.disk = append(p.disk, &shuffle.Bandwidth{BytesPerSecond: diskBytesPerSecond})
 		}
 	}
 	return p
@@ -43,8 +43,7 @@ const leastPause = time.Millisecond
 
 // pause sleeps for d, or until the attempt is killed, and adds the time to pausedFor.
 func (a *SlotAttempt) pause(d time.Duration) {
-	a.Waiting.Store(true)
-	defer a.Waiting.Store(false)
+	defer a.Waiting.Store(a.Waiting.Swap(true)) // a copy phase waits on behind its sleeps
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	begun := time.Now()
@@ -120,15 +119,12 @@ func (a *SlotAttempt) readSpills(outputs []*shuffle.MapOutput) {
 	}
 	var bytes int64
 	for _, out := range outputs {
-		var part, total int64
+		var total int64
 		for p := range out.Parts() {
-			_, keyBytes, valueBytes := out.PartBytes(p)
-			total += keyBytes + valueBytes
-			if p == int(a.ID.Task) {
-				part = keyBytes + valueBytes
-			}
+			total += out.Part(p).Bytes()
 		}
 		if maker := a.Job.maker(out); maker != nil && total > 0 {
+			part := out.Part(int(a.ID.Task)).Bytes()
 			bytes += int64(float64(maker.onDisk.Load()) * float64(part) / float64(total))
 		}
 	}

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"mrlocal/engine"
+	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
+	"mrlocal/slots"
 	"mrlocal/slots/setup"
 	"mrlocal/spill"
 	"mrlocal/trace"
@@ -85,6 +87,24 @@ func TestThrottledRunsTakeAsLongAsTheirBytes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A reduce that has slept for a copy waits for the next map, for longer than TaskTimeout.
+func TestAReduceDoesNotTimeOutBetweenItsCopies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, atOnce := writeFiles(t, []jobtest.File{{Path: "a", Data: text(153, 60_000)}}), slots.PPM(0)
+		chain := failing(func(b jobs.Block, out jobs.Emitter) error {
+			time.Sleep(50 * time.Second)
+			return emitLines(b, out)
+		}, func() error { return nil })
+		_, r := must(t, chain, engine.Options{
+			JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 10_000, Reducers: 1}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1, Attempts: 1, Slowstart: &atOnce, ShuffleBytesPerSecond: 500_000},
+			NoPin: true, MemoryBytes: 64 << 20, TaskTimeout: time.Minute,
+		})
+		if r.MakespanSeconds < 200 {
+			t.Errorf("%.0f s for maps of 50 s", r.MakespanSeconds)
+		}
+	})
 }
 
 // CopyTime includes the time for which a reduce waits for its disk, to read its part of the spills
