@@ -37,11 +37,11 @@ func (a *SlotAttempt) Reduce() error {
 	if err := a.awaitGate(); err != nil {
 		return err
 	}
-	records, bytes := fetch.Input()
+	input := fetch.Input()
 	// Memory is reserved after the copy phase, so that a reduce that waits for maps leaves the
 	// memory to them.
 	return a.withRoom(func() error {
-		a.Counters.ReduceInputRecords, a.Counters.ReduceShuffleBytes = records, bytes
+		a.Counters.ReduceInputRecords, a.Counters.ReduceShuffleBytes = input.Records, input.Bytes()
 		a.phase(slots.PhaseSort)
 		begun := time.Now()
 		a.readSpills(fetch.Outputs())
@@ -87,7 +87,7 @@ func (a *SlotAttempt) mergeOptions(outputs []*shuffle.MapOutput) shuffle.MergeOp
 	// The attempt keeps three file descriptors: for the file of a pass, for its part, and a
 	// spare one. It keeps one more for each named output. A merge needs two.
 	o := shuffle.MergeOptions{
-		Inputs: outputs, Part: int(a.ID.Task), Factor: e.MergeFactor, Lease: a.lease, CreateTemp: e.CreateTemp("merge"),
+		Inputs: outputs, Part: int(a.ID.Task), GroupBytes: a.Job.Spec.GroupBytes, Factor: e.MergeFactor, Lease: a.lease, CreateTemp: e.CreateTemp("merge"),
 		Codec: e.Codec, FDs: max(2, e.FDsPerTask-3-len(a.Job.Spec.Outputs)), Killed: a.Killed, Notify: a.notifySpill,
 	}
 	// A slow attempt must not get the help of another core: it would be less slow.
@@ -164,7 +164,7 @@ func (a *SlotAttempt) passThrough(m *shuffle.Merge, column jobs.Column, text *te
 // reduceGroups calls the reducer once for each group of records.
 func (a *SlotAttempt) reduceGroups(m *shuffle.Merge, reducer jobs.Reducer, text *textOut) error {
 	n, out := int64(0), a.emitter(text)
-	groups := shuffle.ByPrefix(m, a.Job.Spec.GroupBytes)
+	groups := m.Groups()
 	err := guard.Run("reduce", func() error {
 		for groups.NextGroup() {
 			if err := reducer.Reduce(groups.Key(), groups.Values(), out); err != nil {

@@ -5,8 +5,8 @@
 // facts to its inbox. The coordinator gives the attempts that the Ledger starts to
 // the threads of their slots (pool.Pool). A map attempt reads a source
 // (input/feed) into a kvbuffer (spill). A reduce attempt takes map outputs
-// (Shuffle), merges them (shuffle) and writes a part (output). No code that
-// runs once a record takes a lock, uses a channel or makes an event.
+// and merges them (shuffle), and writes a part (output). No code that runs once
+// a record takes a lock, uses a channel or makes an event.
 //
 // Memory: everything that grows with the data is leased from one
 // membudget.Budget of Options.MemoryBytes. An attempt reserves its floor before

@@ -112,14 +112,14 @@ func (j *SharedJob) setSizes(reducer jobs.Reducer) error {
 func (j *SharedJob) partSizes(column jobs.Column) []int64 {
 	sizes := make([]int64, j.Parts)
 	for p := range sizes {
-		records, keyBytes, valueBytes := j.Shuffle.PartBytes(p)
-		// Each line ends with its delimiter, one byte a record. Binary records have none.
-		if j.Spec.Bare {
-			records = 0
-		}
-		sizes[p] = records + keyBytes
+		part := j.Shuffle.Part(p)
+		sizes[p] = part.KeyBytes
 		if column == jobs.ValueColumn {
-			sizes[p] = records + valueBytes
+			sizes[p] = part.ValueBytes
+		}
+		// Each line ends with its delimiter, one byte a record. Binary records have none.
+		if !j.Spec.Bare {
+			sizes[p] += part.Records
 		}
 	}
 	return sizes

@@ -47,7 +47,7 @@ func (c *copiersAtWork) copy(bytes int64) error {
 		ends = now
 	}
 	if rate > 0 {
-		ends = ends.Add(NewBandwidth(rate).takes(bytes))
+		ends = ends.Add((&Bandwidth{BytesPerSecond: rate}).takes(bytes))
 	}
 	if c.Network != nil && bytes > 0 {
 		if through := c.Network.Read(bytes); through.After(ends) {
@@ -76,7 +76,7 @@ func (c *copiersAtWork) end() error {
 // in the background. Writes go through while nothing is read, or while an attempt waits for them.
 // The methods may be called from any goroutine.
 type Bandwidth struct {
-	bytesPerSecond int64
+	BytesPerSecond int64
 	mu             struct {
 		sync.Mutex
 		free    time.Time     // when the last read that is booked ends
@@ -84,14 +84,9 @@ type Bandwidth struct {
 	}
 }
 
-// NewBandwidth makes a line with nothing to carry.
-func NewBandwidth(bytesPerSecond int64) *Bandwidth {
-	return &Bandwidth{bytesPerSecond: bytesPerSecond}
-}
-
 // takes returns how long so many bytes occupy the line.
 func (b *Bandwidth) takes(bytes int64) time.Duration {
-	return time.Duration(float64(bytes) / float64(b.bytesPerSecond) * float64(time.Second))
+	return time.Duration(float64(bytes) / float64(b.BytesPerSecond) * float64(time.Second))
 }
 
 // settle brings the state of the line up to now. b.mu is held.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"mrlocal/shuffle/record"
 )
 
 // Fetch holds the outputs that one reduce attempt has copied. They are not released until it
@@ -26,8 +28,8 @@ type Fetch struct {
 // Fetch begins the copy phase of a reduce attempt.
 func (s *Shuffle) Fetch(part int) *Fetch { return &Fetch{shuffle: s, part: part} }
 
-// CopyOptions are the options of a copy phase. The functions may be nil, except that copies that
-// take time need SleepUntil.
+// CopyOptions are the options of a copy phase. All functions are required. They run on the
+// goroutine of Copy.
 type CopyOptions struct {
 	Copiers    Copiers
 	Network    *Bandwidth                              // of the reduce's tracker; nil: unbounded
@@ -49,17 +51,16 @@ const mostFetchEvents = 64
 // when the shuffle is closed, with the error of SleepUntil, or with the cause of ctx.
 func (f *Fetch) Copy(ctx context.Context, o CopyOptions) error {
 	copiers := copiersAtWork{CopyOptions: o}
-	events := fetched{every: 1 + (f.shuffle.Maps()-1)/mostFetchEvents, post: o.Fetched}
+	_, maps := f.progress()
+	events := fetched{every: 1 + (maps-1)/mostFetchEvents, post: o.Fetched}
 	err := f.each(ctx, func(mapTask int, out *MapOutput) error {
 		begun := time.Now() // waiting for the next output does not count
-		_, keyBytes, valueBytes := out.PartBytes(f.part)
-		f.Bytes += keyBytes + valueBytes
-		events.add(mapTask, keyBytes+valueBytes)
-		err := copiers.copy(keyBytes + valueBytes)
+		bytes := out.Part(f.part).Bytes()
+		f.Bytes += bytes
+		events.add(mapTask, bytes)
+		err := copiers.copy(bytes)
 		f.Took += time.Since(begun)
-		if copied := f.Copied(); o.Copied != nil {
-			o.Copied(copied, max(f.shuffle.Maps(), copied))
-		}
+		o.Copied(f.progress())
 		return err
 	})
 	if begun := time.Now(); err == nil {
@@ -72,11 +73,11 @@ func (f *Fetch) Copy(ctx context.Context, o CopyOptions) error {
 
 // fetched collects copies of map outputs for one call of CopyOptions.Fetched.
 type fetched struct {
-	post   func(firstMap, copies int, bytes int64) // nil: nobody asks
-	every  int                                     // copies for one call
-	first  int                                     // first map of a range of maps; -1: the maps are no range
-	copies int                                     // since the last call
-	bytes  int64                                   // of these copies
+	post   func(firstMap, copies int, bytes int64)
+	every  int   // copies for one call
+	first  int   // first map of a range of maps; -1: the maps are no range
+	copies int   // since the last call
+	bytes  int64 // of these copies
 }
 
 // add counts the copy of one map output, and calls post if there are enough.
@@ -96,10 +97,10 @@ func (f *fetched) add(mapTask int, bytes int64) {
 
 // flush calls post with the copies that were collected, if there are any.
 func (f *fetched) flush() {
-	if f.copies > 0 && f.post != nil {
+	if f.copies > 0 {
 		f.post(f.first, f.copies, f.bytes)
+		f.copies, f.bytes = 0, 0
 	}
-	f.copies, f.bytes = 0, 0
 }
 
 // each calls fn with the output of each map, once, as Copy says. It fails with errClosed, the
@@ -137,9 +138,6 @@ func (f *Fetch) next() (e *committed, changed <-chan struct{}, err error) {
 	if s.mu.state == shuffleClosed || f.closed {
 		return nil, nil, errClosed
 	}
-	if err := s.check(f.part); err != nil {
-		return nil, nil, err
-	}
 	if f.losses != s.mu.losses {
 		f.held = slices.DeleteFunc(f.held, func(e *committed) bool { return e.state == outputLost && e.release() })
 		f.losses = s.mu.losses
@@ -160,11 +158,12 @@ func (f *Fetch) next() (e *committed, changed <-chan struct{}, err error) {
 	return nil, s.mu.changed, nil
 }
 
-// Copied returns how many outputs the Fetch holds. Lost outputs count until Copy gives them up.
-func (f *Fetch) Copied() int {
+// progress returns how many outputs are copied, of how many. Lost outputs count until Copy gives
+// them up.
+func (f *Fetch) progress() (copied, maps int) {
 	f.shuffle.mu.Lock()
 	defer f.shuffle.mu.Unlock()
-	return len(f.held)
+	return len(f.held), max(len(f.shuffle.mu.outputs), len(f.held))
 }
 
 // Outputs returns the outputs that were copied, by the number of their maps: a merge returns
@@ -181,14 +180,13 @@ func (f *Fetch) Outputs() []*MapOutput {
 	return outs
 }
 
-// Input returns how many records and bytes the copied outputs have for the reduce. It does not
-// count outputs that were lost after their copy.
-func (f *Fetch) Input() (records, bytes int64) {
+// Input returns what the copied outputs hold for the reduce. It does not count outputs that Copy
+// has given up.
+func (f *Fetch) Input() (stat record.PartStat) {
 	for _, out := range f.Outputs() {
-		n, keyBytes, valueBytes := out.PartBytes(f.part)
-		records, bytes = records+n, bytes+keyBytes+valueBytes
+		stat.Add(out.Part(f.part))
 	}
-	return records, bytes
+	return stat
 }
 
 // Close gives up all outputs. It may be called again.

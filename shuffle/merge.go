@@ -19,6 +19,9 @@ import (
 type MergeOptions struct {
 	Inputs []*MapOutput // in the order of their maps, which is the order of equal keys
 	Part   int
+	// GroupBytes returns the length of the prefix of a key that its group has in common
+	// (jobs.Job.GroupBytes); nil: a group has one key.
+	GroupBytes func(key []byte) int
 
 	Factor     int                            // most segments on disk that are read at once, 2 or more; 0: 64; runs in memory do not count
 	FDs        int                            // most files that are open at once; 0: 16
@@ -148,7 +151,7 @@ func (m *Merge) open() error {
 // add pins a map output and adds its runs of the partition, in their order. It does not pin an
 // output without records of the partition.
 func (m *Merge) add(in *MapOutput) error {
-	if records, _, _ := in.PartBytes(m.o.Part); records == 0 {
+	if in.Part(m.o.Part).Records == 0 {
 		return nil
 	}
 	segments, memory, err := in.pin(&m.in.evicted)
@@ -261,6 +264,10 @@ func (m *Merge) Next() bool { return m.in.Next() }
 // at the end, after an error (Err), and if the attempt is killed.
 func (m *Merge) NextGroup() bool { return m.in.NextGroup() }
 
+// Groups returns the groups of the merge, which MergeOptions.GroupBytes makes larger than one key.
+// It is for callers that use neither Next nor NextGroup.
+func (m *Merge) Groups() Groups { return ByPrefix(m, m.o.GroupBytes) }
+
 // Key returns the key of the current record or group, borrowed until the next step.
 func (m *Merge) Key() []byte { return m.in.Key }
 
@@ -272,7 +279,7 @@ func (m *Merge) Values() *jobs.Values { return &m.in.Values }
 
 // Refill sets vs to the next values of the current group, and returns false at its end. It
 // serves callers that join several groups to one. Other callers use Values.
-func (m *Merge) Refill(vs *jobs.Values) bool { return m.in.refill(vs) }
+func (m *Merge) Refill(vs *jobs.Values) bool { return m.in.Refill(vs) }
 
 // Err returns the first error. It is a *CorruptError if a run cannot be read back. An attempt
 // that is killed is no error here.

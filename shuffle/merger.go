@@ -31,7 +31,7 @@ type Merger struct {
 	touched   byte          // keeps the compiler from removing the reads that warm the cache
 	aheadRoom [record.LookAhead]aheadRecord
 
-	// Groups. A window is the values that refill passes to Values at once.
+	// Groups. A window is the values that Refill passes to Values at once.
 	prefix   uint64           // of Key
 	keyRoom  []byte           // memory for the copy of a key that lies in a block
 	keyBig   *membudget.Chunk // memory of a key that is too long for keyRoom; nil: there is none
@@ -50,9 +50,6 @@ const (
 	gatherSpans = 256      // most values in a window
 	keyRoomMax  = 64 << 10 // bytes; a key of at most this length is copied to keyRoom
 )
-
-// Refill sets vs to its next window. Only jobs.Values calls it.
-func (m *Merger) Refill(vs *jobs.Values) bool { return m.refill(vs) }
 
 // reset makes the Merger begin with the current cursors of the tree. Keys and values that it
 // returned before are invalid afterwards.
@@ -249,12 +246,12 @@ func (m *Merger) leaveRun(ok bool, err error) {
 	m.ended = t.live == 0 || !t.replay() || !t.equalsKey(t.current(), m.prefix, m.Key)
 }
 
-// refill sets vs to the next values of the group: many short ones, which it copies, or one long
+// Refill sets vs to the next values of the group: many short ones, which it copies, or one long
 // one where it lies. It returns false at the end of the group, after an error, and if the
 // attempt is killed.
 //
 // hot: runs once for several hundred values.
-func (m *Merger) refill(vs *jobs.Values) bool {
+func (m *Merger) Refill(vs *jobs.Values) bool {
 	m.checkSeals()
 	if m.windowed {
 		m.windowed = false

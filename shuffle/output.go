@@ -123,12 +123,9 @@ func (o *MapOutput) Keep(m *MemoryRun, stats []record.PartStat) {
 // Parts returns the number of partitions.
 func (o *MapOutput) Parts() int { return len(o.stats) }
 
-// PartBytes returns the number of records of partition p and the bytes of their keys and
-// values. It reads no data. The numbers are final after the last run was added.
-func (o *MapOutput) PartBytes(p int) (records, keyBytes, valueBytes int64) {
-	s := o.stats[p]
-	return s.Records, s.KeyBytes, s.ValueBytes
-}
+// Part returns what partition p holds. It reads no data. The numbers are final after the last run
+// was added.
+func (o *MapOutput) Part(p int) record.PartStat { return o.stats[p] }
 
 // OnDisk reports whether at least one run is a segment on disk.
 func (o *MapOutput) OnDisk() bool {

@@ -1,26 +1,3 @@
-// Package shuffle holds the sorted runs of a job, in memory and on disk, and merges
-// them.
-//
-//	MapOutput         the runs of one map attempt: segments, then one in memory
-//	Stored            a MapOutput on disk, which a later run restores
-//	Writer            sorted records -> one segment, block by block with checksums
-//	cursor            one run, in memory or on disk
-//	loserTree         finds the least record of many cursors
-//	Merger            the records or groups of a tree
-//	Merge             one partition of many MapOutputs, for a reduce
-//
-// A Merge returns records with equal keys in the order of their maps. Records of one map come in
-// the order in which the map emitted them.
-//
-// # Memory
-//
-// A MapOutput owns its run in memory, which has a lease of its own. When the run is evicted, its
-// memory is freed as soon as the last Merge that reads it has changed over to the disk. A Merge
-// takes its buffers from MergeOptions.Lease: a block of 64 KiB for each segment that it reads at
-// once. Keys and values are borrowed: they are valid until the next step of the Merge or Merger
-// that returned them.
-//
-// The format on disk is in docs/formats.md.
 package shuffle
 
 import (

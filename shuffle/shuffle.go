@@ -1,11 +1,49 @@
+// Package shuffle brings the outputs of maps to reduces, and merges them. Within one machine it moves
+// references, not bytes: only what does not fit in memory is written and read back.
+//
+// # How a reduce gets its data
+//
+// A map attempt fills a MapOutput (package spill): runs that are sorted by partition and key. All
+// but the last are segments of one file; the last stays in memory until the budget evicts it
+// (output.go, segment.go, block.go). When the map commits, Shuffle.Commit takes the output over
+// (shuffle.go). A reduce attempt opens a Fetch of its part. Its copy phase, Fetch.Copy, gets each
+// output as it is committed, and ends when the output of every map is there (fetch.go). Copies
+// take time only if Copiers or a Bandwidth bound them (copiers.go).
+//
+// # When a map's output is lost
+//
+// A lost tracker, or a block whose checksum is wrong (CorruptError), takes an output away. The
+// engine calls Shuffle.Lost, and the map runs again. A reduce in its copy phase gives the output
+// up and copies the new one. A reduce behind its copy phase holds all outputs until Fetch.Close,
+// and reads on. Outputs are kept until all reduces have committed, because a reduce may be tried
+// again.
+//
+// # Where merging begins
+//
+// NewMerge takes Fetch.Outputs, in the order of their maps, and opens one partition of each
+// (merge.go). If all its runs are in memory, it may sort them together instead (sort.go, ahead.go).
+// If there are more segments than it can read at once, passes merge some of them first. Then a
+// cursor reads each run (cursor.go), and a tree of losers finds the least record (tree.go). Equal keys come in the order of their maps, and within a map as it emitted them. The
+// reducer reads records or groups (merger.go, groups.go).
+//
+// # Memory
+//
+// A MapOutput owns its run in memory, which has a lease of its own. When the run is evicted, its
+// memory is freed as soon as the last Merge that reads it has changed over to the disk. A Merge
+// takes its buffers from MergeOptions.Lease: a block of 64 KiB for each segment that it reads at
+// once. Keys and values are borrowed: they are valid until the next step of the Merge or Merger
+// that returned them.
+//
+// The format on disk is in docs/formats.md. Package record has entries and sorters, and package
+// rule says when a buffer spills or merges.
 package shuffle
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 
 	"mrlocal/internal/invariant"
+	"mrlocal/shuffle/record"
 )
 
 // errClosed ends a copy phase because the job has ended.
@@ -13,10 +51,9 @@ var errClosed = errors.New("shuffle: closed")
 
 // Shuffle passes the map outputs of one job to its reduces, as the maps commit.
 //
-// Within one machine a shuffle moves references, not bytes. The copy phase exists all
-// the same, because slot policies take it into account. A reduce attempt is in its copy
-// phase (Fetch.Copy) until it has the output of every map. It gets each output once, in
-// the order in which the maps committed.
+// A reduce attempt is in its copy phase (Fetch.Copy) until it has the output of every map.
+// Slot policies take that phase into account. It gets each output once, in the order in which
+// the maps committed.
 //
 // A Shuffle owns the outputs that were committed to it. It releases all outputs when every
 // part has committed, because until then a reduce may be tried again. It also releases an
@@ -154,13 +191,6 @@ func (s *Shuffle) grow(maps int) {
 	}
 }
 
-// Maps returns the number of map tasks that are known.
-func (s *Shuffle) Maps() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.mu.outputs)
-}
-
 // Seal makes the number of map tasks final. No copy phase ends before Seal.
 func (s *Shuffle) Seal() {
 	s.mu.Lock()
@@ -177,19 +207,16 @@ func (s *Shuffle) complete() bool {
 // allDone reports whether all parts have committed. s.mu is held.
 func (s *Shuffle) allDone() bool { return s.mu.doneCount == len(s.mu.partsDone) }
 
-// PartBytes returns the number of records of a part in all committed outputs, and the bytes of
-// their keys and values.
-func (s *Shuffle) PartBytes(part int) (records, keyBytes, valueBytes int64) {
+// Part returns what all committed outputs hold of a part.
+func (s *Shuffle) Part(part int) (stat record.PartStat) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.mu.outputs {
-		if e == nil {
-			continue
+		if e != nil {
+			stat.Add(e.out.Part(part))
 		}
-		r, k, v := e.out.PartBytes(part)
-		records, keyBytes, valueBytes = records+r, keyBytes+k, valueBytes+v
 	}
-	return records, keyBytes, valueBytes
+	return stat
 }
 
 // PartDone notes that the reduce of a part has committed, so that its input is not needed
@@ -228,14 +255,6 @@ func (s *Shuffle) Close() {
 	invariant.Move(&s.mu.state, shuffleClosed)
 	s.dropAll()
 	s.notify()
-}
-
-// check returns an error if the job has no such part. That is a defect of the caller.
-func (s *Shuffle) check(part int) error {
-	if part < 0 || part >= len(s.mu.partsDone) {
-		return fmt.Errorf("shuffle: part %d of %d", part, len(s.mu.partsDone))
-	}
-	return nil
 }
 
 // release counts one holder off, and releases an output that is not needed with its last holder. It returns

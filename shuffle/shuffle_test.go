@@ -91,8 +91,8 @@ func TestACopyPhaseGetsEachOutputOnceInCommitOrderAndMergesInMapOrder(t *testing
 	if !slices.Equal(order, []string{"a", "b", "c"}) {
 		t.Errorf("merged in order %v", order)
 	}
-	if r, k, v := s.PartBytes(0); r != 3 || k != 30 || v != 0 {
-		t.Errorf("PartBytes: %d %d %d", r, k, v)
+	if got := s.Part(0); got != (record.PartStat{Records: 3, KeyBytes: 30}) {
+		t.Errorf("Part: %+v", got)
 	}
 }
 

@@ -94,8 +94,8 @@ func TestFewRecordsOfABlockAreCopied(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if records, keyBytes, _ := out.PartBytes(0); records != 100 || keyBytes != 100*int64(each) {
-			t.Errorf("%d records of %d bytes", records, keyBytes)
+		if part := out.Part(0); part.Records != 100 || part.KeyBytes != 100*int64(each) {
+			t.Errorf("%d records of %d bytes", part.Records, part.KeyBytes)
 		}
 		done()
 		release(t, k, []*shuffle.MapOutput{out})

@@ -81,10 +81,10 @@ func TestATableIsKeptAsRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	done()
-	records, keysTotal, values := out.PartBytes(0)
-	least := keysTotal + values + records*(2+record.EntryBytes)
-	if got := out.MemoryBytes(); records != keys || got > least*5/4 || membudget.ChunkBytes+keys*record.EntryBytes > 2*least {
-		t.Errorf("%d records take %d bytes, want about %d", records, got, least)
+	part := out.Part(0)
+	least := part.Bytes() + part.Records*(2+record.EntryBytes)
+	if got := out.MemoryBytes(); part.Records != keys || got > least*5/4 || membudget.ChunkBytes+keys*record.EntryBytes > 2*least {
+		t.Errorf("%d records take %d bytes, want about %d", part.Records, got, least)
 	}
 	release(t, k, []*shuffle.MapOutput{out})
 }

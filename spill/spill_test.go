@@ -17,6 +17,7 @@ import (
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 	"mrlocal/shuffle"
+	"mrlocal/shuffle/record"
 )
 
 // seeds returns how many random runs a test makes. A checked build makes fewer, because it
@@ -300,18 +301,15 @@ func metamorphic(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Ran
 		what := fmt.Sprintf("seed %d, part %d of %d", seed, p, parts)
 		same(t, what, k.read(outs, p, set), sorted)
 		same(t, what+", groups", k.readGroups(outs, p, set), sorted)
-		var records, keyBytes, valueBytes int64
+		var got, wanted record.PartStat
 		for _, out := range outs {
-			n, kb, vb := out.PartBytes(p)
-			records, keyBytes, valueBytes = records+n, keyBytes+kb, valueBytes+vb
+			got.Add(out.Part(p))
 		}
 		for _, x := range sorted {
-			records--
-			keyBytes -= int64(len(x.key))
-			valueBytes -= int64(len(x.value))
+			wanted.Count([]byte(x.key), []byte(x.value))
 		}
-		if records|keyBytes|valueBytes != 0 {
-			t.Fatalf("PartBytes is off by %d records, %d and %d bytes", records, keyBytes, valueBytes)
+		if got != wanted {
+			t.Fatalf("Part is %+v, want %+v", got, wanted)
 		}
 	}
 	release(t, k, outs)

@@ -420,6 +420,9 @@ func CopiedBytes(a *Arena, slices []Slice) (total, longest int) {
 // PartStat counts the records of one partition and the bytes of their keys and values.
 type PartStat struct{ Records, KeyBytes, ValueBytes int64 }
 
+// Bytes returns the bytes of keys and values.
+func (s PartStat) Bytes() int64 { return s.KeyBytes + s.ValueBytes }
+
 // Count adds one record.
 func (s *PartStat) Count(key, value []byte) {
 	s.Records++
