@@ -100,18 +100,15 @@ func (p *pendingFile) regions(bytes []int64) (*regions, error) {
 }
 
 // sync implements place. It makes the content durable before publish makes it visible. After a
-// crash the name must not stand for half a result. It sets the owner before the mode, because a
-// change of owner may clear bits of the mode.
+// crash the name must not stand for half a result. If the new file cannot have the owner and the mode of
+// the old one, the result is copied into the old one. The owner is set first, because only he may set the mode.
 func (p *pendingFile) sync() error {
 	f, err := p.file()
 	if err != nil {
 		return err
 	}
 	if p.replaces != nil && !p.inPlace {
-		disk.KeepOwner(f, p.replaces)
-		if err := f.Chmod(p.replaces.Mode().Perm()); err != nil {
-			return about(p.name, err)
-		}
+		p.inPlace = disk.KeepOwner(f, p.replaces) != nil || f.Chmod(p.replaces.Mode().Perm()) != nil
 	}
 	if err := disk.SyncFile(f); err != nil {
 		return about(p.name, err)

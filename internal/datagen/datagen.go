@@ -143,11 +143,13 @@ func generateFile(ctx context.Context, kind Kind, dst string, sizeBytes int64, s
 	if err != nil {
 		return errs.Optionf(dst, "%v", errs.Cause(err))
 	}
-	if err = errors.Join(Write(ctx, kind, f, sizeBytes, seed), f.Close()); err == nil {
-		err = os.Rename(f.Name(), dst)
+	if err = Write(ctx, kind, f, sizeBytes, seed); err != nil {
+		err = errors.Join(errs.Cause(err), f.Close(), os.Remove(f.Name()))
+	} else {
+		err = errs.Cause(disk.Publish(disk.Of(f), dst))
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("gen: %s: %w", dst, errs.Cause(err)), os.Remove(f.Name()))
+		return fmt.Errorf("gen: %s: %w", dst, err)
 	}
 	return nil
 }

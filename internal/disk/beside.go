@@ -9,14 +9,18 @@ import (
 	"path/filepath"
 )
 
-// Beside creates a file with a hidden name in the directory of path, for a result that a rename to
-// path completes. Nobody may read the file who may not read the result: it has the permissions of the
-// file at path, or else those that the umask gives.
+// Beside creates a file with a hidden name in the directory of path, for a result that Publish completes.
+// Nobody may read the file who may not read the result: it has the permissions of the file at path, or else
+// those that the umask gives. If there is a file at path, but nothing can be made beside it, the new file
+// is in the system's directory of temporary files.
 func Beside(path string) (*os.File, error) {
 	old, statErr := os.Stat(path)
 	mode := fs.FileMode(0o666)
 	if statErr == nil {
 		mode = old.Mode().Perm()
+	}
+	if statErr == nil && MayMakeIn(filepath.Dir(path)) != nil {
+		return os.CreateTemp("", filepath.Base(path)+".mrlocal-")
 	}
 	var f *os.File
 	err := hidden(path, func(name string) (err error) {

@@ -4,8 +4,35 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+
+	"mrlocal/internal/errs"
 )
+
+// specialBits are the bits of a mode that are no permissions. A write into a file keeps those that the system
+// lets it keep.
+const specialBits = fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+
+// Publish puts f, which Beside has made for path, in the place of the file at path, and closes it. It
+// renames f, or copies it into the file if a rename would lose something or replace a link. After an error
+// it removes f, unless the file has a part of the text: then f has the only whole one, and the error names it.
+func Publish(f *File, path string) error {
+	old, err := os.Lstat(path)
+	if err == nil && (old.Mode()&fs.ModeSymlink != 0 || LosesByRename(path, old) || KeepOwner(f, old) != nil) {
+		if err := CopyOver(path, f); err != nil {
+			return errors.Join(fmt.Errorf("%s was not written to its end, the whole text is %s: %w", path, f.Name(), errs.Cause(err)), f.Close())
+		}
+		return errors.Join(f.Close(), Remove(f.Name()))
+	}
+	if err = f.Close(); err == nil {
+		err = Move(f.Name(), path)
+	}
+	if err != nil {
+		_ = Remove(f.Name())
+	}
+	return err
+}
 
 // CopyOver copies all of from over the text of the file at path, and makes it durable. The file keeps its
 // old end until the new text is there.

@@ -20,23 +20,23 @@ func IsMount(dir, parent fs.FileInfo) bool {
 	return okA && okB && a.Dev != b.Dev
 }
 
-// KeepOwner gives f the owner of the file that it replaces, if the system allows that.
-func KeepOwner(f *File, of fs.FileInfo) {
+// KeepOwner gives f the owner of the file that it replaces. It fails if the system does not allow that.
+func KeepOwner(f *File, of fs.FileInfo) error {
 	if st, ok := of.Sys().(*syscall.Stat_t); ok {
-		_ = f.Chown(int(st.Uid), int(st.Gid))
+		return f.Chown(int(st.Uid), int(st.Gid))
 	}
+	return nil
 }
 
 // LosesByRename reports whether a new file in place of the file at path would lose something: other names
-// of the file, its owner, its access control list or other attributes. It also returns true if the
-// directory lets the process make no file, or not replace this one.
+// of the file, its owner, special bits of its mode, its access control list or other attributes. It also
+// returns true if the directory lets the process make no file, or not replace this one.
 func LosesByRename(path string, info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return false
 	}
-	dir := filepath.Dir(path)
-	if st.Nlink > 1 || MayMakeIn(dir) != nil {
+	if st.Nlink > 1 || info.Mode()&specialBits != 0 || MayMakeIn(filepath.Dir(path)) != nil {
 		return true
 	}
 	if user := uint32(os.Geteuid()); user != 0 {

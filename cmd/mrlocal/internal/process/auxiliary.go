@@ -321,9 +321,8 @@ func Device(path string) bool {
 	return err == nil && !info.IsDir() && !info.Mode().IsRegular()
 }
 
-// Replace writes text as the whole file, and closes it. It writes a temporary file in the same
-// directory and then renames it, so that an existing file stays as it is after an error. It writes
-// a device, a pipe and a compressed file directly.
+// Replace writes text as the whole file, and closes it. It completes a temporary file first, so that an
+// existing file stays as it is after an error. It writes a device, a pipe and a compressed file directly.
 func (s *AuxFile) Replace(text []byte) error {
 	if s.stdout != nil || Device(s.path) || s.format != output.None {
 		_, err := s.Write(text)
@@ -333,14 +332,10 @@ func (s *AuxFile) Replace(text []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), s.path)
+	if _, err = f.Write(text); err != nil {
+		return errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return disk.Publish(disk.Of(f), s.path)
 }
 
 // MakeParents creates the missing directories above outputs, of which "" is ignored. It returns

@@ -148,14 +148,10 @@ func (r *recording) place(name string, f *os.File, write func(io.Writer) error) 
 	if write != nil {
 		err = write(f)
 	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(r.dir, name))
-	}
 	if err != nil {
-		_ = os.Remove(f.Name())
+		return errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
-	return err
+	return disk.Publish(disk.Of(f), filepath.Join(r.dir, name))
 }
 
 // drop closes and removes all files, and removes the directory if open has created it.
