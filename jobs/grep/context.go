@@ -21,6 +21,7 @@ const (
 	itemEmpty    // -o: nothing of the line is written
 	itemRelative // the number counts from the start of the split
 	itemNext     // a further line of a match that spans lines
+	itemBeyond   // the line has an item as a selected one, and then one for the case that it is beyond the limit
 )
 
 // groups writes the selected lines of a block, and candidates around them.
@@ -97,7 +98,14 @@ func (m *lineMapper) selectedItem(data []byte, low, end int, flags byte) {
 	case m.matched:
 		m.partItems(data, low, end, flags)
 	case m.colors != nil:
+		twice := selected && m.limited() && m.context.After > 0
+		if twice {
+			flags |= itemBeyond
+		}
 		m.candidate(flags, at, m.painted(data, low, end, selected))
+		if twice {
+			m.candidate(itemBeyond, at, m.painted(data, low, end, false))
+		}
 	default:
 		m.candidate(flags, at, m.original(data[low:end]))
 	}
@@ -190,13 +198,16 @@ func (r *releaser) item(number, length int64) error {
 	if flags&itemRelative != 0 {
 		number += r.base
 	}
-	if flags&itemNext != 0 && !g.chosen { // the lines of a match are selected together
-		flags &^= itemSelected
-	}
 	// Beyond the limit, a selected line counts as a line around others.
 	reached := r.limited() && r.selected >= r.limit
 	if flags&itemSelected != 0 && flags&(itemNext|itemMore) == 0 {
 		g.chosen = !reached
+	}
+	if flags&itemBeyond != 0 && g.chosen != (flags&itemSelected != 0) {
+		return r.copy(io.Discard, length)
+	}
+	if flags&itemNext != 0 && !g.chosen { // the lines of a match are selected together
+		flags &^= itemSelected
 	}
 	switch {
 	case flags&itemMore != 0:

@@ -88,7 +88,6 @@ func TestGrepIsGNU(t *testing.T) {
 				r.Fatal(err)
 			}
 		}
-		limit, color := false, false
 		for _, flag := range []string{"-A1", "-A3", "-B1", "-B4", "-C0", "-C2", "-c", "-h", "-H", "-i", "-l", "-L", "-m0", "-m1", "-m2", "-n", "-o", "-q", "-v", "-w", "-x", "-Z", "--color=always",
 			"-b", "-T", "-y", "--no-ignore-case", "-2", "-n10", "--group-separator=x", "--no-group-separator", "--line-buffered", "--binary", "--label=S", "-D", "-d"} {
 			if rapid.IntRange(0, 7).Draw(r, flag) != 7 {
@@ -96,10 +95,6 @@ func TestGrepIsGNU(t *testing.T) {
 			}
 			if flag == "-n10" && slices.Contains(args, "-T") || flag == "-T" && (slices.Contains(args, "-n") || slices.Contains(args, "-b")) {
 				continue // GNU grep pads the numbers
-			}
-			limit, color = limit || strings.HasPrefix(flag, "-m"), color || flag == "--color=always"
-			if limit && color { // of a line beyond -m that is context, GNU grep does not colour the matches
-				continue
 			}
 			if flag == "-v" && slices.Contains(args, "-o") { // of lines around others, GNU grep writes the matches
 				continue
@@ -145,7 +140,7 @@ func TestGrepColorsAreGNU(t *testing.T) {
 			r.Fatal(err)
 		}
 		args := []string{"--color=always", "-e", rapid.SampledFrom([]string{"a", "b", "a.", "^a", "", "x*"}).Draw(r, "pattern"), "f"}
-		for _, flag := range []string{"-b", "-n", "-H", "-v", "-A1", "-B1", "-c", "-l", "-o", "-z", "-T"} {
+		for _, flag := range []string{"-b", "-n", "-H", "-v", "-A1", "-A3", "-B1", "-C2", "-m1", "-m2", "-c", "-l", "-o", "-z", "-T"} {
 			if rapid.IntRange(0, 3).Draw(r, flag) != 3 || flag == "-o" && slices.Contains(args, "-v") || flag == "-T" && (slices.Contains(args, "-n") || slices.Contains(args, "-b")) {
 				continue
 			}
@@ -157,6 +152,29 @@ func TestGrepColorsAreGNU(t *testing.T) {
 			r.Fatalf("GREP_COLORS=%s grep %q, text %q: %q and %d, want %q and %d", os.Getenv("GREP_COLORS"), args, text, got, code, want, wantCode)
 		}
 	})
+}
+
+// TestColorsBeyondTheLimitAreGNU: behind the last line of -m, a line that matches is one around others.
+func TestColorsBeyondTheLimitAreGNU(t *testing.T) {
+	path, dir := gnuGrep(t), t.TempDir()
+	t.Chdir(dir)
+	t.Setenv("GREP_COLORS", "sl=1:cx=2:mc=6")
+	if err := os.WriteFile("f", []byte("b\nfoobar\na+b\nbar foo-\nfoo\n\nb\nfoo\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, limit := range []string{"-m0", "-m1", "-m2", "-m3"} {
+		for _, context := range []string{"-A1", "-A2", "-A9", "-B1", "-C1", "-C2"} {
+			for _, more := range []string{"-n", "-v", "-nv", "-Hb", "-z", "-o"} {
+				args := []string{"--color=always", limit, context, more, "foo", "f"}
+				want, wantCode := run(t, dir, "", path, args...)
+				for _, block := range []int64{0, 3} {
+					if got, _, code := runGrepTool(block, "", args...); got != want || code != wantCode {
+						t.Errorf("grep %q: %q and %d, want %q and %d", args, got, code, want, wantCode)
+					}
+				}
+			}
+		}
+	}
 }
 
 // TestGrepFlagsAreGNUs parses the help of GNU grep. Each flag is known here or stands in the table of
