@@ -152,7 +152,7 @@ func (f *Fetch) next() (e *committed, changed <-chan struct{}, err error) {
 		f.held = append(f.held, e)
 		return e, nil, nil
 	}
-	if s.complete() && len(f.held) == s.mu.live {
+	if s.mu.state == shuffleSealed && s.mu.live == len(s.mu.outputs) && len(f.held) == s.mu.live {
 		return nil, nil, nil
 	}
 	return nil, s.mu.changed, nil

@@ -199,11 +199,6 @@ func (s *Shuffle) Seal() {
 	s.notify()
 }
 
-// complete reports whether the outputs of all maps are committed. s.mu is held.
-func (s *Shuffle) complete() bool {
-	return s.mu.state >= shuffleSealed && s.mu.live == len(s.mu.outputs)
-}
-
 // allDone reports whether all parts have committed. s.mu is held.
 func (s *Shuffle) allDone() bool { return s.mu.doneCount == len(s.mu.partsDone) }
 
