@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"mrlocal/internal/disk"
+	"mrlocal/internal/inorder"
 	"mrlocal/internal/membudget"
 )
 
@@ -47,14 +48,13 @@ type Queue struct {
 	// Text waits in spools, so that the budget can move it to disk.
 	text      *Spool // of the block that is being filled; nil: it is empty
 	textBytes int64
-	blocks    int64          // number of complete blocks
-	waiting   []*packedBlock // complete blocks that are not written yet, in order
-	encoders  sync.Pool      // of *Writer
+	blocks    int64     // number of complete blocks
+	encoders  sync.Pool // of *Writer
 
 	// The place to which Rewind may return.
 	markBlock, markOffset int64 // a block, and where it begins in out once it is written
 
-	running sync.WaitGroup
+	waiting inorder.Queue[*packedBlock] // complete blocks that are not written yet
 	mu      struct {
 		sync.Mutex
 		spools map[*Spool]struct{} // all that are in use, for Abort; nil: aborted
@@ -65,13 +65,10 @@ type Queue struct {
 // same error.
 var errAborted = fmt.Errorf("output: compress: %w", os.ErrClosed)
 
-// packedBlock is a block that is being compressed, or waits to be written. packed and err may
-// be read after ready is closed.
+// packedBlock is a block that is being compressed, or waits to be written.
 type packedBlock struct {
-	text   *Spool
-	packed *Spool
-	err    error
-	ready  chan struct{}
+	text, packed *Spool
+	err          error // set when the block is done, as is packed
 }
 
 // NewQueue makes a Queue that writes to out.
@@ -117,7 +114,7 @@ func (k *Queue) complete() error {
 	}
 	if lease := k.room(); lease != nil {
 		// Writing the oldest block first bounds the number of spools that wait.
-		for len(k.waiting) >= k.o.Workers {
+		for k.waiting.Len() >= k.o.Workers {
 			if err := k.writeOldest(); err != nil {
 				lease.Close()
 				return err
@@ -155,18 +152,14 @@ func (k *Queue) start(text *Spool, lease *membudget.Lease) error {
 		lease.Close()
 		return err
 	}
-	b := &packedBlock{text: text, packed: packed, ready: make(chan struct{})}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.mu.spools == nil { // Abort waits only for goroutines that have started before it
 		lease.Close()
 		return errAborted
 	}
-	k.waiting = append(k.waiting, b)
 	k.blocks++
-	k.running.Go(func() {
-		// Deferred calls run last to first, so the lease is closed before ready is.
-		defer close(b.ready)
+	k.waiting.Go(&packedBlock{text: text, packed: packed}, func(b *packedBlock) {
 		defer lease.Close()
 		if b.err = k.pack(b.text, b.packed); b.err == nil {
 			b.err = b.packed.Seal()
@@ -199,13 +192,12 @@ func (k *Queue) pack(text *Spool, w io.Writer) error {
 
 // writeOldest waits until the oldest block is compressed, and writes it to the sink.
 func (k *Queue) writeOldest() error {
-	b := k.waiting[0]
-	<-b.ready
-	if b.err != nil {
-		return b.err
+	<-k.waiting.Done()
+	if err := k.waiting.First().err; err != nil {
+		return err // the block stays, so that a later call fails too
 	}
 	k.beginBlock()
-	k.waiting = k.waiting[1:]
+	b := k.waiting.Take()
 	defer k.release(b.packed)
 	// The struct hides the sink's ReadFrom, which would not count the bytes.
 	_, err := b.packed.WriteTo(struct{ io.Writer }{k.out})
@@ -214,7 +206,7 @@ func (k *Queue) writeOldest() error {
 
 // writeAll writes all blocks that are complete.
 func (k *Queue) writeAll() error {
-	for len(k.waiting) > 0 {
+	for k.waiting.Len() > 0 {
 		if err := k.writeOldest(); err != nil {
 			return err
 		}
@@ -225,7 +217,7 @@ func (k *Queue) writeAll() error {
 // beginBlock is called before a block is written. If it is the marked block, beginBlock records
 // where it begins.
 func (k *Queue) beginBlock() {
-	if k.blocks-int64(len(k.waiting)) == k.markBlock {
+	if k.blocks-int64(k.waiting.Len()) == k.markBlock {
 		k.markOffset = k.out.Offset()
 	}
 }
@@ -337,5 +329,5 @@ func (k *Queue) Abort() {
 	}
 	k.mu.spools = nil
 	k.mu.Unlock()
-	k.running.Wait()
+	k.waiting.Wait()
 }
