@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"mrlocal/engine/pool"
 	"mrlocal/input/feed"
 	"mrlocal/internal/disk"
@@ -61,10 +63,10 @@ type Env struct {
 	// LendsCores lets a merge sort on the cores of slots that are idle.
 	LendsCores bool
 
-	FDsPerTask int           // file descriptors that an attempt may have open
-	FDTurns    chan struct{} // holds a token for each attempt that may have files open; nil: all may
-	Pace       *Pace         // nil: nothing is slowed down
-	Profile    bool          // label attempts for the profiler and the execution tracer
+	FDsPerTask int                 // file descriptors that an attempt may have open
+	FDTurns    *semaphore.Weighted // one for each attempt that may have files open; nil: all may
+	Pace       *Pace               // nil: nothing is slowed down
+	Profile    bool                // label attempts for the profiler and the execution tracer
 }
 
 // Listener receives the phases and events of attempts. Its methods are called on the

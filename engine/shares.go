@@ -3,6 +3,8 @@ package engine
 import (
 	"cmp"
 
+	"golang.org/x/sync/semaphore"
+
 	"mrlocal/internal/machine"
 	"mrlocal/jobs"
 )
@@ -26,7 +28,7 @@ func (e *Env) DivideFDs(slotCount int) {
 	atOnce := max(1, min(slotCount, free/fdsOfAttempt))
 	e.FDsPerTask = max(fdsOfAttempt, free/atOnce)
 	if atOnce < slotCount {
-		e.FDTurns = make(chan struct{}, atOnce)
+		e.FDTurns = semaphore.NewWeighted(int64(atOnce))
 	}
 }
 
@@ -57,19 +59,17 @@ func (a *SlotAttempt) takeFDs() error {
 	}
 	a.Waiting.Store(true)
 	defer a.Waiting.Store(false)
-	select {
-	case a.Env.FDTurns <- struct{}{}:
-		a.hasFDs.Store(true)
-		return nil
-	case <-a.ctx.Done():
+	if a.Env.FDTurns.Acquire(a.ctx, 1) != nil {
 		return jobs.ErrKilled
 	}
+	a.hasFDs.Store(true)
+	return nil
 }
 
 // LeaveFDs ends the attempt's turn, if it has one. It may be called again, and from any
 // goroutine.
 func (a *SlotAttempt) LeaveFDs() {
 	if a.hasFDs.CompareAndSwap(true, false) {
-		<-a.Env.FDTurns
+		a.Env.FDTurns.Release(1)
 	}
 }

@@ -17,15 +17,16 @@ type targetSink struct {
 	job     *runningJob
 	inOrder bool // one file or stream gets all parts in order
 
-	once   sync.Once
-	target *output.Target // set by once
-	err    error          // of once
+	// begin begins the output with the first call, and returns it. Attempts begin parts at the same
+	// time, and the first one begins the output for all.
+	begin func() (*output.Target, error)
 }
 
 // newTargetSink makes the sink of the last job of a chain. It also makes the job's Releaser, if
 // the job has one: a Releaser gets the parts in order.
 func (j *runningJob) newTargetSink() *targetSink {
 	s := &targetSink{job: j, inOrder: j.chain.job.OutputDir == "" || j.Spec.NewReleaser != nil && j.MapOnly()}
+	s.begin = sync.OnceValues(s.beginOnce)
 	// The Releaser lives as long as the job: it sees the parts of all attempts in order.
 	if j.MapOnly() && j.Spec.NewReleaser != nil {
 		j.releaser = j.Spec.NewReleaser()
@@ -36,34 +37,32 @@ func (j *runningJob) newTargetSink() *targetSink {
 	return s
 }
 
-// begin begins the output with the first call, and returns it. It sets the number of parts, the
-// memory of the output, and the functions that the output calls when it has released parts.
-func (s *targetSink) begin() (*output.Target, error) {
-	// Attempts begin parts at the same time. The first one begins the output for all.
-	s.once.Do(func() {
-		if s.target, s.err = s.job.chain.begin(); s.err != nil {
-			return
+// beginOnce begins the output. It sets the number of parts, the memory of the output, and the
+// functions that the output calls when it has released parts.
+func (s *targetSink) beginOnce() (*output.Target, error) {
+	target, err := s.job.chain.begin()
+	if err != nil {
+		return nil, err
+	}
+	j, r := s.job, s.job.chain.run
+	p := output.Parts{Count: j.Parts, MapOnly: j.MapOnly(), Memory: r.budget, CreateTemp: r.createTemp("part")}
+	p.Compressors = min(r.o.allSlots(), len(r.cores)) // no more cores than the slots have
+	if j.MapOnly() {
+		// The output calls these functions on its own goroutines. Only the coordinator may
+		// change the job, so they go through its inbox.
+		inbox := r.coordinator.inbox
+		p.OnRelease = func(int) { inbox.Post(func() { j.progressed() }) }
+		if j.releaser != nil {
+			p.Releaser = guard.Releaser(j.releaser)
+			p.OnVerdict = func(task int, v jobs.Verdict) { inbox.Post(func() { j.verdict(task, v) }) }
 		}
-		j, r := s.job, s.job.chain.run
-		p := output.Parts{Count: j.Parts, MapOnly: j.MapOnly(), Memory: r.budget, CreateTemp: r.createTemp("part")}
-		p.Compressors = min(r.o.allSlots(), len(r.cores)) // no more cores than the slots have
-		if j.MapOnly() {
-			// The output calls these functions on its own goroutines. Only the coordinator may
-			// change the job, so they go through its inbox.
-			inbox := r.coordinator.inbox
-			p.OnRelease = func(int) { inbox.Post(func() { j.progressed() }) }
-			if j.releaser != nil {
-				p.Releaser = guard.Releaser(j.releaser)
-				p.OnVerdict = func(task int, v jobs.Verdict) { inbox.Post(func() { j.verdict(task, v) }) }
-			}
-		}
-		s.target.Expect(p)
-		// With a feeder the number of parts is not known before its last map.
-		if j.MapOnly() && j.feeder == nil {
-			s.target.Seal(len(j.maps))
-		}
-	})
-	return s.target, s.err
+	}
+	target.Expect(p)
+	// With a feeder the number of parts is not known before its last map.
+	if j.MapOnly() && j.feeder == nil {
+		target.Seal(len(j.maps))
+	}
+	return target, nil
 }
 
 // Part begins the part of task t for an attempt. It fails if the output cannot be begun, or if

@@ -7,6 +7,8 @@ import (
 	"iter"
 	"sync/atomic"
 
+	"golang.org/x/sync/semaphore"
+
 	"mrlocal/input"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
@@ -17,15 +19,14 @@ import (
 //
 // Feeders do not wait for each other for ever. A limited number of them decode at a
 // time, a piece needs one token, and maps take the pieces that wait. Only a giant
-// record takes more tokens. One record at a time may do so, and it leaves the tokens
-// that the other feeders need.
+// record takes more tokens. It takes them at once, and leaves the tokens that the
+// other feeders need.
 type Pieces struct {
-	bytes  int64         // of decoded text in one piece
-	count  int           // of pieces
-	most   int           // tokens that a giant record takes
-	tokens chan struct{} // one for each piece that may be in memory
-	turns  chan struct{} // one for each feeder that may decode
-	giants chan struct{} // one for the piece that may take many tokens
+	bytes  int64               // of decoded text in one piece
+	count  int64               // of pieces
+	most   int64               // tokens that a giant record takes
+	tokens *semaphore.Weighted // one for each piece that may be in memory
+	turns  *semaphore.Weighted // one for each feeder that may decode
 
 	windowsBytes func(limitBytes int64) int64 // most bytes of decoders with large windows together (AllowWindows)
 	windows      atomic.Int64                 // bytes that they have taken
@@ -48,18 +49,18 @@ const mostFeeders = 4
 // so that all pieces take at most an eighth of limitBytes. The only feeder of a run may take
 // aheadBytes to decode ahead.
 func NewPieces(limitBytes, blockBytes, aheadBytes int64, slots, streamJobs int) *Pieces {
-	feeders := min(streamJobs, mostFeeders)
-	count := slots + feeders
+	feeders := int64(min(streamJobs, mostFeeders))
+	count := int64(slots) + feeders
 	// pieceBytes adds two chunks to each piece. They too count in the eighth.
-	bytes := max(membudget.ChunkBytes, min(blockBytes, limitBytes/8/int64(count)-2*membudget.ChunkBytes))
+	bytes := max(membudget.ChunkBytes, min(blockBytes, limitBytes/8/count-2*membudget.ChunkBytes))
 	return &Pieces{
 		bytes: bytes, count: count, most: count - feeders + 1, aheadBytes: aheadBytes,
-		tokens: make(chan struct{}, count), turns: make(chan struct{}, feeders), giants: make(chan struct{}, 1),
+		tokens: semaphore.NewWeighted(count), turns: semaphore.NewWeighted(feeders),
 	}
 }
 
 // TotalBytes returns the most bytes that all pieces lease together.
-func (p *Pieces) TotalBytes() int64 { return int64(p.count) * p.pieceBytes() }
+func (p *Pieces) TotalBytes() int64 { return p.count * p.pieceBytes() }
 
 // AllowWindows sets how many bytes the decoders with windows above smallWindowBytes may take
 // together. bytes returns that number for a budget of limitBytes. The rest of the budget must be
@@ -99,16 +100,6 @@ func (p *Pieces) takeWindow(bytes, limitBytes int64, what string) error {
 // a chunk that is not full.
 func (p *Pieces) pieceBytes() int64 { return p.bytes + 2*membudget.ChunkBytes }
 
-// take waits until it can send a token to c. It fails with the cause of ctx.
-func take(ctx context.Context, c chan struct{}) error {
-	select {
-	case c <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // Feeder announces the sources of a job in input order. It announces splits of files at once. It
 // decodes a stream (standard input, a FIFO, a large compressed file) and announces each piece. The
 // pieces wait in leased memory for their maps.
@@ -130,8 +121,7 @@ type Feeder struct {
 	file        int32            // index of stream in the plan; -1: none was opened yet
 	offset      int64            // where the next piece begins in the decoded text
 	lease       *membudget.Lease // of the piece being filled
-	tokensHeld  int              // by the piece being filled
-	giant       bool             // the piece being filled may take many tokens
+	tokensHeld  int64            // by the piece being filled
 	besideBytes int64            // taken of Pieces.windows for giant records of the piece being filled
 	unwanted    atomic.Pointer[streamOf]
 	first       *Held // first piece, decoded before the job was submitted, for sampling
@@ -172,14 +162,14 @@ func NewFeeder(ctx context.Context, job *jobs.Job, plan *input.Plan, budget *mem
 // the source. Serve waits while too many feeders decode or too many pieces are in memory. It fails
 // if a stream cannot be decoded, or with the cause of Stop.
 func (f *Feeder) Serve(announce func(s Source)) error {
-	if err := take(f.ctx, f.pieces.turns); err != nil {
-		return err
+	if f.pieces.turns.Acquire(f.ctx, 1) != nil {
+		return context.Cause(f.ctx)
 	}
 	defer func() {
 		if f.stream != nil {
 			f.stream.Close() // after an error it may still decode ahead
 		}
-		<-f.pieces.turns
+		f.pieces.turns.Release(1)
 	}()
 	if f.Found == nil {
 		if err := f.serve(announce); err != nil {
@@ -282,10 +272,9 @@ func (f *Feeder) piece(file int32) (*Held, error) {
 	if err := f.takeTokens(1); err != nil {
 		return nil, err
 	}
-	defer f.endGiant()
 	lease, err := f.budget.Reserve(f.ctx, f.pieces.pieceBytes())
 	if err != nil {
-		f.giveTokens(f.tokensHeld)
+		f.pieces.tokens.Release(f.tokensHeld)
 		return nil, err
 	}
 	f.lease = lease
@@ -301,7 +290,7 @@ func (f *Feeder) piece(file int32) (*Held, error) {
 	f.offset += p.bytes
 	// free runs later, and on another goroutine. The fields belong to a later piece by then.
 	held, beside := f.tokensHeld, f.besideBytes
-	p.free = func() { f.giveTokens(held); f.pieces.windows.Add(-beside) }
+	p.free = func() { f.pieces.tokens.Release(held); f.pieces.windows.Add(-beside) }
 	if err := f.stream.Err(); err != nil {
 		p.Release()
 		if f.plan.Missed(file, err) {
@@ -321,49 +310,26 @@ func (f *Feeder) piece(file int32) (*Held, error) {
 	return p, nil
 }
 
-// takeTokens waits until the piece being filled holds n tokens. If it fails, the piece holds none.
-func (f *Feeder) takeTokens(n int) error {
-	for ; f.tokensHeld < n; f.tokensHeld++ {
-		// Two feeders that each hold half of the tokens could wait for each other. So only one at
-		// a time takes more than one (giants).
-		if err := take(f.ctx, f.pieces.tokens); err != nil {
-			f.giveTokens(f.tokensHeld)
-			f.tokensHeld = 0
-			return err
-		}
+// takeTokens waits until the piece being filled holds n tokens.
+func (f *Feeder) takeTokens(n int64) error {
+	if f.tokensHeld == n {
+		return nil // even Acquire of nothing would wait behind another feeder
 	}
+	if f.pieces.tokens.Acquire(f.ctx, n-f.tokensHeld) != nil {
+		return context.Cause(f.ctx)
+	}
+	f.tokensHeld = n
 	return nil
-}
-
-// giveTokens gives n tokens back.
-func (f *Feeder) giveTokens(n int) {
-	for range n {
-		<-f.pieces.tokens
-	}
 }
 
 // takeGiant waits until the piece being filled is the only one in memory, except those that other
 // feeders are filling. The piece keeps the tokens until its map has committed. So there is room
 // for the floor of the map beside a giant record.
 func (f *Feeder) takeGiant() error {
-	if !f.giant {
-		if err := take(f.ctx, f.pieces.giants); err != nil {
-			return err
-		}
-		f.giant = true
-		// The memory of decoding ahead goes to the record and its map.
-		f.pieces.shed.Store(true)
-		f.stream.Shed()
-	}
+	// The memory of decoding ahead goes to the record and its map.
+	f.pieces.shed.Store(true)
+	f.stream.Shed()
 	return f.takeTokens(f.pieces.most)
-}
-
-// endGiant lets the next piece with a giant record take many tokens.
-func (f *Feeder) endGiant() {
-	if f.giant {
-		f.giant = false
-		<-f.pieces.giants
-	}
 }
 
 // Stop ends the feeder with cause. It does not wait for the end, because the feeder may hang in a

@@ -198,7 +198,6 @@ func goroutineFiles() []string {
 		"internal/hdfs/writer.go",
 		"view/web/server.go",
 		"view/web/live.go",
-		"view/web/events.go",
 	}
 }
 

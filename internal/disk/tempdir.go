@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"mrlocal/internal/errs"
 )
@@ -243,22 +244,17 @@ func removeLocked(path string) error {
 // file system reports free blocks to it.
 const removers = 4
 
-// removeAll removes the entries of a directory except its lock.
+// removeAll removes the entries of a directory except its lock. It returns the first error, and removes
+// the other entries all the same.
 func removeAll(path string, entries []fs.DirEntry) error {
-	var next atomic.Int64
-	var problems [removers]error
-	var ended sync.WaitGroup
-	for w := range min(removers, len(entries)) {
-		ended.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(entries)); i = next.Add(1) - 1 {
-				if name := entries[i].Name(); name != lockName {
-					problems[w] = errors.Join(problems[w], RemoveAll(filepath.Join(path, name)))
-				}
-			}
-		})
+	var group errgroup.Group
+	group.SetLimit(removers)
+	for _, e := range entries {
+		if e.Name() != lockName {
+			group.Go(func() error { return RemoveAll(filepath.Join(path, e.Name())) })
+		}
 	}
-	ended.Wait()
-	return errors.Join(problems[:]...)
+	return group.Wait()
 }
 
 // random returns random hex digits for a name.

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Writer writes a new file. Only one goroutine may call Write and Close; any goroutine may call
@@ -19,7 +21,7 @@ type Writer struct {
 	bytes int64
 	pipe  *io.PipeWriter // leads to the body of the request
 	ended atomic.Bool    // Close was called: the server may answer
-	done  chan error     // gets the result of the request
+	sent  errgroup.Group // the request
 }
 
 // errAborted ends the connection of a Writer that was aborted.
@@ -38,10 +40,10 @@ func (s *FS) Create(name string) (*Writer, error) {
 		return nil, err
 	}
 	r.Header.Set("Content-Type", "application/octet-stream")
-	w := &Writer{fs: s, name: name, pipe: write, done: make(chan error, 1)}
-	go func() {
+	w := &Writer{fs: s, name: name, pipe: write}
+	w.sent.Go(func() error {
 		// This goroutine ends with the request: when the pipe is closed, or when the connection
-		// breaks. done has room for the result, so the goroutine never waits.
+		// breaks.
 		response, err := s.client.Do(r)
 		if err == nil {
 			defer response.Body.Close()
@@ -57,14 +59,9 @@ func (s *FS) Create(name string) (*Writer, error) {
 		if err != nil {
 			err = fmt.Errorf("%s: %w", name, err)
 		}
-		// A Write that waits gets the error too.
-		if err == nil {
-			read.Close()
-		} else {
-			read.CloseWithError(err)
-		}
-		w.done <- err
-	}()
+		read.CloseWithError(err) // a Write that waits gets the error too
+		return err
+	})
 	return w, nil
 }
 
@@ -109,7 +106,7 @@ func (w *Writer) Close() error {
 	if err := w.pipe.Close(); err != nil {
 		return err
 	}
-	if err := <-w.done; err != nil {
+	if err := w.sent.Wait(); err != nil {
 		return err
 	}
 	f, err := w.fs.Stat(w.name)

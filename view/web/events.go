@@ -14,14 +14,12 @@ import (
 // lost its connection and sends Last-Event-ID, the stream continues after that event. The stream of
 // a live run stays open until the run ends.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
-	select {
-	case s.streams <- struct{}{}:
-		defer func() { <-s.streams }()
-	default:
+	if !s.streams.TryAcquire(1) {
 		w.Header().Set("Retry-After", "5")
 		http.Error(w, "too many streams are open; at most "+strconv.Itoa(mostStreams), http.StatusServiceUnavailable)
 		return
 	}
+	defer s.streams.Release(1)
 	q := r.URL.Query()
 	id := q.Get("run")
 	if id == "" {
@@ -37,18 +35,9 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "from and Last-Event-ID are numbers of events", http.StatusBadRequest)
 		return
 	}
-	gone := make(chan struct{})
-	finished := make(chan struct{})
-	defer close(finished)
-	s.done.Go(func() { // closes gone, which ends the reader of a live run
-		defer close(gone)
-		select {
-		case <-r.Context().Done():
-		case <-s.stop:
-		case <-finished:
-		}
-	})
-	in, err := run.Open(gone)
+	ctx, cancel := s.while(r) // its end ends the reader of a live run
+	defer cancel()
+	in, err := run.Open(ctx.Done())
 	if err != nil {
 		s.answer(w, nil, err)
 		return

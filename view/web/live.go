@@ -46,7 +46,7 @@ func (s *Server) Live(name string) *Live {
 func (l *Live) Watch(stream *trace.Stream) {
 	stream.Attach(l)
 	l.server.done.Go(func() {
-		l.run.Follow(l.server.stop)
+		l.run.Follow(l.server.open.Done())
 	})
 }
 

@@ -24,6 +24,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"mrlocal/internal/errs"
 	"mrlocal/view/lesson"
 	"mrlocal/view/web/lab"
@@ -58,10 +60,11 @@ type Server struct {
 	http     http.Server
 	admit    *admission // nil: requests need no token
 
-	streams   chan struct{} // an open stream holds one of mostStreams places
-	questions chan struct{} // a question that is being answered holds one of mostQuestions places
+	streams   *semaphore.Weighted // an open stream holds one of mostStreams places
+	questions *semaphore.Weighted // a question that is being answered holds one of mostQuestions places
 
-	stop  chan struct{} // closed by Close
+	open  context.Context // ends with Close
+	stop  context.CancelFunc
 	once  sync.Once
 	done  sync.WaitGroup // all goroutines of the Server
 	lives []*Live
@@ -85,7 +88,8 @@ func Listen(o Options) (*Server, error) {
 		}
 		return nil, errs.Optionf("Options.Addr", "%s: %v; port 0 takes a free one", o.Addr, err)
 	}
-	s := &Server{options: o, listener: l, stop: make(chan struct{}), streams: make(chan struct{}, mostStreams), questions: make(chan struct{}, mostQuestions)}
+	s := &Server{options: o, listener: l, streams: semaphore.NewWeighted(mostStreams), questions: semaphore.NewWeighted(mostQuestions)}
+	s.open, s.stop = context.WithCancel(context.Background())
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	if remote {
 		s.admit = newAdmission(port)
@@ -127,7 +131,7 @@ func (s *Server) Teach(l *lesson.Lesson) { s.lab.Teach(l) }
 // temporary files of live runs. A second call does nothing.
 func (s *Server) Close() {
 	s.once.Do(func() {
-		close(s.stop)
+		s.stop()
 		ctx, cancel := context.WithTimeout(context.Background(), shutdownPeriod)
 		defer cancel()
 		// stop ends the streams. A request that takes longer than the period loses its connection.
@@ -224,14 +228,22 @@ func (s *Server) simulate(w http.ResponseWriter, r *http.Request) {
 // of the answer. The caller must call release. If ok is false, the client has gone or has its answer.
 func (s *Server) turn(w http.ResponseWriter, r *http.Request) (release func(), ok bool) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
-	select {
-	case s.questions <- struct{}{}:
-		return func() { <-s.questions }, true
-	case <-r.Context().Done():
-	case <-s.stop:
+	ctx, cancel := s.while(r)
+	defer cancel()
+	if s.questions.Acquire(ctx, 1) == nil {
+		return func() { s.questions.Release(1) }, true
+	}
+	if s.open.Err() != nil {
 		http.Error(w, "the server is closing", http.StatusServiceUnavailable)
 	}
 	return nil, false
+}
+
+// while returns a context that ends with the request or with the server. The caller must call cancel.
+func (s *Server) while(r *http.Request) (ctx context.Context, cancel func()) {
+	ctx, end := context.WithCancel(r.Context())
+	forget := context.AfterFunc(s.open, end)
+	return ctx, func() { forget(); end() }
 }
 
 // answer writes text, the JSON of an answer, or the JSON of err if that is not nil.

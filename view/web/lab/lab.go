@@ -15,7 +15,6 @@ package lab
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +23,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"mrlocal/internal/errs"
 	"mrlocal/slots/policy/registry"
@@ -43,8 +44,8 @@ type Lab struct {
 		cancels map[string]cancel // by client: its running simulation
 		lesson  *lesson.Lesson    // the lesson of the runs; nil: none
 	}
-	once sync.Once     // makes turn
-	turn chan struct{} // a running simulation holds one of mostAtOnce places
+	once  sync.Once           // makes turns
+	turns *semaphore.Weighted // a running simulation holds one of mostAtOnce places
 }
 
 // These bounds limit the memory of drafts: a model takes some 300 bytes a task. The drafts of
@@ -342,11 +343,9 @@ var errReplaced = &errs.Error{Kind: errs.Interrupted, Object: "simulation", Caus
 // awaitTurn waits until fewer than mostAtOnce simulations run. The caller must call release at the end
 // of its simulation. awaitTurn fails if ctx ends first.
 func (l *Lab) awaitTurn(ctx context.Context) (release func(), err error) {
-	l.once.Do(func() { l.turn = make(chan struct{}, mostAtOnce) })
-	select {
-	case l.turn <- struct{}{}:
-		return func() { <-l.turn }, nil
-	case <-ctx.Done():
-		return nil, cmp.Or(context.Cause(ctx), ctx.Err())
+	l.once.Do(func() { l.turns = semaphore.NewWeighted(mostAtOnce) })
+	if l.turns.Acquire(ctx, 1) != nil {
+		return nil, context.Cause(ctx)
 	}
+	return func() { l.turns.Release(1) }, nil
 }

@@ -20,15 +20,8 @@ type Files struct {
 
 	mu struct {
 		sync.Mutex
-		parsed map[[mostSets]int64]*parsed // by Configuration.Set
+		parsed map[[mostSets]int64]func() (*workload.File, error) // by Configuration.Set; the first call parses
 	}
-}
-
-// parsed is the file of one configuration. The first goroutine that needs it parses it.
-type parsed struct {
-	once sync.Once
-	file *workload.File
-	err  error
 }
 
 // mostParsed bounds how many parsed files are kept. Runs of the same configuration follow one another,
@@ -59,17 +52,16 @@ func (f *Files) Of(p *Plan, c *Configuration) (*workload.File, error) {
 	f.mu.Lock()
 	// A full map is replaced as a whole. The runs that use its files keep them.
 	if len(f.mu.parsed) >= mostParsed || f.mu.parsed == nil {
-		f.mu.parsed = map[[mostSets]int64]*parsed{}
+		f.mu.parsed = map[[mostSets]int64]func() (*workload.File, error){}
 	}
 	of := f.mu.parsed[c.Set]
 	if of == nil {
-		of = &parsed{}
+		of = sync.OnceValues(func() (*workload.File, error) { return workload.ParseChanged(f.Name, f.text, p.Changes(c)) })
 		f.mu.parsed[c.Set] = of
 	}
 	f.mu.Unlock()
 	// Parsing happens outside of the lock, so that it delays only runs of the same configuration.
-	of.once.Do(func() { of.file, of.err = workload.ParseChanged(f.Name, f.text, p.Changes(c)) })
-	return of.file, of.err
+	return of()
 }
 
 // Check parses the file once for each value of each --set, with the other settings at their first

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/internal/errs"
 	"mrlocal/jobs/sort"
@@ -262,26 +264,15 @@ func siftDown(heap []*mergeSource, i int) {
 // writeBehind passes lines to a writer on a goroutine of its own, a buffer at a time. So the merge goes
 // on during a write. It has two buffers: one is filled while the other is written.
 type writeBehind struct {
-	buf        []byte      // the buffer that is being filled
-	full, free chan []byte // buffers to write, and buffers that are written
-	failed     chan error  // the first error of the writer; closed when the goroutine ends
+	w       io.Writer
+	buf     []byte // the buffer that is being filled
+	other   []byte // the one that is being written, or is free
+	writing errgroup.Group
 }
 
-// newWriteBehind starts the goroutine that writes to w. close ends it.
+// newWriteBehind returns a writeBehind to w. The caller must call close.
 func newWriteBehind(w io.Writer) *writeBehind {
-	b := &writeBehind{buf: make([]byte, 0, resultBuffer), full: make(chan []byte, 1), free: make(chan []byte, 2), failed: make(chan error, 1)}
-	b.free <- make([]byte, 0, resultBuffer)
-	go func() {
-		defer close(b.failed)
-		for p := range b.full {
-			if _, err := w.Write(p); err != nil {
-				b.failed <- err
-				return
-			}
-			b.free <- p[:0]
-		}
-	}()
-	return b
+	return &writeBehind{w: w, buf: make([]byte, 0, resultBuffer), other: make([]byte, 0, resultBuffer)}
 }
 
 // write copies line into the buffer. It returns the error of an earlier write. A line that is longer
@@ -296,26 +287,22 @@ func (b *writeBehind) write(line []byte) error {
 	return nil
 }
 
-// flush passes the buffer to the goroutine and waits for the other one. It returns the error of an
-// earlier write.
+// flush waits for the write of the other buffer, and begins to write this one. It returns the error of
+// an earlier write.
 func (b *writeBehind) flush() error {
-	select {
-	case b.full <- b.buf:
-	case err := <-b.failed:
+	if err := b.writing.Wait(); err != nil {
 		return err
 	}
-	select {
-	case b.buf = <-b.free:
-		return nil
-	case err := <-b.failed:
+	full := b.buf
+	b.buf, b.other = b.other[:0], full
+	b.writing.Go(func() error {
+		_, err := b.w.Write(full)
 		return err
-	}
+	})
+	return nil
 }
 
-// close writes the rest of the lines, waits until the goroutine has ended, and returns the first
-// error.
+// close writes the rest of the lines, waits until they are written, and returns the first error.
 func (b *writeBehind) close() error {
-	err := b.flush()
-	close(b.full)
-	return cmp.Or(err, <-b.failed)
+	return cmp.Or(b.flush(), b.writing.Wait())
 }
