@@ -64,6 +64,10 @@ func TestMatch(t *testing.T) {
 		{"x{**/a,b}", "x/y/a", "no", "no", "yes"},
 		{"{a,b", "a", "no", "no", "bad"},
 		{"{a,b}}", "a", "no", "no", "bad"},
+		{"[[.a.]-c]", "b", "no", "yes", "no"},
+		{"[[=a=]]", "a", "no", "yes", "no"},
+		{"[[=a=]]", "a]", "yes", "no", "yes"},
+		{"[[.ab.]]", "a]", "yes", "bad", "yes"},
 		{"*a*/**/*b?c", "xa/y/z/bbxc", "yes", "yes", "yes"},
 	} {
 		git, gitOK := Git(c.glob)

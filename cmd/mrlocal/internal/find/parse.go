@@ -172,13 +172,23 @@ func (p *parser) bracket() (*set, found) {
 			}
 			continue
 		}
+		// Each byte is equivalent to itself alone, and is no bound of a range.
+		if rest := p.text[p.at:]; p.language == gnu && len(rest) >= 5 && rest[:2] == "[=" && rest[3:5] == "=]" {
+			s.add(rest[2], rest[2])
+			p.at += 5
+			continue
+		}
+		symbol := p.symbol()
 		lo, ok := p.member()
 		if !ok {
 			return nil, wrong
 		}
 		// A dash before the closing bracket stands for itself.
 		if rest := p.text[p.at:]; len(rest) < 2 || rest[0] != '-' || rest[1] == ']' {
-			s.add(lo, lo)
+			// fnmatch forgets a collating symbol before such a dash.
+			if !symbol || !strings.HasPrefix(rest, "-]") {
+				s.add(lo, lo)
+			}
 			continue
 		}
 		p.at++
@@ -198,9 +208,20 @@ func (p *parser) bracket() (*set, found) {
 	return s, closed
 }
 
+// symbol reports whether a collating symbol of fnmatch follows, as [.a.].
+func (p *parser) symbol() bool { return p.language == gnu && strings.HasPrefix(p.text[p.at:], "[.") }
+
 // member reads a byte of a set. In ripgrep, a backslash stands for itself there. ok is false if a
-// backslash ends the glob.
+// backslash ends the glob, or a collating symbol is not one byte.
 func (p *parser) member() (b byte, ok bool) {
+	if p.symbol() {
+		name, _, found := strings.Cut(p.text[p.at+2:], ".]")
+		if !found || len(name) != 1 {
+			return 0, false
+		}
+		p.at += len("[.a.]")
+		return name[0], true
+	}
 	if p.text[p.at] == '\\' && p.language != ripgrep {
 		if p.at++; p.at == len(p.text) {
 			return 0, false
