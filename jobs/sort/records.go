@@ -90,13 +90,13 @@ func csvColumn(record []byte, column int, separator byte) []byte {
 func CSVHeader(record []byte, separator byte) []string { return lines.CSVTexts(record, separator) }
 
 // Check returns an error if the order needs JSON lines and line is not a JSON value. An empty
-// line passes: it has no value. The mapper calls Check before AppendKey, which relies on valid
+// line passes: it has no key. The mapper calls Check before AppendKey, which relies on valid
 // JSON.
 func (o *Order) Check(line []byte) error {
 	switch {
-	case !o.json || len(bytes.TrimSpace(line)) == 0:
+	case !o.json:
 		return nil
-	case json.Valid(unmarked(line)):
+	case len(bytes.TrimSpace(line)) == 0 || json.Valid(unmarked(line)):
 		o.seen.look(o, line)
 		return nil
 	}

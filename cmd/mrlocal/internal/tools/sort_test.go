@@ -229,7 +229,7 @@ func TestSortOfJSONLines(t *testing.T) {
 		{"--json a", `{"a":9007199254740993}|{"a":9007199254740992}|{"a":18446744073709551617}|{"a":18446744073709551616}|{"a":1e400}|{"a":1e399}|`,
 			`{"a":9007199254740992}|{"a":9007199254740993}|{"a":18446744073709551616}|{"a":18446744073709551617}|{"a":1e399}|{"a":1e400}|`},
 		{`--json "a.b".c`, `{"a.b":{"c":2}}|{"a.b":{"c":1},"a":{"b":3}}|`, `{"a.b":{"c":1},"a":{"b":3}}|{"a.b":{"c":2}}|`},
-		{"--json a", "", ""}, {"--json a", "||", "||"}, {"--header 1 --json a", `#|{"a":2}|{"a":1}|`, `#|{"a":1}|{"a":2}|`},
+		{"--json a", "", ""}, {"--header 1 --json a", `#|{"a":2}|{"a":1}|`, `#|{"a":1}|{"a":2}|`},
 		{"-u --json a", `{"a":1,"b":1}|{"a":1.0}|`, `{"a":1,"b":1}|`}, {"-m --json a", `{"a":1}|{"a":2}|`, `{"a":1}|{"a":2}|`}, {"-r --json a", `{"a":1}||{"a":2}|`, `{"a":2}|{"a":1}||`},
 	} {
 		out, errs, code := call(t, "sort", strings.ReplaceAll(c.in, "|", "\n"), strings.Fields(c.flags)...)
@@ -245,6 +245,14 @@ func TestSortOfJSONLines(t *testing.T) {
 }
 
 func TestAKeyThatNoLineHasIsAnError(t *testing.T) {
+	for _, flags := range []string{"--json a", "-m --json a"} {
+		for in, want := range map[string]int{"": 0, "\n": 2, "\n\n": 2, " \n": 2, "\n{}\n": 2, "{}": 2, "\n{\"a\":1}\n": 0, "\xef\xbb\xbf\n": 2} {
+			_, errs, code := call(t, "sort", in, strings.Fields(flags)...)
+			if code != want {
+				t.Errorf("sort %s of %q: %s, exit %d, want %d", flags, in, errs, code, want)
+			}
+		}
+	}
 	for _, flags := range []string{"--json b", "--json a --json b:n", "-m --json a.x", "--header 1 --json a.b", `--json "a.b"`} {
 		out, errs, code := call(t, "sort", "{\"a\":1}\n{\"a\":2}\n", strings.Fields(flags)...)
 		if out != "{\"a\":1}\n{\"a\":2}\n" || !strings.Contains(errs, "no line has this key") || code != 2 {
