@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -107,6 +109,63 @@ func TestARunOnHDFSGivesTheBytesOfALocalOne(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestARunOnHDFSEndsWithItsContext has servers that are silent, drip, or list without end, for each way
+// in which a run uses HDFS. The run returns within two seconds after its context.
+func TestARunOnHDFSEndsWithItsContext(t *testing.T) {
+	words, err := wordcount.New(wordcount.Options{})
+	count := chainOf(t, words, err)
+	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	drip := func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			_, _ = w.Write([]byte(" "))
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	const listing = `{"FileStatuses":{"FileStatus":[{"pathSuffix":"d","type":"DIRECTORY"}]}}`
+	servers := map[string]hdfstest.Lie{}
+	for name, answer := range map[string]http.HandlerFunc{"silence": hang, "drip": drip} {
+		for _, op := range []string{"GETFILESTATUS", "LISTSTATUS", "GETFILEBLOCKLOCATIONS", "OPEN", "CREATE", "RENAME", "DELETE"} {
+			servers[name+" "+op] = hdfstest.Lie{Op: op, Answer: func(_ *hdfstest.Cluster, w http.ResponseWriter, r *http.Request, _ string) bool {
+				_, _ = io.Copy(io.Discard, r.Body) // else the server does not see that the client is gone
+				answer(w, r)
+				return true
+			}}
+		}
+	}
+	servers["loop LISTSTATUS"] = hdfstest.Lie{Op: "LISTSTATUS", Answer: func(_ *hdfstest.Cluster, w http.ResponseWriter, _ *http.Request, _ string) bool {
+		time.Sleep(20 * time.Millisecond)
+		fmt.Fprint(w, listing)
+		return true
+	}}
+	var all sync.WaitGroup
+	for name, lie := range servers {
+		for _, batch := range []bool{false, true} {
+			c := &hdfstest.Cluster{BlockBytes: 64 << 10, Lie: lie}
+			c.Put("/in/x", bytes.Repeat([]byte("some words\n"), 20_000))
+			o := onHDFS(t, c, "/out", "/in")
+			o.Trackers = 2
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				defer cancel()
+				start, err := time.Now(), error(nil)
+				if batch {
+					work := []mrlocal.BatchJob{{Chain: count, JobOptions: o.JobOptions}}
+					work[0].Name = "job"
+					o.Inputs, o.OutputDir = nil, ""
+					_, err = mrlocal.RunBatch(ctx, work, o)
+				} else {
+					_, err = mrlocal.RunChain(ctx, count, o)
+				}
+				if took := time.Since(start); took > 2300*time.Millisecond || !errors.Is(err, mrlocal.ErrInterrupted) || !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s, batch %v: %v after %v", name, batch, err, took)
+				}
+			})
+		}
+	}
+	all.Wait()
 }
 
 // TestMapsRunWhereTheirBlocksAre has blocks on three hosts in turn. A policy that waits for local
@@ -225,7 +284,7 @@ func TestCutsDivideTheKeysOfAJob(t *testing.T) {
 func TestALyingServerNeverChangesAResult(t *testing.T) {
 	right, runs := 0, 0
 	for _, lie := range append(hdfstest.Lies(), hdfstest.Lie{}) {
-		if lie.Name == "silence" {
+		if lie.Slow {
 			continue // it takes a minute
 		}
 		c := &hdfstest.Cluster{Lie: lie, BlockBytes: 300_000}

@@ -219,7 +219,7 @@ func Cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) ([][]byte,
 
 // cuts is Cuts with arguments that are checked. User code in it may hang, panic or end the goroutine.
 func cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) ([][]byte, error) {
-	plan, err := input.NewPlan(o.Inputs, o.InputOptions(&job))
+	plan, err := input.NewPlan(o.Inputs, o.InputOptions(ctx, &job))
 	if err != nil {
 		return nil, err
 	}

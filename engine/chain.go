@@ -9,6 +9,7 @@ import (
 	"mrlocal/input"
 	"mrlocal/input/feed"
 	"mrlocal/internal/guard"
+	"mrlocal/internal/hdfs"
 	"mrlocal/internal/invariant"
 	"mrlocal/jobs"
 	"mrlocal/output"
@@ -97,7 +98,7 @@ func (ch *chain) planOptions() input.Options {
 	if mapOnly { // a policy that lends slots gives its maps the reduce slots too
 		mapSlots, perSlot = r.o.slotCount(), mapOnlySplits
 	}
-	o := ch.job.InputOptions(first)
+	o := ch.job.InputOptions(r.ctx, first)
 	o.Prompt, o.Warn, o.BlockBytes, o.MapSlots, o.SplitsPerSlot, o.Taper = ch.job.Found != nil, r.o.Warn, ch.blockBytes(), mapSlots, perSlot, mapOnly
 	o.CreateTemp, o.GatherBytes, o.OnStdin = r.createTemp("record"), min(8<<20, r.o.MemoryBytes/16), ch.stdin.Planned
 	return o
@@ -155,7 +156,7 @@ func (ch *chain) open() (*runningJob, error) {
 	streams := ch.job.Found != nil // any of them may be a stream
 	if j.plan != nil {
 		inputBytes, streams = j.plan.Bytes, len(j.plan.Streams) > 0
-		j.hosts = ch.run.trackers.Hosts(j.plan, ch.job.HDFS, ch.note)
+		j.hosts = ch.run.trackers.Hosts(j.plan, hdfs.New(ch.run.ctx, ch.job.HDFS), ch.note)
 		if err := MayReread(j.plan); err != nil && ch.job.Chain.Rereads() {
 			return nil, err
 		}

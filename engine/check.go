@@ -191,7 +191,7 @@ func (ch *chain) checkOutput(plan *input.Plan, inputs []string) error {
 // replace. plan is nil if no input is known.
 func (ch *chain) outputSpec(plan *input.Plan, inputs []string) output.Spec {
 	o := &ch.job.JobOptions
-	spec := output.Spec{Dir: o.OutputDir, File: o.OutputFile, Overwrite: o.Overwrite, Stdout: guard.Writer(o.Stdout), PipeMayClose: o.PipeMayClose, Compress: o.CompressOutput, DirStyle: o.DirStyle, HDFS: o.HDFS, Inputs: inputs, Stdin: o.Stdin, Kept: ch.run.o.ResumeDir}
+	spec := output.Spec{Dir: o.OutputDir, File: o.OutputFile, Overwrite: o.Overwrite, Stdout: guard.Writer(o.Stdout), PipeMayClose: o.PipeMayClose, Compress: o.CompressOutput, DirStyle: o.DirStyle, HDFS: hdfs.New(ch.run.ctx, o.HDFS), Inputs: inputs, Stdin: o.Stdin, Kept: ch.run.o.ResumeDir}
 	if plan != nil {
 		spec.Found = plan
 	}

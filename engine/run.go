@@ -137,13 +137,13 @@ func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outco
 		ctx = pprof.WithLabels(ctx, pprof.Labels("phase", "coordinate"))
 		pprof.SetGoroutineLabels(ctx)
 	}
+	var cancel context.CancelCauseFunc
+	r.ctx, cancel = context.WithCancelCause(ctx)
+	defer cancel(nil)
 	// Nothing has started, so there is no report.
 	if err := r.prepare(ctx, work, o); err != nil {
 		return nil, errs.Typed(ctx, err)
 	}
-	var cancel context.CancelCauseFunc
-	r.ctx, cancel = context.WithCancelCause(ctx)
-	defer cancel(nil)
 	err = r.runAll()
 	if err == nil {
 		err = outcome(r)

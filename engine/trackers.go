@@ -22,12 +22,10 @@ type Trackers struct {
 // Hosts returns, for each split of a plan, the hosts that have most of its bytes. It returns nil if
 // there is one tracker only, if no input is on HDFS, or if some inputs are streams. It sends one
 // request for each file. If a request fails, it calls note and returns nil.
-func (t *Trackers) Hosts(p *input.Plan, o hdfs.Options, note func(string)) [][]string {
+func (t *Trackers) Hosts(p *input.Plan, fs *hdfs.FS, note func(string)) [][]string {
 	if t.Count < 2 || len(p.Streams) > 0 || !slices.ContainsFunc(p.Files, func(f input.File) bool { return hdfs.Is(f.Path) }) {
 		return nil
 	}
-	fs := hdfs.New(o)
-	defer fs.Close()
 	hosts := make([][]string, len(p.Splits))
 	of, blocks := int32(-1), []hdfs.Block(nil)
 	for i := range p.Splits {

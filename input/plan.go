@@ -119,7 +119,7 @@ type Options struct {
 	// the last one.
 	Prompt bool
 
-	HDFS hdfs.Options // how files of HDFS are reached
+	HDFS *hdfs.FS // files of HDFS; nil: no path is one of HDFS
 
 	// Warn, if not nil, gets a line about an input that has a defect and can still be read to
 	// its end. Any goroutine may call it.

@@ -25,9 +25,7 @@ func remoteIdentity(f hdfs.File) identity {
 
 // remote adds the files of a path of HDFS that the user named.
 func (w *walker) remote(path string) error {
-	if w.plan.hdfs == nil {
-		w.plan.hdfs = hdfs.New(w.o.HDFS)
-	}
+	w.plan.hdfs = w.o.HDFS
 	f, err := w.plan.hdfs.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && paths.HasWildcard(path):

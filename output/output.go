@@ -63,7 +63,7 @@ type Spec struct {
 	PipeMayClose bool // a reader that closes the pipe of Stdout ends the result with ErrClosedPipe
 
 	Compress Format
-	HDFS     hdfs.Options // connection for a Dir on HDFS
+	HDFS     *hdfs.FS // of a Dir on HDFS; else it may be nil
 
 	DirStyle // of Dir
 

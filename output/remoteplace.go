@@ -22,7 +22,7 @@ func openRemote(spec Spec) (place, error) {
 	if spec.Overwrite {
 		return nil, wrong(spec.Dir, "a directory on HDFS is not replaced; remove it, or give another name")
 	}
-	d := &remotePlace{Result: hdfs.NewResult(spec.Dir, spec.Kept, hdfs.New(spec.HDFS)), name: spec.Dir, suffix: spec.Compress.Suffix()}
+	d := &remotePlace{Result: hdfs.NewResult(spec.Dir, spec.Kept, spec.HDFS), name: spec.Dir, suffix: spec.Compress.Suffix()}
 	for _, in := range spec.Inputs {
 		if d.Inside(in) {
 			return nil, wrong(spec.Dir, "lies inside the input %s; give a name outside", quoteName(in))

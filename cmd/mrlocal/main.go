@@ -82,7 +82,7 @@ func main() {
 	process.SampleNoAllocations()
 	process.CollectLate()
 	// The first signal cancels ctx.
-	ctx, stop := process.Watch(context.Background(), os.Exit)
+	ctx, stop := process.Watch(context.Background(), func(cause error) { fmt.Fprint(os.Stderr, argv.ErrorLine("", cause)) }, os.Exit)
 	code := run(ctx, os.Args[1:], command.Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Arg0: os.Args[0]})
 	stop()
 	os.Exit(code)

@@ -99,15 +99,19 @@ func KindOf(err error) Kind {
 	return JobFailed
 }
 
-// Typed returns the error of a run under ctx with a kind. An error with a kind keeps it. An error
-// which says that ctx has ended gets Interrupted, any other error JobFailed.
+// Typed returns the error of a run under ctx with a kind. An error which says that ctx has ended gets
+// Interrupted, also if it blames an input or option. Any other error with a kind keeps it, and one
+// without gets JobFailed.
 func Typed(ctx context.Context, err error) error {
-	if _, is := err.(*Error); is || err == nil || IsUsage(err) {
-		return err
-	}
+	_, is := err.(*Error)
+	switch {
+	case err == nil:
+		return nil
 	// A job that fails for another reason while ctx ends keeps that reason.
-	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && (!is || IsUsage(err)):
 		return &Error{Kind: Interrupted, Cause: err}
+	case is || IsUsage(err):
+		return err
 	}
 	return &Error{Kind: JobFailed, Cause: err}
 }

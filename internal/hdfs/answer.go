@@ -1,6 +1,8 @@
 package hdfs
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,7 +17,7 @@ import (
 // Bounds of the answers of a server. A NameNode with its default settings stays below them.
 const (
 	mostAnswerBytes = 64 << 10 // of an answer, or of one entry of a list
-	mostOthers      = 100      // members of an object that this package does not know
+	mostOthers      = 100      // members of an object around the values
 	mostEntries     = 1 << 20  // of a list or a Walk
 	mostNameBytes   = 64 << 20 // names of a list together
 	mostHeaderBytes = 64 << 10
@@ -23,14 +25,15 @@ const (
 	mostReplicas    = 512  // of a block
 	mostRedirects   = 3
 
-	// patience is the longest time without a byte of an answer. An answer of the NameNode may
-	// take ten times as long.
-	patience = time.Minute
+	// patience is the longest time until the header of an answer, and the longest time that its
+	// body may take beyond that of leastBytesPerSecond.
+	patience            = time.Minute
+	leastBytesPerSecond = 1 << 10
 )
 
 var (
 	errTooLong = fmt.Errorf("more than %d KiB for one value", mostAnswerBytes>>10)
-	errSilent  = errors.New("it went silent")
+	errSlow    = errors.New("it is silent, or sends less than 1 KiB/s")
 )
 
 // wrong returns an error that blames the server for its answer to an operation.
@@ -38,12 +41,14 @@ func wrong(r *http.Request, format string, args ...any) error {
 	return fmt.Errorf("the server %s gives a wrong answer to %s: %w", r.URL.Host, r.URL.Query().Get("op"), fmt.Errorf(format, args...))
 }
 
-// body is the body of an answer, with bounds for its bytes and for the time without a byte.
+// body is the body of an answer, with bounds for its bytes and for the time that a reader waits.
 type body struct {
 	io.ReadCloser
-	leftBytes int64         // Read fails with errTooLong behind them; negative: no bound
-	patience  time.Duration // Read fails with errSilent after it
-	cancel    context.CancelFunc
+	leftBytes int64                   // Read fails with errTooLong behind them; negative: no bound
+	patience  time.Duration           // the most time that may be left
+	left      time.Duration           // Read fails with errSlow after it; bytes add to it
+	ctx       context.Context         // of the request
+	cancel    context.CancelCauseFunc // ends ctx
 }
 
 // Read implements io.Reader.
@@ -54,10 +59,13 @@ func (b *body) Read(p []byte) (int, error) {
 	case b.leftBytes > 0:
 		p = p[:min(int64(len(p)), b.leftBytes)]
 	}
-	timer := time.AfterFunc(b.patience, b.cancel)
+	start := time.Now()
+	timer := time.AfterFunc(b.left, func() { b.cancel(errSlow) })
 	n, err := b.ReadCloser.Read(p)
-	if !timer.Stop() && err != nil {
-		err = errSilent
+	timer.Stop()
+	b.left = min(b.patience, b.left-time.Since(start)+time.Duration(n)*time.Second/leastBytesPerSecond)
+	if err != nil && err != io.EOF && b.ctx.Err() != nil {
+		err = context.Cause(b.ctx)
 	}
 	if b.leftBytes > 0 {
 		b.leftBytes -= int64(n)
@@ -67,7 +75,7 @@ func (b *body) Read(p []byte) (int, error) {
 
 // Close ends the request.
 func (b *body) Close() error {
-	b.cancel()
+	b.cancel(nil)
 	return b.ReadCloser.Close()
 }
 
@@ -84,7 +92,11 @@ func (a *answer) wrong(format string, args ...any) error { return wrong(a.reques
 // decode decodes the next value into to. The value has at most mostAnswerBytes.
 func (a *answer) decode(to any) error {
 	a.body.leftBytes = mostAnswerBytes
-	err := a.Decode(to)
+	var value json.RawMessage
+	err := a.Decode(&value)
+	if err == nil {
+		err = cmp.Or(once(json.NewDecoder(bytes.NewReader(value))), json.Unmarshal(value, to))
+	}
 	var kind *json.UnmarshalTypeError
 	switch {
 	case err == nil:
@@ -104,43 +116,75 @@ func (a *answer) decode(to any) error {
 func (a *answer) token(want json.Delim) error {
 	a.body.leftBytes = mostAnswerBytes
 	got, err := a.Token()
-	if err != nil || got != want {
+	switch {
+	case err != nil && a.body.ctx.Err() != nil:
+		return a.wrong("%w", err)
+	case err != nil || got != want:
 		return a.wrong("it is not the JSON of WebHDFS")
 	}
 	return nil
 }
 
+// once fails if an object in the next value has two members of a name. Package json takes names
+// without regard to case, so once does so too. It allows anything else, and ends at the first error of
+// the syntax.
+func once(d *json.Decoder) error {
+	open, err := d.Token()
+	if err != nil || open != json.Delim('{') && open != json.Delim('[') {
+		return nil
+	}
+	seen := map[string]struct{}{}
+	for d.More() {
+		if open == json.Delim('{') {
+			key, err := d.Token()
+			if err != nil {
+				return nil
+			}
+			name := strings.ToLower(fmt.Sprint(key))
+			if _, is := seen[name]; is {
+				return fmt.Errorf("two members %q in an object", brief(name))
+			}
+			seen[name] = struct{}{}
+		}
+		if err := once(d); err != nil {
+			return err
+		}
+	}
+	_, _ = d.Token() // the end of the object or array
+	return nil
+}
+
 // object reads an object. It calls member once, at the value of the member name, and leaves out the
-// other members. It fails if there is no such member, or more than one.
+// other members. It fails if there is no such member, or if two members have one name.
 func (a *answer) object(name string, member func() error) error {
 	if err := a.token('{'); err != nil {
 		return err
 	}
-	found, others := 0, 0
+	found, seen := false, map[json.Token]struct{}{}
 	for a.More() {
 		a.body.leftBytes = mostAnswerBytes
 		key, err := a.Token()
 		if err != nil {
 			return a.wrong("it is not JSON")
 		}
-		if key != name {
-			if others++; others > mostOthers {
-				return a.wrong("it has more than %d members", mostOthers)
-			}
+		if _, is := seen[key]; is {
+			return a.wrong("two members %q in an object", brief(fmt.Sprint(key)))
+		}
+		if seen[key] = struct{}{}; len(seen) > mostOthers {
+			return a.wrong("it has more than %d members", mostOthers)
+		}
+		if key == name {
+			found, err = true, member()
+		} else {
 			var other json.RawMessage
 			err = a.decode(&other)
-		} else if found++; found == 1 {
-			err = member()
 		}
 		if err != nil {
 			return err
 		}
-		if found > 1 {
-			break
-		}
 	}
-	if found != 1 {
-		return a.wrong("it has %d members %s", found, name)
+	if !found {
+		return a.wrong("it has no member %s", name)
 	}
 	return a.token('}')
 }

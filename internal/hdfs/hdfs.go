@@ -57,23 +57,28 @@ func Is(name string) bool {
 // FS accesses file systems. Several goroutines may use it.
 type FS struct {
 	o        Options
+	ctx      context.Context // of the run: its end ends every request, with its cause as the error
 	client   *http.Client
 	patience time.Duration // see the constants
 	entries  int           // mostEntries
-	offsets  sync.Map      // hosts of servers that are known to heed the parameter offset
+	offsets  *sync.Map     // hosts of servers that are known to heed the parameter offset
 }
 
-// New returns an FS. It connects at the first call of a method.
-func New(o Options) *FS {
+// New returns an FS. It connects at the first call of a method. When ctx ends, its methods and those
+// of its Readers and Writers fail with the cause. A Result can still remove what it has made.
+func New(ctx context.Context, o Options) *FS {
 	// A NameNode that does not answer must not block a job: connecting may take ten seconds,
-	// and the headers a minute. A body may take any time.
+	// and the headers a minute. A body has a least rate (body).
 	dial := &net.Dialer{Timeout: 10 * time.Second}
-	return &FS{o: o, patience: patience, entries: mostEntries, client: &http.Client{
+	return &FS{o: o, ctx: ctx, patience: patience, entries: mostEntries, offsets: new(sync.Map), client: &http.Client{
 		// No proxy: clusters are on the local network, and no environment variable may change a
 		// run. No compression: the bytes of a file are those of the server.
 		Transport: &http.Transport{
-			DialContext: dial.DialContext, ResponseHeaderTimeout: patience, MaxIdleConnsPerHost: 64, IdleConnTimeout: 30 * time.Second,
+			DialContext: dial.DialContext, ResponseHeaderTimeout: patience,
 			DisableCompression: true, MaxResponseHeaderBytes: mostHeaderBytes,
+			// Package http writes bytes behind an answer to the log of the process, if the
+			// connection is kept for another request.
+			DisableKeepAlives: true,
 		},
 		// Only reads follow a redirection to a DataNode. place handles that of a write.
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
@@ -85,8 +90,21 @@ func New(o Options) *FS {
 	}}
 }
 
-// Close closes the idle connections. The FS may be used again.
-func (s *FS) Close() { s.client.CloseIdleConnections() }
+// removeWithin is how long Results may remove what they have made when the run has ended. A run
+// returns within two seconds.
+const removeWithin = 1400 * time.Millisecond
+
+// lastly returns the FS for the removal of a result. Its requests may go on until removeWithin after
+// the end of the run.
+func (s *FS) lastly() *FS {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(s.ctx))
+	context.AfterFunc(s.ctx, func() {
+		time.AfterFunc(removeWithin, func() { cancel(context.Cause(s.ctx)) })
+	})
+	last := *s
+	last.ctx = ctx
+	return &last
+}
 
 // File has the attributes of a file or directory.
 type File struct {
@@ -332,8 +350,7 @@ func (s *FS) ask(method, name, op string, with url.Values, read func(*answer) er
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*s.patience)
-	response, err := s.send(ctx, cancel, method, address)
+	response, err := s.send(method, address, nil)
 	if err != nil {
 		return err
 	}
@@ -344,20 +361,29 @@ func (s *FS) ask(method, name, op string, with url.Values, read func(*answer) er
 	return read(&answer{json.NewDecoder(response.Body), response.Body.(*body), response.Request})
 }
 
-// send sends a request without a body. The body of the response is a *body, and its Close calls
-// cancel, which ends ctx.
-func (s *FS) send(ctx context.Context, cancel context.CancelFunc, method, address string) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, method, address, nil)
+// send sends a request with the bytes of content, which may be nil. The body of the response is a
+// *body.
+func (s *FS) send(method, address string, content io.Reader) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	r, err := http.NewRequestWithContext(ctx, method, address, content)
 	if err != nil {
-		cancel()
+		cancel(nil)
 		return nil, err
+	}
+	if content != nil {
+		r.Header.Set("Content-Type", "application/octet-stream")
 	}
 	response, err := s.client.Do(r)
 	if err != nil {
-		cancel()
-		return nil, cause(err, r.URL.Host)
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		} else {
+			err = cause(err, r.URL.Host)
+		}
+		cancel(nil)
+		return nil, err
 	}
-	response.Body = &body{response.Body, -1, s.patience, cancel}
+	response.Body = &body{response.Body, -1, s.patience, s.patience, ctx, cancel}
 	return response, nil
 }
 
@@ -374,7 +400,7 @@ func refusal(response *http.Response) error {
 		return errors.New("the cluster requires Kerberos, which mrlocal does not support")
 	case response.StatusCode/100 == 3:
 		return wrong(response.Request, "one redirection too many")
-	case json.Unmarshal(text, &answer) != nil || answer.RemoteException == nil:
+	case once(json.NewDecoder(bytes.NewReader(text))) != nil || json.Unmarshal(text, &answer) != nil || answer.RemoteException == nil:
 		return fmt.Errorf("the server %s answers %s, which is not WebHDFS", response.Request.URL.Host, brief(response.Status))
 	}
 	// Further lines of a message may be a stack.
@@ -405,7 +431,7 @@ func cause(err error, host string) error {
 		return fmt.Errorf("%s %s: %w", op.Op, op.Addr, innermost(op.Err))
 	}
 	switch {
-	case errors.Is(err, errSilent), errors.Is(err, errAborted):
+	case errors.Is(err, errAborted):
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return fmt.Errorf("the connection was lost (server %s)", host)

@@ -19,8 +19,7 @@ import (
 
 // start serves a cluster. It returns an FS and the beginning of the names of files.
 func start(t *testing.T, c *hdfstest.Cluster) (*hdfs.FS, string) {
-	f := hdfs.New(hdfs.Options{Web: c.Serve(t), User: "ann"})
-	t.Cleanup(f.Close)
+	f := hdfs.New(t.Context(), hdfs.Options{Web: c.Serve(t), User: "ann"})
 	return f, "hdfs://namenode:9000"
 }
 
@@ -152,7 +151,7 @@ func TestFaultsAreErrorsOfOneLine(t *testing.T) {
 			http.Error(w, "It looks like you are making an HTTP request to a Hadoop IPC port. This is not the correct port for the web interface on this daemon.", 404)
 		}},
 		"another server": {name: "hdfs://h:1/x", want: "not WebHDFS", fault: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", 500) }},
-		"other JSON":     {name: "hdfs://h:1/x", want: "a wrong answer to GETFILESTATUS: it has 0 members FileStatus", fault: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }},
+		"other JSON":     {name: "hdfs://h:1/x", want: "a wrong answer to GETFILESTATUS: it has no member FileStatus", fault: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }},
 		"Kerberos":       {name: "hdfs://h:1/x", want: "Kerberos", fault: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }},
 		"forbidden": {name: "hdfs://h:1/x", want: "permission denied: no", fault: func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(403)
@@ -170,7 +169,7 @@ func TestFaultsAreErrorsOfOneLine(t *testing.T) {
 			}
 			f, _ := start(t, cluster)
 			if strings.HasPrefix(c.name, "webhdfs") {
-				f = hdfs.New(hdfs.Options{})
+				f = hdfs.New(t.Context(), hdfs.Options{})
 			}
 			_, err := f.Stat(c.name)
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {

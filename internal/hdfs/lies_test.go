@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log"
 	"net/http"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -102,9 +104,8 @@ func TestALieIsAnErrorThatNamesTheServer(t *testing.T) {
 		c.Put("/in/a", bytes.Clone(content))
 		c.Put("/in/b/c", []byte("x"))
 		web = c.Serve(t)
-		f := New(Options{Web: web})
+		f := New(t.Context(), Options{Web: web})
 		f.patience = 200 * time.Millisecond
-		defer f.Close()
 		got, err = do(f, c)
 		return got, web, err
 	}
@@ -123,6 +124,9 @@ func TestALieIsAnErrorThatNamesTheServer(t *testing.T) {
 			}
 		}
 	}
+	var logged bytes.Buffer
+	log.SetOutput(&logged)
+	defer log.SetOutput(os.Stderr)
 	var all sync.WaitGroup
 	turns := make(chan struct{}, 4) // beside each other, because some lies are a long wait
 	for op, do := range lieOperations() {
@@ -139,6 +143,9 @@ func TestALieIsAnErrorThatNamesTheServer(t *testing.T) {
 		}
 	}
 	all.Wait()
+	if logged.Len() > 0 {
+		t.Errorf("the log of the process has %.300q", logged.String())
+	}
 	if t.Logf("%d cases, %d are errors", cases, refused.Load()); int(refused.Load()) < cases/2 {
 		t.Errorf("%d of %d lies are noticed", refused.Load(), cases)
 	}
@@ -188,12 +195,11 @@ func TestAListWithoutEndTakesBoundedMemory(t *testing.T) {
 			answer(w)
 			return true
 		}}}
-		f := New(Options{Web: c.Serve(t)})
+		f := New(t.Context(), Options{Web: c.Serve(t)})
 		f.entries /= 16
 		if _, _, err := f.Walk(lieRoot+"/in", true); err == nil || !strings.Contains(err.Error(), "the server ") {
 			t.Errorf("%s: %v", name, err)
 		}
-		f.Close()
 	}
 	close(done)
 	<-watched

@@ -68,8 +68,10 @@ func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 		return 0, fmt.Errorf("%s: %w", r.name, wrong(r.from, "more bytes than were asked for, up to byte %d of %d", r.end, r.bytes))
 	case n > 0:
 		return n, nil // the next call returns an error again
-	case errors.Is(err, errSilent):
-		return 0, fmt.Errorf("%s: the server %s sent nothing for %v, at byte %d of %d", r.name, r.from.URL.Host, r.fs.patience, r.at, r.bytes)
+	case r.fs.ctx.Err() != nil:
+		return 0, fmt.Errorf("%s: %w", r.name, context.Cause(r.fs.ctx))
+	case errors.Is(err, errSlow):
+		return 0, fmt.Errorf("%s: at byte %d of %d: %w", r.name, r.at, r.bytes, wrong(r.from, "%w", err))
 	// The body should have bytes up to r.end, so the connection was lost.
 	case err == io.EOF || err == nil || errors.Is(err, io.ErrUnexpectedEOF):
 		return 0, fmt.Errorf("%s: the connection was lost at byte %d of %d (server %s)", r.name, r.at, r.bytes, r.from.URL.Host)
@@ -151,8 +153,7 @@ func (r *Reader) connect(off, wanted int64) error {
 
 // get sends a request for bytes of the file, and returns an answer with status 200.
 func (r *Reader) get(address string) (*http.Response, error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	response, err := r.fs.send(ctx, cancel, http.MethodGet, address)
+	response, err := r.fs.send(http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -46,6 +46,7 @@ type Result struct {
 	stage string
 	kept  string // directory of disk.KeepTemp; "": the run does not go on after a kill
 	fs    *FS
+	last  *FS // for Abort
 
 	mu struct {
 		sync.Mutex
@@ -73,10 +74,9 @@ func (s resultState) Next() []resultState {
 }
 
 // NewResult returns a Result in the directory name. kept is the directory of disk.KeepTemp of a
-// run that goes on after a kill, else "". It makes nothing yet. Publish and Abort close the idle
-// connections of f.
+// run that goes on after a kill, else "". It makes nothing yet.
 func NewResult(name, kept string, f *FS) *Result {
-	d := &Result{name: strings.TrimRight(name, "/"), kept: kept, fs: f}
+	d := &Result{name: strings.TrimRight(name, "/"), kept: kept, fs: f, last: f.lastly()}
 	if d.stage = d.name; kept != "" {
 		d.stage = d.beside(path.Base(paths.Beside(path.Base(d.name))))
 	}
@@ -217,7 +217,6 @@ func (d *Result) Publish(tasks int) error {
 			return err
 		}
 	}
-	d.fs.Close()
 	return nil
 }
 
@@ -267,12 +266,11 @@ func (d *Result) Abort() error {
 	if !started {
 		return nil
 	}
-	defer d.fs.Close()
-	err := d.fs.Remove(d.stage)
+	err := d.last.Remove(d.stage)
 	// The rename may have taken place although its answer is lost.
 	if id != 0 {
-		if st, missing := d.fs.Stat(d.name); missing == nil && st.ID == id {
-			err = errors.Join(err, d.fs.Remove(d.name))
+		if st, missing := d.last.Stat(d.name); missing == nil && st.ID == id {
+			err = errors.Join(err, d.last.Remove(d.name))
 		}
 	}
 	return err

@@ -35,26 +35,19 @@ func (s *FS) Create(name string) (*Writer, error) {
 		return nil, err
 	}
 	read, write := io.Pipe()
-	r, err := http.NewRequest(http.MethodPut, where, read)
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Content-Type", "application/octet-stream")
 	w := &Writer{fs: s, name: name, pipe: write}
 	w.sent.Go(func() error {
 		// This goroutine ends with the request: when the pipe is closed, or when the connection
-		// breaks.
-		response, err := s.client.Do(r)
+		// breaks, or the run ends.
+		response, err := s.send(http.MethodPut, where, read)
 		if err == nil {
 			defer response.Body.Close()
 			switch {
 			case response.StatusCode != http.StatusCreated:
 				err = refusal(response)
 			case !w.ended.Load():
-				err = wrong(r, "%s before the end of the file", brief(response.Status))
+				err = wrong(response.Request, "%s before the end of the file", brief(response.Status))
 			}
-		} else {
-			err = cause(err, r.URL.Host)
 		}
 		if err != nil {
 			err = fmt.Errorf("%s: %w", name, err)
@@ -73,13 +66,9 @@ func (s *FS) place(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r, err := http.NewRequest(http.MethodPut, address, nil)
+	response, err := s.send(http.MethodPut, address, nil)
 	if err != nil {
 		return "", err
-	}
-	response, err := s.client.Do(r)
-	if err != nil {
-		return "", cause(err, r.URL.Host)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusTemporaryRedirect {
@@ -87,7 +76,7 @@ func (s *FS) place(name string) (string, error) {
 	}
 	where, err := response.Location()
 	if err != nil || where.Host == "" || where.Scheme != "http" && where.Scheme != "https" {
-		return "", wrong(r, "no address of a DataNode")
+		return "", wrong(response.Request, "no address of a DataNode")
 	}
 	return where.String(), nil
 }

@@ -14,6 +14,7 @@ import (
 type Lie struct {
 	Name string
 	Op   string // the operation, such as LISTSTATUS
+	Slow bool   // a client notices it only when its patience ends
 	// Answer answers a request about path. It returns false if it leaves the answer to the cluster.
 	// A read or write comes twice: the second time with the parameter data, to the DataNode.
 	Answer func(c *Cluster, w http.ResponseWriter, r *http.Request, path string) bool
@@ -87,13 +88,20 @@ func Lies() []Lie {
 		if op == "OPEN" || op == "CREATE" {
 			continue
 		}
+		for _, start := range []string{"", "{"} {
+			all = append(all, Lie{Name: "a byte now and then after " + start, Op: op, Slow: true, Answer: func(_ *Cluster, w http.ResponseWriter, r *http.Request, _ string) bool {
+				drip(w, r, start)
+				return true
+			}})
+		}
+		all = append(all, edit("a member twice", op, `(?s)^\{("[^"]*":)(.*)\}\s*$`, `{$1$2,$1$2}`))
 		all = append(all, say("nothing", op, 200, ""), say("null", op, 200, "null"), say("a number", op, 200, "1e999"), say("an empty object", op, 200, "{}"),
 			say("deep nesting", op, 200, strings.Repeat(`{"a":[`, 5000)), say("an exception as success", op, 200, `{"RemoteException":{"exception":"E","message":"m"}}`),
 			without("a string without end", op, `{"`, "x"), without("blanks without end", op, "", " "), without("nesting without end", op, "", "["),
 			without("members without end", op, "{", `"a":1,`), edit("a cut in the middle", op, `(?s)^(.{12}).*$`, "$1"))
 	}
 	for _, op := range []string{"LISTSTATUS", "GETFILESTATUS"} {
-		all = append(all, edit("a negative length", op, `"length":\d+`, `"length":-5`), edit("a length of text", op, `"length":(\d+)`, `"length":"$1"`),
+		all = append(all, edit("a negative length", op, `"length":\d+`, `"length":-5`), edit("a length twice", op, `"length":(\d+)`, `"length":$1,"Length":7`), edit("a length twice, the same", op, `("length":\d+)`, `$1,$1`), edit("a length of text", op, `"length":(\d+)`, `"length":"$1"`),
 			edit("a length of 10^30", op, `"length":\d+`, `"length":1e30`), edit("no length", op, `"length":\d+,`, ``), edit("a length of null", op, `"length":\d+`, `"length":null`),
 			edit("a negative block size", op, `"blockSize":\d+`, `"blockSize":-1`), edit("another type", op, `"type":"\w+"`, `"type":"SYMLINK"`),
 			edit("a number as type", op, `"type":"\w+"`, `"type":7`), edit("no type", op, `,"type":"\w+"`, ``))
@@ -129,6 +137,27 @@ func read(name string, send func(w http.ResponseWriter, all []byte, from, to int
 // unknown makes the answer one without a length in its header.
 func unknown(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
 
+// surplus sends an answer whose header has fewer bytes than are sent.
+func surplus(w http.ResponseWriter, send []byte, bytes int) {
+	conn, text, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	_, _ = fmt.Fprintf(text, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", bytes, send)
+	_ = text.Flush()
+}
+
+// drip sends a byte of blanks every 10 ms, until the client ends the connection.
+func drip(w http.ResponseWriter, r *http.Request, start string) {
+	_, _ = io.WriteString(w, start)
+	for r.Context().Err() == nil {
+		_, _ = io.WriteString(w, " ")
+		unknown(w)
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
 func readLies() []Lie {
 	whole := func(w http.ResponseWriter, all []byte, _, _ int) { _, _ = w.Write(all) }
 	return []Lie{
@@ -155,7 +184,12 @@ func readLies() []Lie {
 			w.WriteHeader(http.StatusPartialContent)
 			_, _ = w.Write(all[from:to])
 		}),
-		{Name: "silence", Op: "OPEN", Answer: func(_ *Cluster, w http.ResponseWriter, r *http.Request, _ string) bool {
+		// A connection with Content-Length that is too small leaves bytes behind the answer.
+		read("a length of half the bytes", func(w http.ResponseWriter, all []byte, from, to int) { surplus(w, all[from:to], (to-from)/2) }),
+		read("bytes behind the answer", func(w http.ResponseWriter, all []byte, from, to int) {
+			surplus(w, append(all[from:to:to], "more"...), to-from)
+		}),
+		{Name: "silence", Op: "OPEN", Slow: true, Answer: func(_ *Cluster, w http.ResponseWriter, r *http.Request, _ string) bool {
 			unknown(w)
 			<-r.Context().Done()
 			return true
