@@ -43,7 +43,8 @@ func TestGrepUTF16IsRipgrep(t *testing.T) {
 		for _, unit := range rapid.SliceOfN(rapid.SampledFrom([]uint16{'a', 'b', ' ', '\n', '\n', 0xe9, 0x2028, 0xd83d, 0xde00, 0xfffe, 0x0a0a, 0xd800}), 0, 40).Draw(r, "units") {
 			text = order.AppendUint16(text, unit)
 		}
-		if rapid.Bool().Draw(r, "odd") {
+		odd := rapid.Bool().Draw(r, "odd")
+		if odd {
 			text = append(text, rapid.SampledFrom([]byte{0, 'a', 0xd8}).Draw(r, "last"))
 		}
 		writeFiles(r, map[string]string{"f": string(text)})
@@ -53,6 +54,9 @@ func TestGrepUTF16IsRipgrep(t *testing.T) {
 			if rapid.IntRange(0, 4).Draw(r, flag) == 0 && !excluded {
 				args = append(args, flag)
 			}
+		}
+		if odd && slices.Contains(args, "-U") {
+			return // ripgrep 15 drops half a unit there, ripgrep 13 does not
 		}
 		args = append(args, "-e", rapid.SampledFrom([]string{"a", "^a", "é", "\U0001f600", ".b", "a$", "[^a]", "b|\u2028", "a\\s*b", "zz", "\ufffd"}).Draw(r, "pattern"))
 		theirs := slices.Concat(args, []string{"--include-zero"})
