@@ -80,7 +80,7 @@ type Listener interface {
 // the line are set before it runs.
 type SlotAttempt struct {
 	ID       slots.AttemptID
-	Slot     int // index in the ThreadPool
+	Slot     int // index in the pool.Pool
 	Tracker  slots.TrackerID
 	Env      *Env
 	Job      *SharedJob
@@ -138,7 +138,6 @@ type SlotAttempt struct {
 	workingAt  time.Time     // when it began to work, after it got its floor
 	pausedFor  time.Duration // how long it has slept on purpose since workingAt
 	stretched  time.Duration // part of pausedFor that is due to Stretch
-	copiers    []time.Time   // when each copier is free; nil: no copy has been throttled
 }
 
 // overheadBytes is the part of an attempt's floor that is for input and output

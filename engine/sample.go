@@ -144,7 +144,7 @@ type Try func(ctx context.Context, number int, alive func()) error
 
 // Sampled is what a sample is taken of.
 type Sampled struct {
-	Job   *jobs.Job   // with guarded constructors (GuardNew)
+	Job   *jobs.Job   // with guarded constructors (guard.Job)
 	Side  []byte      // side data of the job (jobs.OwnAttempt.Side); nil: none
 	Plan  *input.Plan // nil: the job reads no file
 	First *feed.Held  // first piece of a stream; nil: there is none

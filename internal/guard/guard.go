@@ -59,7 +59,7 @@ func Run(what string, f func() error) (err error) {
 	return nil
 }
 
-// Own is Guard for our own code that calls user code: it returns an error of f as it is.
+// Own is Run for our own code that calls user code: it returns an error of f as it is.
 func Own(what string, f func() error) (err error) {
 	if panicked := Run(what, func() error { err = f(); return nil }); panicked != nil {
 		return panicked
