@@ -144,9 +144,9 @@ type SlotAttempt struct {
 // blocks and for writing spills.
 const overheadBytes = 2 << 20
 
-// New makes an attempt. Map or Reduce runs it. Its waits end when ctx ends. The caller
+// newSlotAttempt makes an attempt. Map or Reduce runs it. Its waits end when ctx ends. The caller
 // sets the other fields, and calls End when the attempt has ended.
-func New(ctx context.Context, id slots.AttemptID, slot int, env *Env, job *SharedJob, l Listener) *SlotAttempt {
+func newSlotAttempt(ctx context.Context, id slots.AttemptID, slot int, env *Env, job *SharedJob, l Listener) *SlotAttempt {
 	a := &SlotAttempt{ID: id, Slot: slot, Env: env, Job: job, listener: l}
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 	return a

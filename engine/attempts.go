@@ -65,7 +65,7 @@ func (c *coordinator) Detail(e trace.Event, texts ...string) {
 // start runs a granted attempt on its slot's thread.
 func (c *coordinator) start(s slots.Start) {
 	j := c.jobs[s.Attempt.Job]
-	a := &runningAttempt{SlotAttempt: New(c.run.ctx, s.Attempt, int(s.Slot), &c.run.env, j.SharedJob, c), job: j, lastBeatAt: time.Now()}
+	a := &runningAttempt{SlotAttempt: newSlotAttempt(c.run.ctx, s.Attempt, int(s.Slot), &c.run.env, j.SharedJob, c), job: j, lastBeatAt: time.Now()}
 	// These fields must be set before the slot's thread gets the attempt.
 	a.Tracker = c.ledger.Config().Slots[s.Slot].Tracker
 	a.Faulty = int(a.ID.N) < a.job.failing(a.ID.Kind, a.ID.Task)

@@ -46,7 +46,7 @@ func NewSpools(parts int, memory *membudget.Budget, createTemp func() (*disk.Tem
 
 // Part makes an empty spool.
 func (s *Spools) Part(task, _ int) (Part, error) {
-	return &spoolPart{Spool: output.New(s.memory, s.createTemp), sink: s, task: task}, nil
+	return &spoolPart{Spool: output.NewSpool(s.memory, s.createTemp), sink: s, task: task}, nil
 }
 
 // Sizes does nothing: a spool grows.

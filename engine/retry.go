@@ -3,8 +3,9 @@ package engine
 import (
 	"context"
 	"fmt"
-	"mrlocal/internal/guard"
 	"time"
+
+	"mrlocal/internal/guard"
 )
 
 // Retry returns a function that calls try with the numbers 0, 1 and so on until it succeeds, as often as

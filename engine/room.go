@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/membudget"

@@ -17,7 +17,7 @@ func TestStatesAreOrdered(t *testing.T) {
 
 // The thread of such an attempt runs no user code that could hang.
 func TestAnAttemptThatWaitsForItsSourceIsKilledButNotAbandoned(t *testing.T) {
-	a := &runningAttempt{SlotAttempt: New(t.Context(), slots.AttemptID{}, 0, nil, nil, nil)}
+	a := &runningAttempt{SlotAttempt: newSlotAttempt(t.Context(), slots.AttemptID{}, 0, nil, nil, nil)}
 	(&coordinator{}).abandon(a)
 	if !a.Killed() || a.state != attemptWaiting {
 		t.Errorf("killed %v, %v", a.Killed(), a.state)

@@ -84,17 +84,17 @@ type encoder interface {
 	Reset(io.Writer)
 }
 
-// Writer compresses text in blocks of blockBytes. Only one goroutine may use it.
-type Writer struct {
+// Compressor compresses text in blocks of compressBlockBytes. Only one goroutine may use it.
+type Compressor struct {
 	w       *bufio.Writer
 	encoder encoder
 	left    int  // bytes of text that still fit in the open block; 0: no block is open
 	some    bool // a block was begun
 }
 
-// NewWriter makes a Writer of format c, Gzip or Zstd, that writes to w.
-func NewWriter(c Format, w io.Writer) (*Writer, error) {
-	m := &Writer{w: bufio.NewWriterSize(w, packedBufferSize)}
+// NewCompressor makes a Compressor of format c, Gzip or Zstd, that writes to w.
+func NewCompressor(c Format, w io.Writer) (*Compressor, error) {
+	m := &Compressor{w: bufio.NewWriterSize(w, packedBufferSize)}
 	var err error
 	switch c {
 	case Gzip:
@@ -110,13 +110,13 @@ func NewWriter(c Format, w io.Writer) (*Writer, error) {
 }
 
 // reset makes m a new Writer to w. It keeps the memory of the encoder.
-func (m *Writer) reset(w io.Writer) {
+func (m *Compressor) reset(w io.Writer) {
 	m.w.Reset(w)
 	m.left, m.some = 0, false
 }
 
 // Write compresses text. It returns how many bytes of text it has taken.
-func (m *Writer) Write(text []byte) (int, error) {
+func (m *Compressor) Write(text []byte) (int, error) {
 	written := 0
 	for len(text) > 0 {
 		if m.left == 0 {
@@ -137,14 +137,14 @@ func (m *Writer) Write(text []byte) (int, error) {
 }
 
 // begin begins a block.
-func (m *Writer) begin() {
+func (m *Compressor) begin() {
 	m.encoder.Reset(m.w)
 	m.left, m.some = compressBlockBytes, true
 }
 
 // Close ends the last block and writes it out. An empty text becomes a block without text,
 // because a decoder refuses an empty file. Close does not close the underlying writer.
-func (m *Writer) Close() error {
+func (m *Compressor) Close() error {
 	if !m.some {
 		m.begin()
 		if _, err := m.encoder.Write(nil); err != nil { // gzip writes its header with the first Write

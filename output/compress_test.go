@@ -44,7 +44,7 @@ func unpack(t testing.TB, c Format, data []byte) []byte {
 func packedAlone(t testing.TB, c Format, text []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	m, err := NewWriter(c, &b)
+	m, err := NewCompressor(c, &b)
 	must(t, err)
 	_, err = m.Write(text)
 	must(t, err)

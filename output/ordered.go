@@ -97,7 +97,7 @@ type attemptOutput struct {
 	hash    *xxhash.Digest // of the bytes that were compared; nil: none
 }
 
-// copyBufferBytes is the buffer that copies a temporary file to a stream.
+// copyBufferBytes is the buffer that copies a temporary file where the kernel does not copy.
 const copyBufferBytes = 256 << 10
 
 // newOrdered makes a queue that begins with part 0. total is the number of parts; -1: not
@@ -137,7 +137,7 @@ func (o *ordered) attempt(i int) (*attemptOutput, error) {
 		return nil, ErrLost
 	}
 	t := o.at(i)
-	a := &attemptOutput{of: o, turn: t, spool: New(o.parts.Memory, o.parts.CreateTemp)}
+	a := &attemptOutput{of: o, turn: t, spool: NewSpool(o.parts.Memory, o.parts.CreateTemp)}
 	t.attempts[a] = struct{}{}
 	return a, nil
 }

@@ -117,7 +117,7 @@ func (p *Part) Abort() { p.w.abort() }
 // packedPart compresses a part file on the thread of its attempt.
 type packedPart struct {
 	partWriter
-	out   *Writer
+	out   *Compressor
 	lease *membudget.Lease // of the encoder; nil: the floor of the attempt covers the encoder
 
 	format Format
@@ -130,7 +130,7 @@ type packedPart struct {
 
 // newPackedPart makes a packedPart that writes compressed bytes to w.
 func newPackedPart(w partWriter, c Format, memory *membudget.Budget) (*packedPart, error) {
-	out, err := NewWriter(c, partBytes{w})
+	out, err := NewCompressor(c, partBytes{w})
 	if err != nil {
 		return nil, err
 	}

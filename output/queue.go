@@ -171,10 +171,10 @@ func (k *Queue) start(text *Spool, lease *membudget.Lease) error {
 
 // pack writes the compressed text of a block to w.
 func (k *Queue) pack(text *Spool, w io.Writer) error {
-	c, ok := k.encoders.Get().(*Writer)
+	c, ok := k.encoders.Get().(*Compressor)
 	if !ok {
 		var err error
-		if c, err = NewWriter(k.o.Format, w); err != nil {
+		if c, err = NewCompressor(k.o.Format, w); err != nil {
 			return err
 		}
 	}
@@ -307,7 +307,7 @@ func (k *Queue) newSpool() (*Spool, error) {
 	if k.mu.spools == nil {
 		return nil, errAborted
 	}
-	s := New(k.o.Memory, k.o.CreateTemp)
+	s := NewSpool(k.o.Memory, k.o.CreateTemp)
 	k.mu.spools[s] = struct{}{}
 	return s, nil
 }

@@ -73,9 +73,9 @@ type spoolPiece struct {
 	bytes int   // of the chunk that are in use
 }
 
-// New makes an empty spool, which takes no resources until the first Write. If memory is nil,
+// NewSpool makes an empty spool, which takes no resources until the first Write. If memory is nil,
 // all text goes to a file. If createTemp is nil, text that does not fit in memory is an error.
-func New(memory *membudget.Budget, createTemp func() (*disk.TempFile, error)) *Spool {
+func NewSpool(memory *membudget.Budget, createTemp func() (*disk.TempFile, error)) *Spool {
 	return &Spool{memory: memory, createTemp: createTemp}
 }
 
@@ -317,21 +317,18 @@ func (s *Spool) copyFile(w io.Writer) (int64, error) {
 	return n, err
 }
 
-// copyBufferBytes is the buffer of copyAll if the kernel does not copy.
-const spoolCopyBytes = 256 << 10
-
 // copyAll copies f to w. It lets w read from f if it can, because a file copies from a file in
 // the kernel.
 func copyAll(w io.Writer, f *disk.File) (int64, error) {
 	if r, ok := w.(io.ReaderFrom); ok {
 		return r.ReadFrom(f)
 	}
-	return io.CopyBuffer(w, struct{ io.Reader }{f}, make([]byte, spoolCopyBytes))
+	return io.CopyBuffer(w, struct{ io.Reader }{f}, make([]byte, copyBufferBytes))
 }
 
-// Reader reads a spool. It continues if the text moves to disk meanwhile. Only one goroutine
+// SpoolReader reads a spool. It continues if the text moves to disk meanwhile. Only one goroutine
 // may use it.
-type Reader struct {
+type SpoolReader struct {
 	spool  *Spool
 	offset int64
 	file   *disk.File
@@ -339,10 +336,10 @@ type Reader struct {
 
 // NewReader makes a reader of a sealed spool. The caller closes it before Release; after
 // Release, Read fails.
-func (s *Spool) NewReader() *Reader { return &Reader{spool: s} }
+func (s *Spool) NewReader() *SpoolReader { return &SpoolReader{spool: s} }
 
 // Read implements io.Reader.
-func (r *Reader) Read(p []byte) (int, error) {
+func (r *SpoolReader) Read(p []byte) (int, error) {
 	n, err := r.ReadAt(p, r.offset)
 	r.offset += int64(n)
 	// The next call reports the end.
@@ -353,7 +350,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 }
 
 // ReadAt implements io.ReaderAt. It does not change the position of Read.
-func (r *Reader) ReadAt(p []byte, offset int64) (int, error) {
+func (r *SpoolReader) ReadAt(p []byte, offset int64) (int, error) {
 	s := r.spool
 	s.mu.RLock()
 	if s.mu.state == released {
@@ -395,7 +392,7 @@ func (s *Spool) copyOut(p []byte, offset int64) (copied int) {
 }
 
 // Close closes the descriptor of the reader.
-func (r *Reader) Close() error {
+func (r *SpoolReader) Close() error {
 	if r.file == nil {
 		return nil
 	}

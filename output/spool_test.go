@@ -2,10 +2,8 @@ package output
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"os"
 	"sync"
 	"testing"
@@ -42,22 +40,12 @@ func newSpoolKit(t testing.TB, memoryBytes int64) *spoolKit {
 }
 
 func (w *spoolKit) spool() *Spool {
-	return New(w.memory, func() (*disk.TempFile, error) { return w.temp.Create("spool-*") })
-}
-
-// partText returns a text of the given length.
-func spoolPartText(i, bytes int) []byte {
-	r := rand.New(rand.NewPCG(uint64(i), 7))
-	text := make([]byte, 0, bytes+8)
-	for len(text) < bytes {
-		text = binary.LittleEndian.AppendUint64(text, r.Uint64())
-	}
-	return text[:bytes]
+	return NewSpool(w.memory, func() (*disk.TempFile, error) { return w.temp.Create("spool-*") })
 }
 
 func TestWhatFitsInMemoryNeverTouchesTheDisk(t *testing.T) {
 	w := newSpoolKit(t, 4<<20)
-	s := New(w.memory, func() (*disk.TempFile, error) { return nil, errors.New("the disk was touched") })
+	s := NewSpool(w.memory, func() (*disk.TempFile, error) { return nil, errors.New("the disk was touched") })
 	defer s.Release()
 	for range 30 {
 		if _, err := s.Write(make([]byte, 100_000)); err != nil {
@@ -97,7 +85,7 @@ func TestASpoolGivesBackWhatWasWritten(t *testing.T) {
 		defer s.Release()
 		var want []byte
 		for range rapid.IntRange(0, 10).Draw(rt, "writes") {
-			p := spoolPartText(len(want), rapid.OneOf(rapid.IntRange(0, 50), rapid.IntRange(0, 300_000)).Draw(rt, "bytes"))
+			p := partText(len(want), rapid.OneOf(rapid.IntRange(0, 50), rapid.IntRange(0, 300_000)).Draw(rt, "bytes"))
 			if _, err := s.Write(p); err != nil {
 				rt.Fatal(err)
 			}
@@ -181,9 +169,9 @@ func TestAFullTempDiskFailsTheSpoolAndKeepsWhatIsInMemory(t *testing.T) {
 	w := newSpoolKit(t, 1<<20)
 	root := disk.NewTempRoot([]string{t.TempDir()}, 50_000)
 	defer root.Close()
-	s := New(w.memory, func() (*disk.TempFile, error) { return root.Create("spool-*") })
+	s := NewSpool(w.memory, func() (*disk.TempFile, error) { return root.Create("spool-*") })
 	defer s.Release()
-	text := spoolPartText(1, 100_000)
+	text := partText(1, 100_000)
 	s.Write(text)
 	if _, err := s.Evict(); err == nil {
 		t.Error("evicted to a full disk")
@@ -202,7 +190,7 @@ func TestAFullTempDiskFailsTheSpoolAndKeepsWhatIsInMemory(t *testing.T) {
 
 func TestWithoutATempDirectoryWhatDoesNotFitIsAnError(t *testing.T) {
 	w := newSpoolKit(t, 1<<20)
-	s := New(w.memory, nil)
+	s := NewSpool(w.memory, nil)
 	defer s.Release()
 	if _, err := s.Write(make([]byte, 2<<20)); !errors.Is(err, membudget.ErrNoRoom) {
 		t.Errorf("got %v", err)
@@ -287,7 +275,7 @@ func (w *releasing) Write(p []byte) (int, error) {
 func TestTextThatIsPassedOnIsFreedAfterThat(t *testing.T) {
 	w := newSpoolKit(t, 4<<20)
 	s := w.spool()
-	want := spoolPartText(1, 1<<20)
+	want := partText(1, 1<<20)
 	_, err := s.Write(want)
 	must(t, errors.Join(err, s.Seal()))
 	to := &releasing{spool: s}

@@ -55,7 +55,7 @@ func levels() []level {
 	return []level{
 		{name: "l0", model: alone},
 		{name: "l1", model: alone, network: true},
-		{name: "l2", model: func(c cost.Config) model { return cost.New(c) }, network: true},
+		{name: "l2", model: func(c cost.Config) model { return cost.NewShared(c) }, network: true},
 		{name: "measured", model: func(c cost.Config) model { return cost.NewMeasured(c) }, machine: true},
 	}
 }

@@ -48,7 +48,7 @@ func (s Part) Open(mem Memory) (Blocks, error) {
 // block. A kvbuffer that takes the chunk over may free it at any time.
 type partBlocks struct {
 	src    Part
-	r      *output.Reader
+	r      *output.SpoolReader
 	mem    Memory
 	block  jobs.Block       // the current one
 	chunk  *membudget.Chunk // of block

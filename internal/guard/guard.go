@@ -8,10 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mrlocal/internal/invariant"
-	"mrlocal/jobs"
 	"os"
 	"runtime/debug"
+
+	"mrlocal/internal/invariant"
+	"mrlocal/jobs"
 )
 
 // Error is a failure of user code: an error that it has returned, or a panic.

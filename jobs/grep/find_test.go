@@ -21,7 +21,7 @@ func TestFinderFindsTheLeftmostAndThenTheFirst(t *testing.T) {
 		var parts []string
 		text := rapid.StringOfN(rapid.SampledFrom([]rune("aAb-")), 1, 3, -1)
 		for range rapid.IntRange(1, 4).Draw(t, "literals") {
-			l := words.NewFinder(text.Draw(t, "literal"), rapid.Bool().Draw(t, "fold"))
+			l := words.NewLiteral(text.Draw(t, "literal"), rapid.Bool().Draw(t, "fold"))
 			if l.Fold {
 				l.Text = strings.ToLower(l.Text)
 				parts = append(parts, "(?i:"+l.Text+")")

@@ -149,7 +149,7 @@ func (p *program) useWords(list []string, o Options) error {
 			list[i] = string(text)
 		}
 	}
-	p.words = words.New(list, words.Options{Border: p.border, Fold: o.IgnoreCase, Longest: o.Fixed && o.Longest})
+	p.words = words.NewDictionary(list, words.Options{Border: p.border, Fold: o.IgnoreCase, Longest: o.Fixed && o.Longest})
 	if p.words == nil {
 		return errs.Optionf("Options.Patterns", "the strings to search for have more than 4 GiB")
 	}

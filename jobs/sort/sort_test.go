@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/jobs"
-	"mrlocal/jobs/jobtest"
+	"pgregory.net/rapid"
 
 	"mrlocal/internal/errs"
-	"pgregory.net/rapid"
+	"mrlocal/jobs"
+	"mrlocal/jobs/jobtest"
 )
 
 func run(t testing.TB, o Options, cut jobtest.Cut, text string) string {

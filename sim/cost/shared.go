@@ -101,8 +101,8 @@ const (
 	resources
 )
 
-// New returns the model for the jobs and trackers of a file.
-func New(c Config) *Shared {
+// NewShared returns the model for the jobs and trackers of a file.
+func NewShared(c Config) *Shared {
 	f, trackers := c.File, 0
 	for _, s := range c.Slots {
 		trackers = max(trackers, int(s.Tracker)+1)

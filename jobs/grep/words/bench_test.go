@@ -51,7 +51,7 @@ func TestSearchesDoNotAllocate(t *testing.T) {
 	for _, least := range []int{1, 4} {
 		list, text := dictionaryAndText(100, least, 64<<10)
 		for name, search := range searches() {
-			m := New(list, Options{Longest: true}).NewMatcher()
+			m := NewDictionary(list, Options{Longest: true}).NewMatcher()
 			if n := testing.AllocsPerRun(5, func() { search(m, text) }); n != 0 {
 				t.Errorf("%s of words from %d letters on: %v allocations", name, least, n)
 			}
@@ -65,7 +65,7 @@ func BenchmarkSearch(b *testing.B) {
 			list, text := dictionaryAndText(n, least, 1<<20)
 			for name, search := range searches() {
 				b.Run(fmt.Sprintf("%s/words=%d/least=%d", name, n, least), func(b *testing.B) {
-					m := New(list, Options{Longest: true}).NewMatcher()
+					m := NewDictionary(list, Options{Longest: true}).NewMatcher()
 					b.SetBytes(int64(len(text)))
 					b.ReportAllocs()
 					for b.Loop() {

@@ -105,19 +105,19 @@ func analyseLiteral(re *syntax.Regexp) Needs {
 	}
 	pieces = append(pieces, piece.String())
 	if whole {
-		return Needs{Exact: []Literal{NewFinder(pieces[0], fold)}, Pure: true}
+		return Needs{Exact: []Literal{NewLiteral(pieces[0], fold)}, Pure: true}
 	}
 	var best []Literal
 	for _, p := range pieces {
 		if p != "" {
-			best = cheaper(best, []Literal{NewFinder(p, fold)})
+			best = cheaper(best, []Literal{NewLiteral(p, fold)})
 		}
 	}
 	return Needs{need: best}
 }
 
 // New makes a literal. It ignores fold if text has no letter.
-func NewFinder(text string, fold bool) Literal {
+func NewLiteral(text string, fold bool) Literal {
 	return Literal{text, fold && hasLetter(text)}
 }
 

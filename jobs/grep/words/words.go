@@ -86,9 +86,9 @@ type Dictionary struct {
 // mostBytes is the largest length of all words together.
 const mostBytes = math.MaxUint32
 
-// New makes a Dictionary of words, which may have empty ones and equal ones. A word with a newline
+// NewDictionary makes a Dictionary of words, which may have empty ones and equal ones. A word with a newline
 // never matches. New returns nil if the words have more than 4 GiB.
-func New(list []string, o Options) *Dictionary {
+func NewDictionary(list []string, o Options) *Dictionary {
 	d := &Dictionary{options: o, empty: -1}
 	var f folder
 	total := 0

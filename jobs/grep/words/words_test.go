@@ -63,7 +63,7 @@ func (m model) find(line []byte, from int) (start, end int) {
 // compareWithModel compares a Dictionary with the model: for each line of text, for all matches in it, and for
 // the text as a block.
 func compareWithModel(t interface{ Fatalf(string, ...any) }, m model, text []byte) {
-	matcher := New(m.list, m.o).NewMatcher()
+	matcher := NewDictionary(m.list, m.o).NewMatcher()
 	name := fmt.Sprintf("%q, %+v, in %q", m.list, m.o, text)
 	count := int64(0)
 	for at := 0; at < len(text); {
@@ -156,7 +156,7 @@ func TestLongTextsAreFoldedInParts(t *testing.T) {
 			line := []byte(strings.Repeat("x", n) + "Éſ" + end)
 			m := model{list, Options{Fold: true}}
 			wantStart, wantEnd := m.find(line, 0)
-			if start, stop := New(list, m.o).NewMatcher().Find(line, 0); start != wantStart || start != None && stop != wantEnd {
+			if start, stop := NewDictionary(list, m.o).NewMatcher().Find(line, 0); start != wantStart || start != None && stop != wantEnd {
 				t.Fatalf("%q: %d:%d, want %d:%d", line, start, stop, wantStart, wantEnd)
 			}
 		}
@@ -174,7 +174,7 @@ func TestManyWords(t *testing.T) {
 	for i := range list {
 		list[i] = fmt.Sprintf("user-%07d", 7*i)
 	}
-	d := New(list, Options{})
+	d := NewDictionary(list, Options{})
 	m := d.NewMatcher()
 	for i := 0; i < 7*n; i += 1001 {
 		line := fmt.Appendf(nil, "x user-%07d y", i)

@@ -180,7 +180,7 @@ func (w *walker) compile() error {
 			return errs.Optionf("-t", "%q: no such type", name)
 		}
 		for _, text := range globs {
-			g, _ := Ripgrep(text)
+			g, _ := RipgrepGlob(text)
 			w.types = append(w.types, g...)
 		}
 	}

@@ -102,7 +102,7 @@ func (c *gitConfig) holds(condition, directory string) bool {
 	if !sensitive {
 		pattern, text = strings.ToLower(pattern), strings.ToLower(text)
 	}
-	g, ok := Git(pattern)
+	g, ok := GitGlob(pattern)
 	return ok && text != "" && g.Match(text)
 }
 

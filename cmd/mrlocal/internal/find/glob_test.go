@@ -70,9 +70,9 @@ func TestMatch(t *testing.T) {
 		{"[[.ab.]]", "a]", "yes", "bad", "yes"},
 		{"*a*/**/*b?c", "xa/y/z/bbxc", "yes", "yes", "yes"},
 	} {
-		git, gitOK := Git(c.glob)
-		gnu, gnuOK := GNU(c.glob)
-		ripgrep, ripgrepOK := Ripgrep(c.glob)
+		git, gitOK := GitGlob(c.glob)
+		gnu, gnuOK := GNUGlob(c.glob)
+		ripgrep, ripgrepOK := RipgrepGlob(c.glob)
 		for _, l := range []struct {
 			name, want string
 			glob       Glob
@@ -96,13 +96,13 @@ func TestMatchIsFast(t *testing.T) {
 	name := strings.Repeat("a", 200) + "/" + strings.Repeat("a", 200)
 	start := time.Now()
 	for _, text := range []string{strings.Repeat("*a", 50) + "b", strings.Repeat("**/a*", 50) + "b", strings.Repeat("*a", 50) + "*/" + strings.Repeat("*a", 50) + "b"} {
-		for _, compile := range []func(string) (Glob, bool){Git, GNU, Ripgrep} {
+		for _, compile := range []func(string) (Glob, bool){GitGlob, GNUGlob, RipgrepGlob} {
 			if g, ok := compile(text); !ok || g.Match(name) {
 				t.Errorf("glob %q: valid %t, or it matches", text, ok)
 			}
 		}
 	}
-	if _, ok := Ripgrep(strings.Repeat("{a,b}", 40)); ok {
+	if _, ok := RipgrepGlob(strings.Repeat("{a,b}", 40)); ok {
 		t.Error("a glob with 2^40 alternatives is accepted")
 	}
 	if took := time.Since(start); took > 10*time.Second {

@@ -42,7 +42,7 @@ func parseRules(data []byte) rules {
 		r := rule{keeps: keeps}
 		rest = r.cut(rest)
 		var ok bool
-		if r.glob, ok = Git(rest); ok && rest != "" {
+		if r.glob, ok = GitGlob(rest); ok && rest != "" {
 			all = append(all, r)
 		}
 	}
@@ -93,7 +93,7 @@ func parseGlob(text string) (r rule, some, ok bool) {
 	if strings.HasSuffix(rest, "/**") {
 		rest += "/*"
 	}
-	r.glob, ok = Ripgrep(rest)
+	r.glob, ok = RipgrepGlob(rest)
 	return r, true, ok
 }
 

@@ -55,7 +55,7 @@ func compileNames(all []Name) (files, directories names) {
 			p.text = unescape(text)
 		} else {
 			// A malformed glob matches nothing, but it counts as the first one in takes.
-			p.glob, _ = GNU(text)
+			p.glob, _ = GNUGlob(text)
 		}
 		if n.Kind == ExcludeDir {
 			directories = append(directories, p)

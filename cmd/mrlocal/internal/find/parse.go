@@ -24,22 +24,22 @@ type parser struct {
 	depth    int // in ripgrep, the number of open braces
 }
 
-// Git compiles a glob of an ignore file as git does, with ** for directories. The caller has taken off
+// GitGlob compiles a glob of an ignore file as git does, with ** for directories. The caller has taken off
 // a leading ! and /, and a trailing slash. ok is false if the glob matches nothing because it is
 // malformed, as in git.
 //
 // As in git before version 2.52, two asterisks after text without wildcards match slashes, as in
 // doc**/x.
-func Git(text string) (g Glob, ok bool) { return one(git, text) }
+func GitGlob(text string) (g Glob, ok bool) { return one(git, text) }
 
-// GNU compiles a glob as fnmatch of the GNU C library does without flags, in the C locale. An asterisk,
+// GNUGlob compiles a glob as fnmatch of the GNU C library does without flags, in the C locale. An asterisk,
 // a question mark and a set match slashes too. ok is false if the glob matches nothing because it is
 // malformed.
-func GNU(text string) (g Glob, ok bool) { return one(gnu, text) }
+func GNUGlob(text string) (g Glob, ok bool) { return one(gnu, text) }
 
-// Ripgrep compiles a glob of ripgrep, with {a,b} for alternatives. ok is false if the glob is
+// RipgrepGlob compiles a glob of ripgrep, with {a,b} for alternatives. ok is false if the glob is
 // malformed, or has more than mostAlternatives.
-func Ripgrep(text string) (g Glob, ok bool) {
+func RipgrepGlob(text string) (g Glob, ok bool) {
 	p := parser{language: ripgrep, text: text}
 	all, ok := p.alternative()
 	for _, tokens := range all {

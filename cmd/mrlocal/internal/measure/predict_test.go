@@ -177,7 +177,7 @@ func compared(t *testing.T, speeds ...float64) (v *measure.Validation, simulated
 	}
 	done := &report.Report{MakespanSeconds: 10, Jobs: []report.JobReport{{Name: "a", FinishS: 10}}}
 	profiled := &workload.Measured{Cores: 2, Probe: probe(1), WarmUp: time.Second}
-	c := measure.Prediction{
+	c := measure.Validator{
 		File: f, Policies: []string{"fair", "pi"}, Rounds: 3, Measured: profiled,
 		Real: func(string) (*report.Report, error) { runs++; return done, nil },
 		Simulated: func(_ string, m *workload.Measured, _ *report.Report, _ uint64) (*report.Report, error) {

@@ -52,8 +52,8 @@ func Load(f *workload.File, path string) (*workload.Measured, error) {
 	return from.Measured, err
 }
 
-// Comparison makes real runs of a file and simulates each of them. All its fields must be set.
-type Prediction struct {
+// Validator makes real runs of a file and simulates each of them. All its fields must be set.
+type Validator struct {
 	File     *workload.File
 	Policies []string
 	Rounds   int // real runs under each policy
@@ -78,7 +78,7 @@ const (
 // that other work of the machine affects all policies alike. Then each real run of the turn is
 // simulated, with one seed and one speed of the machine for all policies. So the speed cannot
 // change the order of the policies. The first error of a run ends it.
-func (c *Prediction) Compare() (*Validation, error) {
+func (c *Validator) Compare() (*Validation, error) {
 	// all and unscaled are by policy. unscaled has the simulated runs without scaling.
 	all, unscaled := make([]Runs, len(c.Policies)), make([][]*report.Report, len(c.Policies))
 	first := c.Measured.Probe

@@ -21,10 +21,10 @@ import (
 type AuxFile struct {
 	path   string
 	format output.Format
-	f      *os.File       // nil: not created yet
-	pack   *output.Writer // compresses into f; nil: plain text
-	stdout io.Writer      // nil: a file is written
-	err    error          // that Write has returned; Close does not return it again
+	f      *os.File           // nil: not created yet
+	pack   *output.Compressor // compresses into f; nil: plain text
+	stdout io.Writer          // nil: a file is written
+	err    error              // that Write has returned; Close does not return it again
 }
 
 // stdout is the path of standard output.
@@ -159,7 +159,7 @@ func (s *AuxFile) write(p []byte) (int, error) {
 		}
 		s.f = f
 		if s.format != output.None {
-			if s.pack, err = output.NewWriter(s.format, f); err != nil {
+			if s.pack, err = output.NewCompressor(s.format, f); err != nil {
 				return 0, err
 			}
 		}

@@ -138,7 +138,7 @@ func (l *lineSource) close() {
 // of a result of package output. Writes are buffered, and end completes it.
 type result struct {
 	*bufio.Writer
-	pack   *output.Writer // compresses what the buffer passes on; nil: the result is not compressed
+	pack   *output.Compressor // compresses what the buffer passes on; nil: the result is not compressed
 	part   *output.Part
 	target *output.Target
 }
@@ -162,7 +162,7 @@ func (c *Call) openResult() (*result, error) {
 	r := &result{part: part, target: target}
 	var w io.Writer = part
 	if o.CompressOutput != output.None {
-		if r.pack, err = output.NewWriter(o.CompressOutput, part); err != nil {
+		if r.pack, err = output.NewCompressor(o.CompressOutput, part); err != nil {
 			return nil, errors.Join(err, target.Abort())
 		}
 		w = r.pack

@@ -75,7 +75,7 @@ func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error
 		o.Trackers, o.MapSlots, o.ReduceSlots, o.MaxSlots, o.Seed, o.NoPin = c.Trackers, c.MapSlots, c.ReduceSlots, c.MaxSlots, seed, !c.Pin
 		return sim.Run(ctx, b.file, o)
 	}
-	c := measure.Prediction{
+	c := measure.Validator{
 		File: b.file, Policies: names, Rounds: runs, Measured: measured, Real: real, Simulated: simulated, Probe: measure.SpeedProbe(),
 		Note: noteUnless(e, mode == "none"),
 	}
