@@ -166,7 +166,7 @@ type groups struct {
 	after  int64  // number of lines that are still to be written after the last selected one
 	chosen bool   // the first line of the last match was written as a selected one
 	cut    bool   // the last line was not written, so further matches in it are not written either
-	begun  bool   // a line was written, in any file
+	begun  bool   // a line was written, in any file or before the output
 }
 
 // mostBeforeBytes bounds the text of the lines that wait for a selected one.

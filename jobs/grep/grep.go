@@ -96,6 +96,7 @@ type Context struct {
 	Before, After int64
 	Separator     *string // nil: "--"
 	NoSeparator   bool
+	Continued     bool // lines stand before the output, so a separator stands before its first group
 }
 
 // selects reports whether Options select lines. Otherwise they count matches.

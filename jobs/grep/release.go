@@ -47,6 +47,7 @@ func newReleaser(p *program, f *form) *releaser {
 		file:    -1,
 
 		binary:   -1,
+		groups:   groups{begun: f.context != nil && f.context.Continued},
 		messages: messages{start: time.Now(), early: -1},
 	}
 }

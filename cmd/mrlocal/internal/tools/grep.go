@@ -93,25 +93,59 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	if err := c.spoolPipes(temp, roots, &o); err != nil {
 		return 0, err
 	}
-	chain, err := grep.New(o)
-	if err != nil {
-		return 0, inLetters(err)
-	}
-	files, err := find.Files(roots, f)
-	if err != nil {
-		return 0, err
-	}
-	c.Options.Found = &input.Search{Paths: files, Missing: f.Missing, Except: f.Output}
 	// GNU grep does not decode compressed files. So the default of --decode is utf16 here, and auto in
 	// mrlocal run.
 	decode := c.Choice("decode", "utf16", "auto", "none")
 	c.Options.NoDecode, c.Options.UTF16 = decode != "auto", decode != "none"
-	// The output may be empty although a line was selected, as with -q. So Matched decides.
-	done, err := c.RunChain(ctx, chain)
-	if err != nil {
-		return 0, withLabels(err, o.Labels)
+	matched, err := c.search(ctx, roots, o, f)
+	return grepCode(matched, failed.Load(), o.Quiet), err
+}
+
+// search runs the job on the files of roots that f chooses. It reports whether a line was selected. Then the output
+// may still be empty, as with -q.
+func (c *Call) search(ctx context.Context, roots []string, o grep.Options, f find.Options) (matched bool, err error) {
+	for _, part := range c.parts(roots, &o) {
+		chain, err := grep.New(o)
+		if err != nil {
+			return false, inLetters(err)
+		}
+		files, err := find.Files(part, f)
+		if err != nil {
+			return false, err
+		}
+		c.Options.Found = &input.Search{Paths: files, Missing: f.Missing, Except: f.Output}
+		done, err := c.RunChain(ctx, chain)
+		if err != nil {
+			return false, withLabels(err, o.Labels)
+		}
+		if matched = matched || done.Matched(); matched && o.Quiet {
+			break
+		}
+		if o.Context != nil {
+			o.Context.Continued = matched
+		}
 	}
-	return grepCode(done.Matched(), failed.Load(), o.Quiet), nil
+	return matched, nil
+}
+
+// parts divides roots so that each part has standard input at most once, if that is a regular file and
+// the flags may leave lines of it unread. A part then begins where the part before has left it.
+func (c *Call) parts(roots []string, o *grep.Options) (parts [][]string) {
+	file, ok := c.Stdin.(*os.File)
+	if !ok || o.JSON || o.MaxCount == nil && !o.ListFiles && !o.ListOthers {
+		return [][]string{roots}
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return [][]string{roots}
+	}
+	start, named := 0, false
+	for i, root := range roots {
+		if root == "-" && named {
+			parts, start = append(parts, roots[start:i]), i
+		}
+		named = named || root == "-"
+	}
+	return append(parts, roots[start:])
 }
 
 // labels returns the name of standard input by --label.

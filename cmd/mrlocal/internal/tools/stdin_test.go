@@ -37,11 +37,11 @@ func rest(t rapid.TB, path string, at int64, run func(stdin *os.File) int) (code
 	return code, string(data)
 }
 
-// ours runs a tool in splits of 1 KiB.
-func ours(words []string) func(*os.File) int {
+// ours runs a tool in splits of 1 KiB. Its output goes to out.
+func ours(words []string, out io.Writer) func(*os.File) int {
 	tool := map[string]Tool{"count": countTool(), "grep": grepTool(), "sort": sortTool()}[words[0]]
 	return func(stdin *os.File) int {
-		return runTool(context.Background(), tool, words[1:], command.Env{Stdin: stdin, Stdout: io.Discard, Stderr: io.Discard, Getenv: os.Getenv},
+		return runTool(context.Background(), tool, words[1:], command.Env{Stdin: stdin, Stdout: out, Stderr: io.Discard, Getenv: os.Getenv},
 			func(argv.Line) (o mrlocal.Options, err error) {
 				o.NoPin, o.BlockBytes = true, 1<<10
 				return o, nil
@@ -49,12 +49,11 @@ func ours(words []string) func(*os.File) int {
 	}
 }
 
-// gnu runs a GNU tool. Its output goes to a buffer, because GNU grep stops early if that is the null
-// device.
-func gnu(t rapid.TB, words []string) func(*os.File) int {
+// gnu runs a GNU tool. Its output goes to out, which must not be the null device: GNU grep stops early then.
+func gnu(t rapid.TB, words []string, out *bytes.Buffer) func(*os.File) int {
 	return func(stdin *os.File) int {
 		c := exec.Command(words[0], words[1:]...)
-		c.Stdin, c.Stdout, c.Env = stdin, &bytes.Buffer{}, append(os.Environ(), "LC_ALL=C")
+		c.Stdin, c.Stdout, c.Env = stdin, out, append(os.Environ(), "LC_ALL=C")
 		if _, exited := c.Run().(*exec.ExitError); c.ProcessState == nil && !exited {
 			t.Fatalf("%q does not run", words)
 		}
@@ -87,16 +86,16 @@ func TestStandardInputIsLeftBehindWhatWasUsed(t *testing.T) {
 		{"grep [ -", text, true}, {"grep a " + path, text, true}, {"grep -f - " + path, "", true},
 	} {
 		words := strings.Fields(c.command)
-		if _, left := rest(t, path, 0, ours(words)); left != c.left {
+		if _, left := rest(t, path, 0, ours(words, io.Discard)); left != c.left {
 			t.Errorf("%s leaves %q; want %q", c.command, left, c.left)
 		}
-		if _, left := rest(t, path, int64(len(text)), ours(words)); left != "" {
+		if _, left := rest(t, path, int64(len(text)), ours(words, io.Discard)); left != "" {
 			t.Errorf("%s at the end of the file leaves %q", c.command, left)
 		}
 		if !c.gnu {
 			continue
 		}
-		if _, left := rest(t, path, 0, gnu(t, words)); left != c.left {
+		if _, left := rest(t, path, 0, gnu(t, words, &bytes.Buffer{})); left != c.left {
 			t.Errorf("GNU %s leaves %q; want %q", c.command, left, c.left)
 		}
 	}
@@ -128,9 +127,51 @@ func TestGrepLeavesTheOffsetOfGNUGrep(t *testing.T) {
 		}
 		words = append(words, rapid.SampledFrom([]string{"7", "xxx", "1.*1", "zz", "99$", "^", "x*$"}).Draw(t, "pattern"))
 		at := int64(rapid.IntRange(0, len(in)).Draw(t, "offset"))
-		code, left := rest(t, path, at, ours(words))
-		if wantCode, want := rest(t, path, at, gnu(t, words)); left != want || code != wantCode {
+		code, left := rest(t, path, at, ours(words, io.Discard))
+		if wantCode, want := rest(t, path, at, gnu(t, words, &bytes.Buffer{})); left != want || code != wantCode {
 			t.Fatalf("%q at %d: exit %d, leaves %d bytes; GNU grep exit %d, %d bytes", words, at, code, len(left), wantCode, len(want))
+		}
+	})
+}
+
+// The search of a standard input that is named again begins where the search before has left it.
+func TestAStandardInputThatIsNamedAgain(t *testing.T) {
+	gnuGrep(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "in")
+	for name, text := range map[string]string{"some": "x\nz\n", "none": "q\n", "empty": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		var text strings.Builder
+		lines, every := rapid.SampledFrom([]int{0, 3, 12, 12, 30_000}).Draw(t, "lines"), rapid.IntRange(1, 9).Draw(t, "every")
+		for i := range lines {
+			text.WriteString(map[bool]string{true: "xx x\n", false: fmt.Sprintf("line %d\n", i)}[i%every == 0 && i < 20_000])
+		}
+		if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		words := []string{"grep", "--label=in"}
+		for _, flag := range []string{"-m1", "-m2", "-l", "-L", "-q", "-c", "-n", "-b", "-A1", "-C2", "-h", "-w", "-v"} {
+			if rapid.IntRange(0, 3).Draw(t, flag) == 0 {
+				words = append(words, flag)
+			}
+		}
+		words = append(words, "x")
+		for range rapid.IntRange(1, 4).Draw(t, "files") {
+			file := rapid.SampledFrom([]string{"-", "-", "-", "some", "none", "empty", "missing"}).Draw(t, "file")
+			if file != "-" {
+				file = filepath.Join(dir, file)
+			}
+			words = append(words, file)
+		}
+		var got, want bytes.Buffer
+		code, left := rest(t, path, 0, ours(words, &got))
+		wantCode, wantLeft := rest(t, path, 0, gnu(t, words, &want))
+		if code != wantCode || left != wantLeft || !bytes.Equal(got.Bytes(), want.Bytes()) {
+			t.Fatalf("%q: exit %d, leaves %d bytes, writes\n%.200q\nGNU grep exit %d, %d bytes,\n%.200q", words, code, len(left), got.Bytes(), wantCode, len(wantLeft), want.Bytes())
 		}
 	})
 }
@@ -147,7 +188,7 @@ func TestALoopOfGrepEnds(t *testing.T) {
 	}
 	defer f.Close()
 	calls := 0
-	for calls < 10 && ours([]string{"grep", "-m1", "x"})(f) == 0 {
+	for calls < 10 && ours([]string{"grep", "-m1", "x"}, io.Discard)(f) == 0 {
 		calls++
 	}
 	if calls != 3 {
