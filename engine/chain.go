@@ -163,7 +163,7 @@ func (ch *chain) open() (*runningJob, error) {
 	}
 	// The output is begun early, so that a job whose output cannot be made fails before it reads
 	// a stream. In a very large batch the first part begins the output.
-	if ch.run.keepsPlans() || streams {
+	if ch.run.keepsOutputs() || streams {
 		if _, err := ch.begin(); err != nil {
 			return nil, err
 		}
@@ -186,9 +186,6 @@ func (ch *chain) open() (*runningJob, error) {
 	j.complete()
 	if err := j.keepMaps(); err != nil {
 		return nil, err
-	}
-	if !ch.run.keepsPlans() && !streams && !ch.job.Chain.Rereads() {
-		j.plan, ch.plan = nil, nil // the first map that starts makes the plan anew (plannedAgain)
 	}
 	return j, nil
 }

@@ -75,18 +75,17 @@ func (ch *chain) withJobName(err error) error {
 // single reports whether RunChain runs one chain. Messages then need no name of the job.
 func (r *run) single() bool { return r.kind == "run" }
 
-// mostKept is the number of jobs up to which a batch keeps the plans and outputs of its check.
-// There an output is begun when its job is opened. A larger batch may have thousands of jobs. There
-// an input is planned again when its job is opened, and once more when its first map starts. An
-// output is begun with its first part. So few plans and open files exist at a time.
+// mostKept is the number of jobs up to which a batch keeps the outputs of its check, and begins an
+// output when its job is opened. A larger batch may have thousands of jobs. There an output is begun
+// with its first part, so that few files are open at a time.
 const mostKept = 64
 
-// keepsPlans reports whether the run keeps plans and outputs (mostKept).
-func (r *run) keepsPlans() bool { return len(r.chains) <= mostKept }
+// keepsOutputs reports whether the run keeps outputs (mostKept).
+func (r *run) keepsOutputs() bool { return len(r.chains) <= mostKept }
 
 // checkPaths checks the files that jobs read and write. It returns the bytes of all inputs that
-// exist, and how many jobs read streams or may read some. It also sets blockBytes, streamed and,
-// if the run keeps them, the plans of chains.
+// exist, and how many jobs read streams or may read some. It also sets blockBytes, streamed and the
+// plans of chains.
 func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 	batch, refused, err := paths.CheckBatch(r.jobPaths())
 	if err != nil {
@@ -128,7 +127,7 @@ func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 		}
 		// A job that waits for others is planned again when it is opened, because the others may
 		// add files.
-		if r.keepsPlans() && len(ch.job.After) == 0 {
+		if len(ch.job.After) == 0 {
 			ch.plan = plan
 		}
 		if r.single() {
@@ -164,8 +163,7 @@ func (ch *chain) planOf(inputs []string, known map[string]*input.Plan) (*input.P
 		return plan, nil
 	}
 	plan, err := ch.newPlan(inputs)
-	// The bound keeps the plans of a very large batch from filling the memory.
-	if err == nil && len(known) < mostKept {
+	if err == nil {
 		known[key] = plan
 	}
 	return plan, err
@@ -181,7 +179,7 @@ func (ch *chain) checkOutput(plan *input.Plan, inputs []string) error {
 	if err != nil {
 		return err
 	}
-	if ch.run.keepsPlans() {
+	if ch.run.keepsOutputs() {
 		ch.mu.target = target
 	}
 	return nil

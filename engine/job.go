@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"mrlocal/engine/journal"
 	"mrlocal/input"
@@ -18,7 +17,7 @@ import (
 )
 
 // runningJob is one job of a chain, with its tasks, shuffle and sink. It belongs to the
-// coordinator. Attempts use SharedJob and planAgain.
+// coordinator. Attempts use SharedJob.
 type runningJob struct {
 	*SharedJob // shared with attempts; nil when the job is over
 
@@ -31,6 +30,7 @@ type runningJob struct {
 	maps   []mapTask          // those known so far, by TaskID
 	feeder *feed.Feeder       // nil: no input is a stream
 	hosts  [][]string         // hosts that have the input of each map; nil: no host is known
+	plan   *input.Plan        // nil: it reads no file, or Found finds them
 	before *Spools            // sink of the job before in the chain, whose parts are the input
 	binary map[int32]struct{} // files of the plan that were left out as binary
 
@@ -40,9 +40,6 @@ type runningJob struct {
 	usage    []report.Usage                   // by phase, of attempts that committed
 	written  map[slots.TaskID]*runningAttempt // attempts on lost trackers that have committed the part of the task
 	stuck    map[slots.TaskID]struct{}        // maps with an abandoned attempt, which may still read its source
-
-	planning sync.Mutex // guards plan while attempts run (planAgain)
-	plan     *input.Plan
 }
 
 // mapTask is a map task as the coordinator knows it.
@@ -178,29 +175,14 @@ func (j *runningJob) verdict(t int, v jobs.Verdict) {
 }
 
 // withinFile reports whether split i has only a piece of one file, and split t ends with a piece
-// of that file.
+// of that file. It reports false for pieces of streams and for parts.
 func (j *runningJob) withinFile(t, i int) bool {
-	plan, a := j.splitOf(t)
-	of, b := j.splitOf(i)
-	if a == nil || b == nil || plan != of || len(b.Pieces) != 1 {
+	a, ok := j.maps[t].source.(feed.File)
+	b, is := j.maps[i].source.(feed.File)
+	if !ok || !is || a.Plan != b.Plan || len(b.Split.Pieces) != 1 {
 		return false
 	}
-	return a.Pieces[len(a.Pieces)-1].File == b.Pieces[0].File
-}
-
-// splitOf returns the split that map t reads, and the plan of that split. It returns nil if the
-// map reads a piece of a stream or a part, or if its plan cannot be made anew.
-func (j *runningJob) splitOf(t int) (*input.Plan, *input.Split) {
-	switch s := j.maps[t].source.(type) {
-	case feed.File:
-		return s.Plan, s.Split
-	case plannedAgain:
-		// The attempt that opens the split reports the error.
-		if plan, err := j.planAgain(); err == nil {
-			return plan, &plan.Splits[s.index]
-		}
-	}
-	return nil, nil
+	return a.Split.Pieces[len(a.Split.Pieces)-1].File == b.Split.Pieces[0].File
 }
 
 // skippedBinary notes files that were left out as binary. Several attempts of a task may name the

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"errors"
 
 	"mrlocal/input"
 	"mrlocal/input/feed"
@@ -91,12 +90,8 @@ func (j *runningJob) planMaps(streams bool) error {
 				return err
 			}
 		}
-	case r.keepsPlans():
-		j.readSplits()
 	default:
-		for i := range j.plan.Splits {
-			j.maps = append(j.maps, mapTask{source: plannedAgain{job: j, index: i, bytes: j.plan.Splits[i].Bytes}})
-		}
+		j.readSplits()
 	}
 	of := Sampled{Job: &j.Spec, Side: j.Side, Plan: j.plan, First: first, Try: Retry(r.ctx, r.o.Attempts, r.o.TaskTimeout, j.chain.note)}
 	// Bytes of map output for each byte of input; 0: not known, and Check samples by itself.
@@ -147,48 +142,4 @@ func (j *runningJob) sample(of Sampled) (ratio float64, err error) {
 	// Few distinct keys make few cut points, and so fewer parts than were planned.
 	j.Parts = len(j.Cuts) + 1
 	return ratio, err
-}
-
-// plannedAgain is a split of a plan that was dropped when the job was submitted (mostKept). The
-// first such split that is opened makes the plan anew.
-type plannedAgain struct {
-	job   *runningJob
-	index int
-	bytes int64
-	again bool // an attempt has read it before
-}
-
-// StoredBytes returns the length of the split.
-func (s plannedAgain) StoredBytes() int64 { return s.bytes }
-
-// NextAttempt returns the same split, marked as read before.
-func (s plannedAgain) NextAttempt() (feed.Source, error) { s.again = true; return s, nil }
-
-// Open makes the plan anew if need be, and opens the split.
-func (s plannedAgain) Open(mem feed.Memory) (feed.Blocks, error) {
-	plan, err := s.job.planAgain()
-	if err != nil {
-		return nil, err
-	}
-	return feed.File{Plan: plan, Split: &plan.Splits[s.index], Skipped: s.job.skippedBinary, Reread: s.again}.Open(mem)
-}
-
-// planAgain returns the job's plan. It makes the plan anew if it was dropped. It fails if the
-// input has changed since. It may be called from any goroutine.
-func (j *runningJob) planAgain() (*input.Plan, error) {
-	j.planning.Lock()
-	defer j.planning.Unlock()
-	if j.plan != nil {
-		return j.plan, nil
-	}
-	plan, err := j.chain.newPlan(j.chain.job.Inputs)
-	// Map tasks keep their numbers, so the new plan must have the same splits.
-	if err == nil && (len(plan.Splits) != len(j.maps) || len(plan.Streams) > 0) {
-		err = errors.New("the input has changed since the job was submitted")
-	}
-	if err != nil {
-		return nil, feed.Input(err)
-	}
-	j.plan = plan
-	return plan, nil
 }
