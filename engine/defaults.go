@@ -17,13 +17,14 @@ import (
 // refused because of a default, unless the machine has not even 32 MiB for two slots.
 func (o Options) withDefaults(l machine.Limits) Options {
 	o.memoryByDefault = o.MemoryBytes == 0
-	o.mostSlots = int(min(maxSlotCount, l.Slots()))
+	memoryBytes := cmp.Or(o.MemoryBytes, l.BufferBytes(0))
+	o.mostSlots = int(min(maxSlotCount, l.Slots(memoryBytes)))
 	if o.NoReduces {
 		o.ReduceSlots = 0
 	}
 	o.Config, o.fewer = o.Fit(setup.Room{
 		Cores: l.Cores, WorkCores: l.WorkCores(), MostSlots: o.mostSlots, NoReduces: o.NoReduces,
-		MemoryBytes: cmp.Or(o.MemoryBytes, l.BufferBytes()), SlotBytes: LeastBytesPerSlot,
+		MemoryBytes: memoryBytes, SlotBytes: LeastBytesPerSlot,
 	})
 	o.SpillPercent = cmp.Or(o.SpillPercent, rule.SpillPercent)
 	o.GrowthThreshold = cmp.Or(o.GrowthThreshold, rule.GrowthThreshold)
@@ -31,7 +32,7 @@ func (o Options) withDefaults(l machine.Limits) Options {
 	o.TaskTimeout = cmp.Or(o.TaskTimeout, defaultTaskTimeout)
 	if o.memoryByDefault {
 		// Slots that the caller has chosen may need more than a quarter, but never get more than half.
-		o.MemoryBytes = max(l.BufferBytes(), min(int64(o.slotCount())*LeastBytesPerSlot, l.MemoryBytes/2))
+		o.MemoryBytes = max(min(memoryBytes, l.BufferBytes(o.slotCount())), min(int64(o.slotCount())*LeastBytesPerSlot, l.MemoryBytes/2))
 	}
 	if len(o.TempDirs) == 0 {
 		o.TempDirs = []string{os.TempDir()}
@@ -86,7 +87,8 @@ func (o Options) Check() error {
 
 // ProcessLimits returns values for runtime.GOMAXPROCS and for debug.SetMemoryLimit (bytes). They
 // suit a process that does one run of jobCount jobs and nothing else. With procs, all slots, the
-// coordinator and a feeder can run at once. With memoryBytes, the garbage collector works harder
+// coordinator and a feeder can run at once, and the runtime starts no more threads than the process
+// may have. With memoryBytes, the garbage collector works harder
 // near the bound of memory. The engine itself does not set them.
 func (o Options) ProcessLimits(jobCount int) (procs int, memoryBytes int64) {
 	const (
@@ -98,7 +100,8 @@ func (o Options) ProcessLimits(jobCount int) (procs int, memoryBytes int64) {
 	o = o.withDefaults(l)
 	// In a small container the heap leaves room for the program, for child processes and for files.
 	heap := min(heapBytes, max(leastHeap, (l.MemoryBytes-o.MemoryBytes)/4))
-	return max(l.WorkCores(), min(o.allSlots(), maxSlotCount)) + 2, o.MemoryBytes + heap + int64(jobCount)*jobBytes
+	procs = max(min(l.WorkCores(), int(l.Slots(o.MemoryBytes))), min(o.allSlots(), maxSlotCount)) + 2
+	return procs, o.MemoryBytes + heap + int64(jobCount)*jobBytes
 }
 
 // CheckProcess returns an options error if the limits of the process (ulimit -n, -u and -v) are

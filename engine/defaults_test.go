@@ -36,11 +36,11 @@ func TestDefaultsFitEveryMachine(t *testing.T) {
 	for cores := 1; cores <= 256; cores += 1 + cores/5 {
 		for bytes := int64(64 << 20); bytes <= 1<<40; bytes *= 2 {
 			for _, quota := range []int{0, 1, 2, 3, 16, 300} {
-				for _, address := range []int64{none, 3 << 30, 2<<30 + 24<<20} {
+				for _, space := range []struct{ address, stack int64 }{{none, 0}, {none, 8 << 20}, {3 << 30, 0}, {3 << 30, 8 << 20}, {2<<30 + 24<<20, 0}, {2<<30 + 320<<20, 8 << 20}} {
 					for _, threads := range []int64{none, 200, 12} {
-						l := machine.Limits{Cores: cores, QuotaCores: quota, MemoryBytes: bytes, AddressSpaceBytes: address, Threads: threads, Files: 1024}
+						l := machine.Limits{Cores: cores, QuotaCores: quota, MemoryBytes: bytes, AddressSpaceBytes: space.address, StackBytes: space.stack, Threads: threads, Files: 1024}
 						for name, user := range users {
-							if user.MemoryBytes > 16<<20 && address < 3<<30 {
+							if user.MemoryBytes > 16<<20 && space.address < 3<<30 {
 								continue // the user asks for more than there is
 							}
 							cases++

@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,6 +69,46 @@ func TestQuotasAreReadInBothVersions(t *testing.T) {
 		}
 		if got, ok := coresLimit(dir); got != c.want || ok != (c.want > 0) {
 			t.Errorf("%s: %d, %v", name, got, ok)
+		}
+	}
+}
+
+// TestTheLowestLimitOfTheGroupsAboveCounts has trees of control groups in which a group, one above it, or
+// the root of a container has the limit.
+func TestTheLowestLimitOfTheGroupsAboveCounts(t *testing.T) {
+	const v2, v1, none = "0::/a/b/c\n", "9:pids:/\n4:memory:/a/b\n2:cpu,cpuacct:/a/b\n0::/\n", math.MaxInt64
+	for name, c := range map[string]struct {
+		memberships   string
+		files         map[string]string
+		memory, cores int64 // none: no limit
+	}{
+		"no groups":       {"", nil, none, none},
+		"2, own":          {v2, map[string]string{"a/b/c/memory.max": "67108864", "a/b/c/cpu.max": "300000 100000"}, 64 << 20, 3},
+		"2, above":        {v2, map[string]string{"a/memory.max": "1073741824", "a/b/memory.max": "max", "a/b/c/memory.max": "2147483648", "a/cpu.max": "50000 100000", "a/b/c/cpu.max": "max 100000"}, 1 << 30, 1},
+		"2, own is lower": {v2, map[string]string{"a/memory.max": "1073741824", "a/b/c/memory.max": "1048576"}, 1 << 20, none},
+		"2, container":    {"0::/\n", map[string]string{"memory.max": "1073741824", "cpu.max": "6400000 100000"}, 1 << 30, 64},
+		"2, outside":      {"0::/../../x\n", map[string]string{"memory.max": "1073741824"}, 1 << 30, none},
+		"2, beside 1":     {v2, map[string]string{"unified/a/b/memory.max": "1073741824", "unified/a/cpu.max": "200000 100000"}, 1 << 30, 2},
+		"2, another":      {v2, map[string]string{"d/memory.max": "1073741824", "d/cpu.max": "1 1"}, none, none},
+		"1, own":          {v1, map[string]string{"memory/a/b/memory.limit_in_bytes": "1099511627776", "cpu/a/b/cpu.cfs_quota_us": "250000", "cpu/a/b/cpu.cfs_period_us": "100000"}, 1 << 40, 3},
+		"1, above":        {v1, map[string]string{"memory/a/memory.limit_in_bytes": "1048576", "memory/a/b/memory.limit_in_bytes": "9223372036854771712", "cpu/a/b/cpu.cfs_quota_us": "-1", "cpu/a/b/cpu.cfs_period_us": "100000", "cpu/a/cpu.cfs_quota_us": "10000", "cpu/a/cpu.cfs_period_us": "100000"}, 1 << 20, 1},
+		"1, container":    {v1, map[string]string{"memory/memory.limit_in_bytes": "1048576"}, 1 << 20, none},
+	} {
+		root := t.TempDir()
+		for file, text := range c.files {
+			file = filepath.Join(root, file)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text+"\n"), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		groups := controlGroups{root, c.memberships}
+		memory, ok := groups.leastOf("memory", memoryLimit)
+		if ok != (c.memory != none) || ok && memory != c.memory {
+			t.Errorf("%s: memory %d, %v", name, memory, ok)
+		}
+		cores, ok := groups.leastOf("cpu", coresLimit)
+		if ok != (c.cores != none) || ok && cores != c.cores {
+			t.Errorf("%s: %d cores, %v", name, cores, ok)
 		}
 	}
 }

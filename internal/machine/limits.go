@@ -1,6 +1,10 @@
 package machine
 
-import "mrlocal/internal/errs"
+import (
+	"sort"
+
+	"mrlocal/internal/errs"
+)
 
 // Limits are what a machine leaves to a process.
 type Limits struct {
@@ -8,23 +12,33 @@ type Limits struct {
 	QuotaCores        int   // CPU quota of its control group, in cores, rounded up; 0: none
 	MemoryBytes       int64 // of the machine, or of the control group
 	AddressSpaceBytes int64 // ulimit -v; math.MaxInt64: no limit
+	StackBytes        int64 // address space of the stack of a thread; 0: the program does not link the C library
 	Threads           int64 // ulimit -u, or of the control group; math.MaxInt64: no limit
 	Files             int   // that may be open
 }
 
 // ReadLimits returns the limits of this process.
 func ReadLimits() Limits {
-	return Limits{len(Cores()), QuotaCores(), MemoryBytes(), AddressSpaceLimit(), ThreadLimit(), FDLimit()}
+	return Limits{len(Cores()), QuotaCores(), MemoryBytes(), AddressSpaceLimit(), StackBytes(), ThreadLimit(), FDLimit()}
 }
 
 // Least limits of a process for a run. Below these limits the Go runtime may end the process
 // in the middle of a run, and no code can catch that. The runtime reserves about 1.3 GiB of
-// address space for itself, and more with more threads. With less address space the process
-// may end before Check is called (docs/performance.md).
+// address space for itself. With less address space the process may end before Check is called
+// (docs/performance.md).
 const (
 	leastFiles        = 32
 	leastThreads      = 8 // beside two for each slot
+	leastSlots        = 2
+	mostSlots         = 1 << 16
 	leastAddressBytes = 2 << 30
+	runtimeBytes      = 1408 << 20 // reserved by the runtime, with the text of the program and its first heap
+)
+
+// The C library reserves a heap for each thread that allocates, up to coreHeaps for each core.
+const (
+	threadHeapBytes = 64 << 20
+	coreHeaps       = 8
 )
 
 // WorkCores returns the number of cores that the process can keep busy.
@@ -35,28 +49,53 @@ func (l Limits) WorkCores() int {
 	return l.Cores
 }
 
-// Slots returns the number of slots, at least two, for which the process may have threads.
-func (l Limits) Slots() int64 { return max(2, (l.Threads-leastThreads)/2) }
+// Slots returns the number of slots, at least two, for which the process may have threads beside so
+// many bytes of buffers.
+func (l Limits) Slots(bufferBytes int64) int64 {
+	tooMany := sort.Search(mostSlots, func(slots int) bool {
+		return l.Threads < threads(slots) || l.AddressSpaceBytes < l.AddressBytes(slots, bufferBytes)
+	})
+	return int64(max(leastSlots, tooMany-1))
+}
 
-// BufferBytes returns the default bound of a run's buffers: a quarter of the memory, or less if
-// Check would refuse that.
-func (l Limits) BufferBytes() int64 {
-	return min(l.MemoryBytes/4, max(0, l.AddressSpaceBytes-leastAddressBytes)/3*2)
+// threads returns the most threads of a run with so many slots.
+func threads(slots int) int64 { return leastThreads + 2*int64(slots) }
+
+// AddressBytes returns the address space that suffices for a run with so many slots and bytes of buffers.
+// A buffer takes up to half more than its bytes. Threads take space only if the C library starts them.
+func (l Limits) AddressBytes(slots int, bufferBytes int64) int64 {
+	bytes := int64(leastAddressBytes)
+	if n := threads(slots); l.StackBytes > 0 {
+		heaps := min(n, coreHeaps*int64(l.Cores)) + 1
+		bytes = max(bytes, runtimeBytes+n*l.StackBytes+heaps*threadHeapBytes)
+	}
+	bufferBytes = min(bufferBytes, 1<<60)
+	return bytes + bufferBytes + bufferBytes/2
+}
+
+// BufferBytes returns the default bound of the buffers of a run with so many slots: a quarter of the
+// memory, or less if Check would refuse that. Where threads take address space, half of what the slots
+// leave is for more of them.
+func (l Limits) BufferBytes(slots int) int64 {
+	rest := max(0, l.AddressSpaceBytes-l.AddressBytes(max(slots, leastSlots), 0))
+	if l.StackBytes > 0 {
+		rest /= 2
+	}
+	return min(l.MemoryBytes/4, rest/3*2)
 }
 
 // Check returns an options error if the limits are too small for a run with so many slots and bytes
-// of buffers. A run takes leastAddressBytes and half more than its buffers.
+// of buffers.
 func (l Limits) Check(slots int, bufferBytes int64) error {
-	threads := int64(leastThreads + 2*slots)
-	addressBytes := leastAddressBytes + bufferBytes + bufferBytes/2
+	least := l.AddressBytes(slots, bufferBytes)
 	switch {
 	case l.Files < leastFiles:
 		return errs.Optionf("open files", "%d are allowed; at least %d are needed (ulimit -n)", l.Files, leastFiles)
-	case l.Threads < threads:
-		return errs.Optionf("threads", "%d are allowed; at least %d are needed for %d slots (ulimit -u, or pids.max of the control group)", l.Threads, threads, slots)
-	case l.AddressSpaceBytes < addressBytes:
-		return errs.Optionf("address space", "%dMiB are allowed; at least %dMiB are needed with Options.MemoryBytes %d (ulimit -v %d); a smaller one needs less",
-			l.AddressSpaceBytes>>20, addressBytes>>20, bufferBytes, addressBytes>>10)
+	case l.Threads < threads(slots):
+		return errs.Optionf("threads", "%d are allowed; at least %d are needed for %d slots (ulimit -u, or pids.max of the control group)", l.Threads, threads(slots), slots)
+	case l.AddressSpaceBytes < least:
+		return errs.Optionf("address space", "%dMiB are allowed; at least %dMiB are needed for %d slots with Options.MemoryBytes %d (ulimit -v %d); fewer slots or a smaller one need less",
+			l.AddressSpaceBytes>>20, (least+1<<20-1)>>20, slots, bufferBytes, (least+1<<10-1)>>10)
 	}
 	return nil
 }

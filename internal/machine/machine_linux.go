@@ -124,7 +124,7 @@ func installedBytes() int64 {
 
 // group returns the limit of the memory control groups; false: there is none. It reads several
 // files, and only once.
-var group = sync.OnceValues(func() (int64, bool) { return leastOf("memory", memoryLimit) })
+var group = sync.OnceValues(func() (int64, bool) { return groupsOfProcess().leastOf("memory", memoryLimit) })
 
 // memoryLimit and tasksLimit return the limit of the control group with the directory dir.
 func memoryLimit(dir string) (int64, bool) {
@@ -138,7 +138,7 @@ func tasksLimit(dir string) (int64, bool) { return numberIn(dir + "/pids.max") }
 
 // QuotaCores returns the CPU quota of the control groups, in whole cores, rounded up; 0: there is none.
 var QuotaCores = sync.OnceValue(func() int {
-	cores, _ := leastOf("cpu", coresLimit)
+	cores, _ := groupsOfProcess().leastOf("cpu", coresLimit)
 	return int(cores)
 })
 
@@ -163,14 +163,21 @@ func coresLimit(dir string) (int64, bool) {
 	return (quota + period - 1) / period, true
 }
 
+// controlGroups are the groups of a process: the root of their hierarchies, and /proc/PID/cgroup.
+type controlGroups struct{ root, memberships string }
+
+func groupsOfProcess() controlGroups {
+	text, _ := os.ReadFile("/proc/self/cgroup")
+	return controlGroups{"/sys/fs/cgroup", string(text)}
+}
+
 // leastOf returns the lowest limit of the control group of the process and of the groups above it;
 // false: there is none. limit returns that of the group with a directory. Within a container the
-// root of the hierarchy is the group of the container.
-func leastOf(controller string, limit func(dir string) (int64, bool)) (least int64, ok bool) {
-	const root = "/sys/fs/cgroup"
+// root of the hierarchy is the group of the container. Where a system has both versions, version 2
+// is below unified.
+func (c controlGroups) leastOf(controller string, limit func(dir string) (int64, bool)) (least int64, ok bool) {
 	groups := []string{""}
-	text, _ := os.ReadFile("/proc/self/cgroup")
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(c.memberships) {
 		// A line is 4:memory:/a/b in version 1, and 0::/a/b in version 2.
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(fields) == 3 && (fields[1] == "" || slices.Contains(strings.Split(fields[1], ","), controller)) {
@@ -180,7 +187,7 @@ func leastOf(controller string, limit func(dir string) (int64, bool)) (least int
 		}
 	}
 	for _, group := range groups {
-		for _, dir := range []string{root + group, root + "/" + controller + group} {
+		for _, dir := range []string{c.root + group, c.root + "/" + controller + group, c.root + "/unified" + group} {
 			if n, is := limit(dir); is && (!ok || n < least) {
 				least, ok = n, true
 			}
@@ -262,6 +269,20 @@ func BindThread(cores ...int) error {
 // math.MaxInt64: there is no limit.
 func AddressSpaceLimit() int64 { return limitOf(unix.RLIMIT_AS) }
 
+// StackBytes returns the address space that the C library takes for the stack of a thread; 0: the program
+// does not link it.
+func StackBytes() int64 {
+	const usual = 8 << 20
+	switch bytes := limitOf(unix.RLIMIT_STACK); {
+	case !linksC:
+		return 0
+	case bytes == math.MaxInt64:
+		return usual
+	default:
+		return bytes
+	}
+}
+
 // ThreadLimit returns the number of threads that the user of the process may have in all processes.
 // If the control group may have fewer, it returns that number. The limit of the user does not apply
 // to root.
@@ -270,7 +291,7 @@ var ThreadLimit = sync.OnceValue(func() int64 {
 	if os.Geteuid() != 0 {
 		limit = limitOf(unix.RLIMIT_NPROC)
 	}
-	if tasks, ok := leastOf("pids", tasksLimit); ok {
+	if tasks, ok := groupsOfProcess().leastOf("pids", tasksLimit); ok {
 		limit = min(limit, tasks)
 	}
 	return limit

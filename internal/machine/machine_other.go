@@ -37,6 +37,9 @@ func FDLimit() int { return 256 }
 // AddressSpaceLimit returns math.MaxInt64: no limit is known.
 func AddressSpaceLimit() int64 { return math.MaxInt64 }
 
+// StackBytes returns 0: without a limit of the address space it does not matter.
+func StackBytes() int64 { return 0 }
+
 // ThreadLimit returns math.MaxInt64: no limit is known.
 func ThreadLimit() int64 { return math.MaxInt64 }
 

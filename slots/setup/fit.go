@@ -28,7 +28,7 @@ func (c Config) Fit(r Room) (fit Config, note string) {
 	}
 	lower(int64(max(1, r.WorkCores/trackers)), fmt.Sprintf("the CPU quota is %d of %d cores", r.WorkCores, r.Cores))
 	lower(r.MemoryBytes/r.SlotBytes/int64(trackers), fmt.Sprintf("a slot takes %dMiB of %dMiB of memory", r.SlotBytes>>20, r.MemoryBytes>>20))
-	lower(int64(r.MostSlots/trackers), "the process may have few threads (ulimit -u, or pids.max of the control group)")
+	lower(int64(r.MostSlots/trackers), "the process may have few threads (ulimit -u or -v, or pids.max of the control group)")
 	if c.MaxSlots > 0 {
 		lower(int64(c.MaxSlots), "")
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // RunChain calls mrlocal.RunChain in a process that does nothing else during the run. It fails with
-// an options error if the limits of the process are too small. It raises GOMAXPROCS, and sets the
+// an options error if the limits of the process are too small. It sets GOMAXPROCS, and sets the
 // soft memory limit for the time of the run. At the end it kills what commands of the job have left.
 func RunChain(ctx context.Context, chain jobs.Chain, o mrlocal.Options) (*mrlocal.Report, error) {
 	if err := o.CheckProcess(); err != nil {
@@ -35,36 +35,40 @@ func RunBatch(ctx context.Context, batch []mrlocal.BatchJob, o mrlocal.Options) 
 
 // Limits of the process below which the Go runtime may crash in any command, not only in a run. The
 // runtime itself reserves about 1.3 GiB of address space, opens 6 files and starts up to 6 threads. A
-// binary of plain go build links the C library. Then each thread takes up to 128 MiB of address space
-// more.
+// binary of plain go build links the C library. Then each thread takes 72 MiB of address space more.
 const (
-	leastFDs          = 10
-	leastThreads      = 8
-	leastAddressBytes = 2 << 30
+	leastFDs     = 10
+	leastThreads = 8
+	leastSlots   = 2 // of the runs whose address space every command gets
 )
 
 // CheckStart returns an options error if a limit of the process is too small for any command. It
-// must be called before anything starts a goroutine. docs/performance.md has the limits below which
+// lowers GOMAXPROCS where the process may not have a thread for each core. It must be called before anything starts a goroutine. docs/performance.md has the limits below which
 // the runtime ends even before main.
 func CheckStart() error {
 	if files := machine.FDLimit(); files < leastFDs {
 		return errs.Optionf("open files", "%d are allowed; at least %d are needed, and 32 for a run (ulimit -n)", files, leastFDs)
 	}
-	if threads := machine.ThreadLimit(); threads < leastThreads {
+	l := machine.Limits{
+		Cores: runtime.NumCPU(), AddressSpaceBytes: machine.AddressSpaceLimit(), StackBytes: machine.StackBytes(), Threads: machine.ThreadLimit(),
+	}
+	if threads := l.Threads; threads < leastThreads {
 		return errs.Optionf("threads", "%d are allowed; at least %d are needed, and 8 with 2 for each slot for a run (ulimit -u, or pids.max of the control group)", threads, leastThreads)
 	}
-	if bytes := machine.AddressSpaceLimit(); bytes < leastAddressBytes {
-		return errs.Optionf("address space", "%dMiB are allowed; at least %dMiB are needed, and a run needs 1.5 times its --memory more (ulimit -v %d)", bytes>>20, leastAddressBytes>>20, leastAddressBytes>>10)
+	if bytes, least := l.AddressSpaceBytes, l.AddressBytes(leastSlots, 0); bytes < least {
+		return errs.Optionf("address space", "%dMiB are allowed; at least %dMiB are needed, and a run needs 1.5 times its --memory more (ulimit -v %d)", bytes>>20, least>>20, least>>10)
+	}
+	if procs := int(l.Slots(0)) + 2; procs < runtime.GOMAXPROCS(0) {
+		runtime.GOMAXPROCS(procs)
 	}
 	return nil
 }
 
 // limits sets GOMAXPROCS and the soft memory limit for one run of so many jobs. restore restores
-// the memory limit. It leaves GOMAXPROCS as it is, because lowering it stops the world, and a
-// larger value does no harm.
+// the memory limit. It leaves GOMAXPROCS as it is, because changing it stops the world.
 func limits(o mrlocal.Options, jobCount int) (restore func()) {
 	procs, memoryBytes := o.ProcessLimits(jobCount)
-	if procs > runtime.GOMAXPROCS(0) {
+	if procs != runtime.GOMAXPROCS(0) {
 		runtime.GOMAXPROCS(procs)
 	}
 	memoryBytes = debug.SetMemoryLimit(memoryBytes)
