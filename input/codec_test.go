@@ -238,22 +238,49 @@ func TestCompressedDataCutShortOrFollowedByGarbageIsAnError(t *testing.T) {
 		}
 		check(t, append(append(slices.Clone(stored["gzip"]), 0, 0), stored["gzip"]...), "corrupt after ")
 	})
-	t.Run("only a magic", func(t *testing.T) {
-		for _, head := range []string{"\x1f\x8b", "\x1f\x8b\x08", "BZh91AY", "\x28\xb5\x2f\xfd", "\xff\x06\x00\x00S2s", "\xfd7zX", "\xfd7zXZ\x00", "\x04\"M\x18"} {
-			p := plan(t, input.Options{}, write(t, "f", []byte(head)))
-			if _, err := tryRead(t, p, '\n', &memory{}, false); err == nil || !strings.Contains(err.Error(), "cut short") {
-				t.Errorf("%q: %v", head, err)
+}
+
+// A file that is shorter than the header of each format is text. From there on, a file that ends early is an error.
+// Text that follows the magic does not make a text of the file.
+func TestBeginningsOfCompressedFiles(t *testing.T) {
+	stored := map[string][]byte{"bzip2": bzip2Data(t), "skippable": []byte("\x53\x2a\x4d\x18\x64\x00\x00\x00" + strings.Repeat("s", 50))}
+	for name, compress := range compressors {
+		stored[name] = compress(sampleText(100))
+	}
+	for name, size := range map[string]struct{ magic, header int }{
+		"gzip": {3, 10}, "bzip2": {10, 10}, "zstd": {4, 6}, "s2": {10, 10}, "snappy": {10, 10}, "xz": {6, 12}, "lz4": {4, 7}, "skippable": {4, 8},
+	} {
+		if len(stored[name]) <= 40 {
+			t.Fatalf("%s has %d bytes", name, len(stored[name]))
+		}
+		for n := range 41 {
+			for _, tail := range []string{"", "b\na\n", strings.Repeat("text\n", 100)} {
+				data := string(stored[name][:n]) + tail
+				whole := (name == "s2" || name == "snappy") && data == string(stored[name][:size.header])
+				for _, o := range []input.Options{{}, {Stdin: strings.NewReader(data)}} {
+					path := write(t, "f", []byte(data))
+					if o.Stdin != nil {
+						path = "-"
+					}
+					c, err := tryRead(t, plan(t, o, path), '\n', &memory{}, false)
+					switch isText := n < size.magic || len(data) < size.header; {
+					case isText && (err != nil || string(c.data[0]) != data):
+						t.Errorf("%q: %q, %v; want text", data, c.data, err)
+					case !isText && !whole && (err == nil || tail == "" && !strings.Contains(err.Error(), "cut short")):
+						t.Errorf("%q: %v; want it to be cut short or damaged", data, err)
+					}
+				}
 			}
 		}
-	})
+	}
 }
 
 // A file that cannot be decoded is refused before any work starts.
 func TestOtherArchivesAreRefusedByName(t *testing.T) {
 	long := strings.Repeat("x", 2<<10)
 	for head, says := range map[string]string{
-		"PK\x03\x04\x14\x00": "a zip archive", "PK\x05\x06": "a zip archive", "7z\xbc\xaf\x27\x1c\x00\x04": "a 7z archive", "Rar!\x1a\x07\x01\x00": "a rar archive",
-		"\x89LZO\x00\r\n\x1a\n": "lzop data", "LZIP\x01\x0c": "lzip data", "\x1f\x9d\x90": "data of compress (.Z)",
+		"PK\x03\x04" + long[:26]: "a zip archive", "PK\x05\x06" + long[:18]: "a zip archive", "7z\xbc\xaf\x27\x1c\x00\x04" + long[:24]: "a 7z archive", "Rar!\x1a\x07\x01\x00": "a rar archive",
+		"\x89LZO\x00\r\n\x1a\n" + long[:22]: "lzop data", "LZIP\x01\x0c": "lzip data", "\x1f\x9d\x90": "data of compress (.Z)",
 		"]\x00\x00\x80\x00\xff\xff\xff\xff\xff\xff\xff\xff\x00": "lzma data", "]\x00\x00\xc0\x00\x05\x00\x00\x00\x00\x00\x00\x00\x00": "lzma data",
 	} {
 		for _, tail := range []string{"", long} {
@@ -289,7 +316,7 @@ func TestASuffixRefusesNothing(t *testing.T) {
 // If binary files are skipped, an archive in a directory is one of them.
 func TestArchivesInDirectoriesAreBinary(t *testing.T) {
 	dir := t.TempDir()
-	writeTo(t, filepath.Join(dir, "a.zip"), []byte("PK\x03\x04 text"))
+	writeTo(t, filepath.Join(dir, "a.zip"), []byte("PK\x03\x04 and the other fields of a header"))
 	writeTo(t, filepath.Join(dir, "b.br"), []byte("text"))
 	writeTo(t, filepath.Join(dir, "c"), append([]byte("\x1f\x9d\x90"), sampleText(2<<20)...))
 	writeTo(t, filepath.Join(dir, "d"), []byte("text\n"))
@@ -312,7 +339,7 @@ func TestArchivesAreRefusedBeforeWorkWhateverTheNumberOfFiles(t *testing.T) {
 			writeTo(t, filepath.Join(dir, fmt.Sprintf("%04d", i)), []byte("text\n"))
 		}
 		archive := filepath.Join(dir, "9")
-		writeTo(t, archive, []byte("PK\x03\x04"))
+		writeTo(t, archive, []byte("PK\x03\x04 and the other fields of a header"))
 		const leftOut = "9: is a zip archive, which is not decoded: unpack it first, or set Options.NoDecode to read its bytes as they are; to leave it out, name the other files"
 		if _, err := input.NewPlan([]string{dir}, input.Options{}); !errs.IsUsage(err) || !strings.HasSuffix(err.Error(), leftOut) {
 			t.Errorf("%d files: %v", files, err)
@@ -343,7 +370,7 @@ func TestCompressedFilesAreReadAsTheyAre(t *testing.T) {
 }
 
 func TestTextThatBeginsLikeAMagicIsText(t *testing.T) {
-	for _, text := range []string{"BZh9 is not bzip2\n", "BZ", "\x1f\x8c\n", "(\xb5", "\xff\x06\n", "BZh0" + "1AY&SY", "PK", "PK\x03\n", "7z", "LZIP is a format\n", "Rar!\n", "]\x00\x00\x80", "\x1f\x9d\n"} {
+	for _, text := range []string{"BZh9 is not bzip2\n", "BZ", "\x1f\x8c\n", "(\xb5", "\xff\x06\n", "BZh0" + "1AY&SY", "PK", "PK\x03\n", "7z", "LZIP is a format\n", "Rar!\n", "]\x00\x00\x80", "\x1f\x9d\n", "PK\x03\x04", "7z\xbc\xaf\x27\x1c", "LZIP\x01", "Rar!\x1a\x07"} {
 		p := plan(t, input.Options{}, write(t, "f", []byte(text)))
 		if got := string(readAll(t, p, '\n').data[0]); got != text {
 			t.Errorf("%q read as %q", text, got)

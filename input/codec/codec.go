@@ -81,16 +81,26 @@ const (
 	skipMagic = "\x2a\x4d\x18"
 )
 
-// refusedMagics are the first bytes of files that are refused.
-var refusedMagics = [...]struct {
-	magic string
-	codec Codec
+// skipBytes is the length of the header of a skippable frame: its magic, and the bytes of its data.
+const skipBytes = 8
+
+// formats has the formats that begin with a magic. No file of a format is shorter than its header: the fields
+// that every file has before its data, or before an empty part of it.
+var formats = [...]struct {
+	magic       string
+	codec       Codec
+	headerBytes int
 }{
-	{"PK\x03\x04", zipArchive}, {"PK\x05\x06", zipArchive}, {"PK\x07\x08", zipArchive}, // of entries, none, and several volumes
-	{"7z\xbc\xaf\x27\x1c", sevenZipArchive},
-	{"\x89LZO\x00\r\n\x1a\n", lzopData},
-	{"LZIP\x01", lzipData},
-	{"Rar!\x1a\x07", rarArchive},
+	{gzipMagic, Gzip, 10},
+	{s2Magic, S2, 10}, {snappyMagic, S2, 10},
+	{zstdMagic, Zstd, 6},
+	{lz4Magic, LZ4, 7}, {legacyMagic, LZ4, 4},
+	{xzMagic, XZ, 12},
+	{"PK\x03\x04", zipArchive, 30}, {"PK\x05\x06", zipArchive, 22}, {"PK\x07\x08", zipArchive, 34}, // of entries, none, and several volumes
+	{"7z\xbc\xaf\x27\x1c", sevenZipArchive, 32},
+	{"\x89LZO\x00\r\n\x1a\n", lzopData, 31},
+	{"LZIP\x01", lzipData, 6},
+	{"Rar!\x1a\x07", rarArchive, 7},
 }
 
 // TextName reports whether the suffix of path is a usual one of text.
@@ -108,37 +118,38 @@ func TextName(path string) bool {
 // for a file that is not compressed. The name of a file says nothing: brotli, which has no magic, is
 // text to this package.
 //
-// A head that ends inside the magic of a codec counts too. The decoder then reports data that
-// is cut short. Reading it as text would give a wrong result. The numbers are the least bytes
-// of a magic that count. With fewer, short text files would count as compressed.
+// A file counts as compressed if it has the magic and is at least as long as the header of its format. It is
+// text otherwise, as no file of the format is so short. The other fields do not count: data that is damaged or cut
+// short behind the magic is an error of the decoder, because reading it as text would give a wrong result.
 func Of(head []byte) Codec {
+	codec, headerBytes := byMagic(head)
 	switch {
-	case starts(head, gzipMagic, 2):
-		return Gzip
-	case starts(head, s2Magic, 4), starts(head, snappyMagic, 4):
-		return S2
-	case starts(head, zstdMagic, 4):
-		return Zstd
-	case starts(head, lz4Magic, 4), starts(head, legacyMagic, 4):
-		return LZ4
-	case isSkippable(head):
-		return frames
-	case starts(head, xzMagic, 4):
-		return XZ
-	case len(head) >= 4 && string(head[:3]) == "BZh" && head[3] >= '1' && head[3] <= '9' &&
-		(starts(head[4:], bzip2Block, 1) || starts(head[4:], bzip2End, 1)):
-		return Bzip2
+	case len(head) < headerBytes:
+		return None
+	case codec != None:
+		return codec
 	case isCompress(head):
 		return compressData
 	case isLZMA(head):
 		return lzmaData
 	}
-	for _, r := range refusedMagics {
-		if starts(head, r.magic, len(r.magic)) {
-			return r.codec
+	return None
+}
+
+// byMagic returns the codec whose magic begins head, and the bytes of the header of its format.
+func byMagic(head []byte) (codec Codec, headerBytes int) {
+	for _, f := range formats {
+		if bytes.HasPrefix(head, []byte(f.magic)) {
+			return f.codec, f.headerBytes
 		}
 	}
-	return None
+	if isSkippable(head) {
+		return frames, skipBytes
+	}
+	if len(head) >= 10 && string(head[:3]) == "BZh" && head[3] >= '1' && head[3] <= '9' && (string(head[4:10]) == bzip2Block || string(head[4:10]) == bzip2End) {
+		return Bzip2, 10
+	}
+	return None, 0
 }
 
 // isCompress reports whether head begins output of compress(1). Two bytes of
@@ -158,15 +169,6 @@ func isLZMA(head []byte) bool {
 	dictionary, length := binary.LittleEndian.Uint32(head[1:]), binary.LittleEndian.Uint64(head[5:])
 	low := dictionary & -dictionary
 	return low >= 1<<12 && (dictionary == low || dictionary == 3*low) && (length == math.MaxUint64 || length < 1<<38)
-}
-
-// starts reports whether head begins with magic. A head that is shorter than
-// magic must have at least least bytes and agree with magic as far as it goes.
-func starts(head []byte, magic string, least int) bool {
-	if len(head) >= len(magic) {
-		return string(head[:len(magic)]) == magic
-	}
-	return len(head) >= least && bytes.HasPrefix([]byte(magic), head)
 }
 
 // isSkippable reports whether head begins with a skippable frame. pzstd writes one before each frame.

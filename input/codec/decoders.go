@@ -185,7 +185,7 @@ func (d *Decoders) recognise() ([]byte, error) {
 		return nil, err
 	}
 	// A file of skippable frames alone has no text.
-	if of := Of(head); len(head) == 0 || of == Zstd || of == LZ4 {
+	if of, _ := byMagic(head); len(head) == 0 || of == Zstd || of == LZ4 {
 		d.codec = of
 		return head, nil
 	}

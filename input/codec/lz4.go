@@ -15,7 +15,6 @@ var errUnknownFrame = errors.New("unknown frame behind another one")
 // skipFrames reads the skippable frames at the start of src. It returns the first bytes behind them; none:
 // src has ended.
 func skipFrames(src *bufio.Reader) (head []byte, err error) {
-	const headerBytes = 8
 	for {
 		if head, err = src.Peek(HeadBytes); err != nil && err != io.EOF {
 			return nil, err
@@ -23,16 +22,22 @@ func skipFrames(src *bufio.Reader) (head []byte, err error) {
 		switch {
 		case !isSkippable(head):
 			return head, nil
-		case len(head) < headerBytes:
+		case len(head) < skipBytes:
 			return nil, io.ErrUnexpectedEOF
 		}
-		bytes := headerBytes + int64(binary.LittleEndian.Uint32(head[4:]))
+		bytes := skipBytes + int64(binary.LittleEndian.Uint32(head[4:]))
 		if _, err := io.CopyN(io.Discard, src, bytes); err == io.EOF {
 			return nil, io.ErrUnexpectedEOF
 		} else if err != nil {
 			return nil, err
 		}
 	}
+}
+
+// isLZ4 reports whether head begins with a magic of lz4.
+func isLZ4(head []byte) bool {
+	codec, _ := byMagic(head)
+	return codec == LZ4
 }
 
 // lz4Bytes returns the bytes that the decoder of a frame keeps: one block as stored and
@@ -90,7 +95,7 @@ func (l *lz4Frames) Read(p []byte) (int, error) {
 			case err != nil:
 			case len(head) == 0:
 				err = io.EOF
-			case Of(head) == LZ4:
+			case isLZ4(head):
 				err = l.reset(l.frame.src)
 			default:
 				err = errUnknownFrame
