@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"mrlocal/input/codec"
+	"mrlocal/internal/disk"
 	"mrlocal/jobs"
 )
 
@@ -35,7 +36,7 @@ func (p *Plan) OpenStream(file int32, mem Memory) (*Stream, error) {
 	switch f.kind {
 	case fifo:
 		var file *os.File
-		if file, err = os.Open(f.Path); err == nil {
+		if file, err = disk.OpenInput(f.Path); err == nil {
 			h = &handle{path: f.Path, file: file}
 		}
 	case regular, regularStdin, inHDFS:

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 )
 
@@ -400,7 +401,7 @@ func (w *walker) entry(e *entry) error {
 		w.loops = append(w.loops, e.path)
 		return nil
 	}
-	if _, err := os.Lstat(e.path); errors.Is(err, fs.ErrNotExist) {
+	if _, err := disk.Lstat(e.path); errors.Is(err, fs.ErrNotExist) {
 		return nil // it was removed after the directory was read
 	}
 	return dangling(e.path, e.err)

@@ -17,7 +17,9 @@ import (
 // statPath returns the attributes of the file at path, and follows links. It
 // makes no os.FileInfo: that would be 30 MB of garbage for 100,000 files.
 func statPath(path string) (stat, error) {
-	st, err := statAt(unix.AT_FDCWD, path)
+	short, release := disk.Short(path)
+	defer release()
+	st, err := statAt(unix.AT_FDCWD, short)
 	if err != nil {
 		return stat{}, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
@@ -88,6 +90,8 @@ func openDirectory(path string) (directory, error) {
 	if err := disk.Fail(disk.Open); err != nil {
 		return 0, err
 	}
+	path, release := disk.Short(path)
+	defer release()
 	for {
 		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != unix.EINTR {
@@ -167,7 +171,11 @@ func (d directory) each(buf []byte, visit func(name []byte, mode fs.FileMode)) e
 type rawFile int
 
 // openRegular opens the file at path for reading. The file was regular when it was planned.
-func openRegular(path string) (rawFile, error) { return openAt(unix.AT_FDCWD, path) }
+func openRegular(path string) (rawFile, error) {
+	path, release := disk.Short(path)
+	defer release()
+	return openAt(unix.AT_FDCWD, path)
+}
 
 // openAt opens the file of that name for reading. A relative name counts from the open directory
 // dir. It does not block if the file has become a FIFO: the caller notices that by its attributes.
@@ -308,7 +316,9 @@ func (d *openDir) enter(prefix string) bool {
 		return true
 	}
 	d.close()
-	fd, err := unix.Open(prefix, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	short, release := disk.Short(prefix)
+	defer release()
+	fd, err := unix.Open(short, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err == nil {
 		d.prefix, d.fd = prefix, fd
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -174,5 +176,18 @@ func TestKeepRefusesANoteThatIsNoFile(t *testing.T) {
 	}
 	if text, _ := os.ReadFile(victim); bytes.Contains(text, []byte("/x")) {
 		t.Errorf("%q", text)
+	}
+}
+
+// A note of a long path hides no note behind it.
+func TestNotesOfAnyLength(t *testing.T) {
+	dir := t.TempDir()
+	for i, path := range []string{"/a", "/" + strings.Repeat("long/", 20_000), "/a"} {
+		if err := Note(dir, strconv.Itoa(i), path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := Noted(dir, "/a"); !slices.Equal(got, []string{"0", "2"}) {
+		t.Errorf("keys %q", got)
 	}
 }

@@ -1,9 +1,9 @@
 package disk
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -46,8 +46,9 @@ func Noted(dir, path string) (keys []string) {
 		return nil
 	}
 	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if key, of, _ := strings.Cut(lines.Text(), " "); of == strconv.Quote(path) {
+	text, _ := io.ReadAll(f) // the notes before an error count
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if key, of, _ := strings.Cut(line, " "); of == strconv.Quote(path) {
 			keys = append(keys, key)
 		}
 	}

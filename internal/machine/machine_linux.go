@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -82,13 +81,9 @@ func parseCoreTimes(text []byte) (t CoreTimes, err error) {
 // PeakRSSBytes returns the most bytes of resident memory that the process has had (VmHWM); 0: it is
 // not known. The number of getrusage may be that of the parent process, because exec keeps it.
 func PeakRSSBytes() int64 {
-	f, err := os.Open("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		if rest, ok := bytes.CutPrefix(s.Bytes(), []byte("VmHWM:")); ok {
+	text, _ := os.ReadFile("/proc/self/status")
+	for line := range bytes.Lines(text) {
+		if rest, ok := bytes.CutPrefix(line, []byte("VmHWM:")); ok {
 			kib, _ := strconv.ParseInt(strings.TrimSuffix(string(bytes.TrimSpace(rest)), " kB"), 10, 64)
 			return kib << 10
 		}

@@ -1,7 +1,6 @@
 package site
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -175,9 +174,9 @@ func sourcesOf(ctx context.Context, root string) (string, error) {
 		return "", err
 	}
 	names := []string{filepath.Join(root, "go.mod"), filepath.Join(root, "go.sum")}
-	for lines := bufio.NewScanner(bytes.NewReader(list)); lines.Scan(); {
-		if lines.Text() != "" {
-			names = append(names, filepath.FromSlash(lines.Text()))
+	for line := range strings.Lines(string(list)) {
+		if line = strings.TrimSpace(line); line != "" {
+			names = append(names, filepath.FromSlash(line))
 		}
 	}
 	slices.Sort(names)

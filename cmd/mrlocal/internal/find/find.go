@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"mrlocal/input"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 )
 
@@ -84,7 +85,7 @@ func IsDirectory(root string) bool {
 	if root == "-" {
 		return false
 	}
-	info, err := os.Stat(cmp.Or(root, "."))
+	info, err := disk.Stat(cmp.Or(root, "."))
 	return err == nil && info.IsDir()
 }
 
@@ -137,7 +138,7 @@ func (w *walker) byTime(roots []string, time clock) {
 	w.yield = func(path string) bool {
 		f := file{path: path, nanos: math.MinInt64} // standard input keeps this time, so it comes first
 		if path != "-" {
-			info, err := os.Stat(path)
+			info, err := disk.Stat(path)
 			if err == nil {
 				at, e := time(path, info)
 				f.nanos, err = at.UnixNano(), e
@@ -200,7 +201,7 @@ func (w *walker) root(name string) bool {
 	}
 	// As in GNU grep -r, a link that the user names is followed. Links inside directories are not, unless
 	// Follow is true.
-	info, err := os.Stat(cmp.Or(name, "."))
+	info, err := disk.Stat(cmp.Or(name, "."))
 	switch {
 	case err != nil:
 		w.Missing(name, err)
@@ -277,7 +278,7 @@ func (w *walker) follow(e *listed) error {
 	if !w.Follow || e.mode != fs.ModeSymlink {
 		return nil
 	}
-	info, err := os.Stat(e.path)
+	info, err := disk.Stat(e.path)
 	if err == nil {
 		e.mode = info.Mode().Type()
 	}
@@ -290,7 +291,7 @@ func (w *walker) enclosed(path string, isLink bool, visit func() bool) bool {
 	if !w.Follow {
 		return visit()
 	}
-	info, err := os.Stat(cmp.Or(path, "."))
+	info, err := disk.Stat(cmp.Or(path, "."))
 	if err != nil {
 		w.Missing(path, err)
 		return true
@@ -369,7 +370,7 @@ func (w *walker) list(name string) ([]listed, error) {
 		}
 		// Some file systems do not store the type of an entry in the directory.
 		if e.mode == fs.ModeIrregular {
-			info, err := os.Lstat(e.path)
+			info, err := disk.Lstat(e.path)
 			if err != nil {
 				continue // the entry was removed after the directory was read
 			}

@@ -17,13 +17,17 @@ import (
 type answers struct{ lines chan string }
 
 // newAnswers starts the goroutine that reads lines from r, the terminal. It closes the channel at
-// the end of r. No other code may read r after this.
+// the end of r. A line keeps its newline. No other code may read r after this.
 func newAnswers(r io.Reader) *answers {
 	a := &answers{lines: make(chan string)}
 	go func() {
 		defer close(a.lines)
-		for in := bufio.NewScanner(r); in.Scan(); {
-			a.lines <- in.Text()
+		for in := bufio.NewReader(r); ; {
+			line, err := in.ReadString('\n')
+			if err != nil && line == "" {
+				return
+			}
+			a.lines <- line
 		}
 	}()
 	return a

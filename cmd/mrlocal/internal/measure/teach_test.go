@@ -61,7 +61,7 @@ func TestTheLessonOfRealRunsIsTrue(t *testing.T) {
 // The user picks the slot before the run, and the gantt above the question ends before the decision.
 func TestTheReaderPredictsFirst(t *testing.T) {
 	c, out := lessonOf(t, "borrow")
-	c.ask = newAnswers(strings.NewReader("9\nfirst\n1\n1\n"))
+	c.ask = newAnswers(strings.NewReader("9\n" + strings.Repeat("first ", 20_000) + "\n1\n1"))
 	if err := c.teach(t.Context()); err != nil {
 		t.Fatal(err)
 	}

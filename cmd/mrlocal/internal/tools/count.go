@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"math"
-	"os"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 	"mrlocal/jobs/count"
 )
@@ -163,11 +163,11 @@ func areDifferent(files []string, zeroEnded bool) bool {
 		placeBytes = 128 << 10 // that are read at each place
 		leastLines = 1000      // of a sample that is large enough
 	)
-	info, err := os.Stat(files[0])
+	info, err := disk.Stat(files[0])
 	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}
-	f, err := os.Open(files[0])
+	f, err := disk.OpenInput(files[0])
 	if err != nil { // the run reports the error
 		return false
 	}

@@ -212,7 +212,7 @@ func (c *Call) leavesOut(root, action string, missing func(path string, cause er
 	if root == "-" || devices != "skip" && action != "skip" && action != "read" {
 		return false
 	}
-	info, err := os.Stat(root)
+	info, err := disk.Stat(root)
 	switch {
 	case err != nil: // the search names it
 		return false
@@ -260,11 +260,11 @@ func (c *Call) spool(temp *disk.TempRoot, root *string) error {
 	case *root == "-" && isFile:
 		info, _ = file.Stat()
 	case *root != "-":
-		info, _ = os.Stat(*root)
+		info, _ = disk.Stat(*root)
 		if info == nil || info.Mode()&fs.ModeNamedPipe == 0 { // the search names a root that is missing
 			return nil
 		}
-		pipe, err := os.Open(*root)
+		pipe, err := disk.OpenInput(*root)
 		if err != nil {
 			return err
 		}

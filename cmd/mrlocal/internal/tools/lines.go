@@ -12,6 +12,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/input"
 	"mrlocal/input/codec"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/machine"
 	"mrlocal/output"
@@ -52,7 +53,7 @@ func (l *lineSource) open(c *Call) error {
 	// close leaves standard input open, because it belongs to the caller.
 	var raw io.Reader = c.Stdin
 	if l.name != "-" {
-		f, err := os.Open(l.name)
+		f, err := disk.OpenInput(l.name)
 		if err != nil {
 			return errs.Inputf(argv.Quote(l.name), "open failed: %w", bare(err))
 		}

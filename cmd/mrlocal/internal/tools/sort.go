@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/machine"
 	"mrlocal/jobs"
@@ -286,7 +287,7 @@ func (s *sorter) readSalt() error {
 	}
 	source := s.Stdin
 	if path != "-" {
-		f, err := os.Open(path)
+		f, err := disk.OpenInput(path)
 		if err != nil {
 			return errs.Optionf("--random-source", "%s: %w", path, bare(err))
 		}
@@ -459,7 +460,7 @@ func checkFiles(files []string) error {
 		if name == "-" {
 			continue
 		}
-		info, err := os.Stat(name)
+		info, err := disk.Stat(name)
 		if err == nil && info.IsDir() {
 			return errs.Inputf(argv.Quote(name), "is a directory")
 		}
@@ -551,7 +552,7 @@ func engineInputs(files []string) []string {
 	// device.
 	null, nullErr := os.Stat(os.DevNull)
 	for _, name := range files {
-		info, err := os.Stat(name)
+		info, err := disk.Stat(name)
 		switch {
 		// A stream can be read only once. In GNU sort too, the second time adds no line.
 		case name == "/dev/stdin" || name == "/dev/fd/0" || name == "-":
