@@ -21,9 +21,10 @@ import (
 type Op uint8
 
 // The kinds of calls. Open includes making a file, Read includes reading a directory, Unlink includes
-// removing a directory, and Write includes a change of length.
+// removing a directory, and Write includes a change of length. Change stands for all of them except Read
+// and Close, which change nothing on the disk.
 const (
-	Any Op = iota
+	Change Op = iota
 	Open
 	Read
 	Write

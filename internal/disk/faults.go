@@ -3,21 +3,23 @@
 package disk
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 )
 
 // String returns the name of the kind.
 func (op Op) String() string {
-	return [ops]string{"call", "open", "read", "write", "sync", "close", "rename", "unlink", "mkdir"}[op]
+	return [ops]string{"change", "open", "read", "write", "sync", "close", "rename", "unlink", "mkdir"}[op]
 }
 
 // Fault describes the calls that fail.
 type Fault struct {
-	Op   Op    // kind of calls; Any: calls of all kinds, counted together
+	Op   Op    // kind of calls; Change: calls of several kinds, counted together
 	N    int64 // number of the first call that fails, from 1; 0: none fails
 	Once bool  // only call N fails; false: all calls from it on
 	Half bool  // a write that fails has written half of its bytes
@@ -68,9 +70,12 @@ func Fail(op Op) error {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	all.counts[op]++
-	all.counts[Any]++
+	changes := op != Read && op != Close
+	if changes {
+		all.counts[Change]++
+	}
 	n, f := all.counts[all.fault.Op], all.fault
-	if f.N == 0 || f.Op != Any && f.Op != op || n < f.N || f.Once && n > f.N {
+	if f.N == 0 || f.Op != op && (f.Op != Change || !changes) || n < f.N || f.Once && n > f.N {
 		return nil
 	}
 	if f.Kill {
@@ -196,12 +201,21 @@ func Remove(name string) error {
 	return os.Remove(name)
 }
 
-// RemoveAll is os.RemoveAll. All of it counts as one call.
+// RemoveAll is os.RemoveAll. The removal of each file and directory is a call. It removes what it can,
+// and returns all errors.
 func RemoveAll(name string) error {
-	if err := failed(Unlink, name); err != nil {
-		return err
+	var problems []error
+	if info, err := os.Lstat(name); err == nil && info.IsDir() {
+		entries, err := os.ReadDir(name)
+		problems = append(problems, err)
+		for _, e := range entries {
+			problems = append(problems, RemoveAll(filepath.Join(name, e.Name())))
+		}
 	}
-	return os.RemoveAll(name)
+	if err := Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		problems = append(problems, err)
+	}
+	return errors.Join(problems...)
 }
 
 func (f *File) Read(p []byte) (int, error) {

@@ -77,7 +77,8 @@ func (k *KeptTemp) take(made bool) (err error) {
 	}
 	// SweepTemp may remove a directory with a file madeName, so such files are listed before.
 	marks, _ := filepath.Glob(filepath.Join(globbed(k.above), namePrefix+"*", madeName))
-	made = made || len(marks) > 0
+	_, leaving := os.Lstat(notesBeside(k.above))
+	made = made || len(marks) > 0 || leaving == nil
 	// This removes directories of runs that were killed before they had a journal, or after they
 	// had removed it.
 	SweepTemp([]string{k.above})

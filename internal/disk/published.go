@@ -10,17 +10,23 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"mrlocal/internal/paths"
 )
 
 // publishedName is a hidden file in the directory that the user has named for KeepTemp. It has a line
 // for each directory that a run was about to make or to publish as its result: a key by which a later
-// run knows the directory again, and the path of the result in quotes.
+// run knows the directory again, and the path of the result in quotes. removeLeft moves the file to
+// notesBeside.
 const publishedName = ".mrlocal-published"
+
+// notesBeside returns the name of the notes while dir, which KeepTemp has made, is being removed.
+func notesBeside(dir string) string { return paths.Claim(dir) }
 
 // Note notes key for the result at path, in dir, a directory of KeepTemp. A key has no spaces and line
 // ends. The note survives a power cut.
 func Note(dir, key, path string) error {
-	f, err := openNotes(dir, os.O_CREATE|os.O_APPEND|os.O_WRONLY)
+	f, err := openNotes(filepath.Join(dir, publishedName), os.O_CREATE|os.O_APPEND|os.O_WRONLY)
 	if err != nil {
 		return err
 	}
@@ -36,34 +42,36 @@ func Note(dir, key, path string) error {
 }
 
 // Noted returns the keys that killed runs have noted in dir for the result at path. It returns none if
-// dir is "" or has no file of notes.
+// dir is "", or if there is no file of notes.
 func Noted(dir, path string) (keys []string) {
 	if dir == "" {
 		return nil
 	}
-	f, err := openNotes(dir, os.O_RDONLY)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	text, _ := io.ReadAll(f) // the notes before an error count
-	for line := range strings.SplitSeq(string(text), "\n") {
-		if key, of, _ := strings.Cut(line, " "); of == strconv.Quote(path) {
-			keys = append(keys, key)
+	for _, name := range []string{filepath.Join(dir, publishedName), notesBeside(dir)} {
+		f, err := openNotes(name, os.O_RDONLY)
+		if err != nil {
+			continue
 		}
+		text, _ := io.ReadAll(f) // the notes before an error count
+		for line := range strings.SplitSeq(string(text), "\n") {
+			if key, of, _ := strings.Cut(line, " "); of == strconv.Quote(path) {
+				keys = append(keys, key)
+			}
+		}
+		_ = f.Close()
 	}
 	return keys
 }
 
-// openNotes opens the file of notes in dir. It follows no link, and takes nothing but a regular file.
-func openNotes(dir string, flag int) (*File, error) {
-	name := filepath.Join(dir, publishedName)
+// openNotes opens a file of notes. It follows no link, and takes nothing but a regular file
+// of this user.
+func openNotes(name string, flag int) (*File, error) {
 	f, err := openNoLink(name, flag, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(&fs.PathError{Op: "open", Path: name, Err: errors.New("no regular file")}, err, f.Close())
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !ownedByUs(info) {
+		return nil, errors.Join(&fs.PathError{Op: "open", Path: name, Err: errors.New("no regular file of this user")}, err, f.Close())
 	}
 	return f, nil
 }

@@ -58,8 +58,17 @@ func CleanTemp(dirs []string, dry bool) (found []Leftover) {
 // removeLeft removes a directory of a run, whose lock the caller holds. It also removes the one above,
 // if KeepTemp has made that and nothing else is in it.
 func removeLeft(path string) error {
-	_, err := os.Lstat(filepath.Join(path, madeName))
-	made := err == nil
+	above, mark := filepath.Dir(path), filepath.Join(path, madeName)
+	notes, beside := filepath.Join(above, publishedName), notesBeside(above)
+	_, err := os.Lstat(mark)
+	_, left := os.Lstat(beside) // by a run that was killed here
+	made := err == nil || left == nil
+	// As long as the notes are there, the next run knows the result of a run that is killed. So they go
+	// last, after the directory above. Without notes the mark takes their place, so that the next run
+	// removes that directory.
+	if made && Move(notes, beside) != nil {
+		_ = Move(mark, beside)
+	}
 	// The journal goes first. If the process is killed after that, SweepTemp removes the rest.
 	if err := Remove(filepath.Join(path, JournalName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -67,11 +76,14 @@ func removeLeft(path string) error {
 	if err := removeLocked(path); err != nil {
 		return err
 	}
-	// As long as the note is there, a run that is killed finds its result again.
-	_ = Remove(filepath.Join(filepath.Dir(path), publishedName))
 	if made {
-		_ = Remove(filepath.Dir(path)) // fails if something else is in it
+		_ = Remove(notes) // these are there if they could not be moved
+		_ = Remove(above) // fails if something else is in it
+		_ = Remove(beside)
+		return nil
 	}
+	_ = Remove(beside) // of an earlier run
+	_ = Remove(notes)
 	return nil
 }
 
