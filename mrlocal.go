@@ -229,7 +229,7 @@ func cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) ([][]byte,
 	if job, err = guard.Begun(jobs.Chain{job}, len(plan.Files)); err != nil {
 		return nil, err
 	}
-	budget, err := membudget.New(2 * engine.SampleLeaseBytes)
+	budget, err := membudget.New(4 * engine.SampleLeaseBytes)
 	if err != nil {
 		return nil, err
 	}

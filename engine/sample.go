@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -21,7 +23,7 @@ import (
 // Bounds of a sample (after Hadoop 1.0.3, InputSampler).
 const (
 	SamplePlaces     = 64                       // places of the input that are read
-	SampleLeaseBytes = 4 * membudget.ChunkBytes // what Sample leases: one place is in memory at a time
+	SampleLeaseBytes = 4 * membudget.ChunkBytes // what Sample leases: one place and its copy are in memory
 
 	sampleKeys          = 10_000 // of all places together
 	sampleBytesPerPlace = 64 << 10
@@ -62,11 +64,12 @@ func (s *sampler) Take(b jobs.Block, spans []jobs.Span) {
 	}
 	// A place with short records must not take more than its share of the keys.
 	step := max(1, len(spans)/max(1, s.limit-len(s.keys)))
+	var key []byte
 	for i := 0; i < len(spans); i += step {
 		record := b.Data[spans[i].Off : spans[i].Off+spans[i].Len]
 		if s.appendKey != nil {
-			s.add(s.appendKey(nil, record))
-			continue
+			key = s.appendKey(key[:0], record)
+			record = key
 		}
 		s.add(record)
 	}
@@ -160,8 +163,9 @@ type Sampled struct {
 // that equals a cut point belongs to the part behind it (Hadoop 1.0.3, TotalOrderPartitioner).
 //
 // If spread is true, records of one key may go to several parts (CutsOf). Sample leases
-// SampleLeaseBytes of budget for the input, and waits until there is room for them. It fails if the
-// input cannot be read, the mapper fails in each try of a place, or ctx ends.
+// SampleLeaseBytes of budget for the input, and waits until there is room for them. A long record takes
+// more. If there is no room for a copy of it then, its place is left out. Sample fails if the input cannot
+// be read, the mapper fails in each try of a place, or ctx ends.
 func Sample(ctx context.Context, of Sampled, budget *membudget.Budget, parts int, spread bool) (cuts [][]byte, ratio float64, err error) {
 	s, err := of.sample(ctx, budget)
 	if err != nil {
@@ -193,7 +197,9 @@ func (of Sampled) sample(ctx context.Context, budget *membudget.Budget) (*sample
 	if err != nil {
 		return nil, err
 	}
-	defer lease.Close()
+	mem := &sampleMemory{lease: lease}
+	mem.users.Store(1)
+	defer mem.leave()
 	j := of.Job
 	s := &sampler{appendKey: j.AppendKey, group: j.GroupBytes, distinct: j.NewFolder != nil, seen: map[string]struct{}{}}
 	one := func(b jobs.Block) error {
@@ -202,20 +208,10 @@ func (of Sampled) sample(ctx context.Context, budget *membudget.Budget) (*sample
 		}
 		s.limit = len(s.keys) + sampleKeys/SamplePlaces
 		s.inBytes += int64(len(b.Data))
-		if of.Try == nil {
-			return of.mapPlace(ctx, 0, b, s)
-		}
-		before, done := *s, atomic.Pointer[sampler]{}
-		err := of.Try(func(ctx context.Context, number int, alive func()) error {
-			t := before.try(alive)
-			err := of.mapPlace(ctx, number, b, t)
-			if err == nil {
-				done.CompareAndSwap(nil, t)
-			}
-			return err
-		})
-		if err == nil {
-			s = done.Load()
+		err := of.tryPlace(ctx, b, &s, mem)
+		if errors.Is(err, membudget.ErrNoRoom) {
+			s.inBytes -= int64(len(b.Data))
+			return nil
 		}
 		return err
 	}
@@ -232,11 +228,62 @@ func (of Sampled) sample(ctx context.Context, budget *membudget.Budget) (*sample
 	return s, nil
 }
 
+// tryPlace runs mappers over one place until one succeeds. It continues *s, or replaces it.
+func (of Sampled) tryPlace(ctx context.Context, b jobs.Block, s **sampler, mem *sampleMemory) error {
+	if of.Try == nil {
+		return of.mapPlace(ctx, 0, b, *s, mem)
+	}
+	before, done := **s, atomic.Pointer[sampler]{}
+	err := of.Try(func(ctx context.Context, number int, alive func()) error {
+		t := before.try(alive)
+		err := of.mapPlace(ctx, number, b, t, mem)
+		if err == nil {
+			done.CompareAndSwap(nil, t)
+		}
+		return err
+	})
+	if err == nil {
+		*s = done.Load()
+	}
+	return err
+}
+
+// sampleMemory is the lease of a sample. It stays open while a try that was left behind runs.
+type sampleMemory struct {
+	lease *membudget.Lease
+	users atomic.Int32 // the sample, and tries
+}
+
+// enter charges the heap memory of a try. It fails with membudget.ErrNoRoom.
+func (m *sampleMemory) enter(bytes int64) error {
+	if !m.lease.Charge(bytes) && !(m.lease.Grow(bytes) && m.lease.Charge(bytes)) {
+		return fmt.Errorf("sample: %d bytes: %w", bytes, membudget.ErrNoRoom)
+	}
+	m.users.Add(1)
+	return nil
+}
+
+// leave counts one user off. The last one closes the lease.
+func (m *sampleMemory) leave() {
+	if m.users.Add(-1) == 0 {
+		m.lease.Close()
+	}
+}
+
 // mapPlace runs a mapper of its own over one place. The mapper is begun and closed as in an attempt of
-// that number.
-func (of Sampled) mapPlace(ctx context.Context, number int, b jobs.Block, out *sampler) (err error) {
-	m := of.Job.NewMapper()
+// that number. mapPlace fails with membudget.ErrNoRoom if there is no room for a copy of the place.
+func (of Sampled) mapPlace(ctx context.Context, number int, b jobs.Block, out *sampler, mem *sampleMemory) (err error) {
+	bytesOnHeap := int64(len(b.Data))
+	if of.Job.AppendKey != nil {
+		bytesOnHeap *= 2 // the sort key of a record may be as long as the record
+	}
+	if err := mem.enter(bytesOnHeap); err != nil {
+		return err
+	}
+	defer mem.leave()
+	defer mem.lease.Discharge(bytesOnHeap)
 	b.Data = bytes.Clone(b.Data) // the mapper may change it, or read it after the try
+	m := of.Job.NewMapper()
 	if a, ok := m.(jobs.Attempter); ok {
 		ctx, end := context.WithCancel(ctx)
 		defer end()
