@@ -19,6 +19,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"mrlocal/engine"
+	"mrlocal/internal/testkit"
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
 	"mrlocal/slots"
@@ -137,9 +138,9 @@ func members(t testing.TB, data []byte, bytesEach int) (stored []byte) {
 // With little memory nothing is decoded ahead, and a record that needs the memory of
 // helpers gets it.
 func TestDecodingAheadNeverTakesMemoryFromRecords(t *testing.T) {
-	record, bounds := 64<<20, []int64{80, 112}
-	if testing.Short() {
-		record, bounds = 5<<20, []int64{24, 64, 256}
+	record, bounds := 5<<20, []int64{24, 64, 256}
+	if testkit.Rounds(4) == 4 {
+		record, bounds = 64<<20, []int64{80, 112}
 	}
 	lines := text(182, 4_000_000)
 	data := append(append(bytes.Clone(lines), bytes.Repeat([]byte("0123456789abcdef"), record/16)...), '\n')
@@ -263,9 +264,7 @@ func TestLargeRecordsBesideALargeWindowDoNotHang(t *testing.T) {
 	data := bytes.Join([][]byte{text(185, 2_000_000), line, text(186, 1_000_000), line}, nil)
 	dir := writeFiles(t, []jobtest.File{{Path: "a.zst", Data: widely(t, data, 16<<20)}})
 	kinds, done := []string{"sort", "wordcount", "grep"}, 0
-	if testing.Short() {
-		kinds = kinds[:1]
-	}
+	kinds = kinds[:testkit.Rounds(len(kinds))]
 	for _, kind := range kinds {
 		chain := chains(t)[kind]()
 		want, err := jobtest.Reference(chain, []jobtest.File{{Path: "a", Data: data}})

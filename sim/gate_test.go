@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"mrlocal/internal/testkit"
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/policy/fifo"
@@ -122,7 +123,7 @@ func TestShippedWorkloadsRunUnderL2(t *testing.T) {
 			net = 125e6
 		}
 		for k, p := range policies() {
-			if maps > 500 && (i+k)%5 != 0 || testing.Short() && (i+k)%4 != 0 {
+			if maps > 500 && (i+k)%5 != 0 || (i+k)%4 >= testkit.Rounds(4) {
 				continue
 			}
 			under := func(cores int, disk, net int64) float64 {

@@ -13,20 +13,16 @@ import (
 	"time"
 
 	"mrlocal/internal/disk"
-	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
+	"mrlocal/internal/testkit"
 	"mrlocal/jobs"
 	"mrlocal/shuffle"
 	"mrlocal/shuffle/record"
 )
 
-// seeds returns how many random runs a test makes. A checked build makes fewer, because it
-// overwrites every chunk that is freed.
+// seeds returns how many of n random runs a test makes, at least two.
 func seeds(n uint64) uint64 {
-	if invariant.Enabled {
-		return max(2, n/4)
-	}
-	return n
+	return uint64(max(2, testkit.Rounds(int(n))))
 }
 
 // spillAside lets spills run on a goroutine of their own. It drops events, because the Notify

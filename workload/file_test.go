@@ -350,10 +350,7 @@ func manyJobs(n int) string {
 }
 
 func TestAHundredThousandJobsLoad(t *testing.T) {
-	n := 100_000
-	if testing.Short() || invariant.Enabled { // checked builds are ten times as slow
-		n /= 10
-	}
+	n := 10_000 * testkit.Rounds(10)
 	text := []byte(manyJobs(n))
 	var before, after runtime.MemStats
 	runtime.GC()

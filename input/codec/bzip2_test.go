@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"mrlocal/internal/testkit"
 	"sync/atomic"
 	"testing"
 )
@@ -177,11 +178,7 @@ func spoiled(data []byte, rng *rand.Rand, f func(what string, data []byte)) {
 }
 
 func TestBzip2AheadIsTheSame(t *testing.T) {
-	seeds := uint64(8)
-	if testing.Short() {
-		seeds = 1
-	}
-	for seed := range seeds {
+	for seed := range uint64(testkit.Rounds(8)) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		var data []byte
 		for range 1 + rng.IntN(3) {

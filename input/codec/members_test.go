@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"mrlocal/internal/testkit"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
@@ -46,11 +47,7 @@ func storedMember(text []byte) []byte {
 
 func TestMembersAndFramesAheadAreTheSame(t *testing.T) {
 	sizes := [][]int{{300_000, 500_000, 400_000, 600_000, 300_000}, {2 << 20, 1 << 20, 2 << 20, 3 << 20}, {10 << 20, 1 << 20}, {400_000, 12 << 20, 400_000}, {0, 1000, 0}}
-	seeds := uint64(6)
-	if testing.Short() {
-		seeds = 1
-	}
-	for seed := range seeds {
+	for seed := range uint64(testkit.Rounds(6)) {
 		rng := rand.New(rand.NewPCG(seed, 6))
 		for name, compress := range map[string]func([]byte) []byte{"gzip": gzipMember, "zstd": zstdFrameOf, "stored gzip": storedMember} {
 			var data []byte

@@ -3,7 +3,9 @@ package explain_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -406,9 +408,10 @@ func TestAReaderThatGoesAwayEndsIt(t *testing.T) {
 // TestEveryQuestionHasAnAnswer asks all questions about small runs of every policy. No
 // answer is empty, too wide or badly formatted.
 func TestEveryQuestionHasAnAnswer(t *testing.T) {
-	for _, info := range registry.All() {
-		for runName := range runs() {
-			if runName == "guard" && !info.New(policy.DefaultOptions()).Traits().Lends {
+	names := slices.Sorted(maps.Keys(runs()))
+	for i, info := range registry.All() {
+		for k, runName := range names {
+			if (i+k)%4 >= testkit.Rounds(4) || runName == "guard" && !info.New(policy.DefaultOptions()).Traits().Lends {
 				continue // there is no slot for a reduce
 			}
 			file := record(t, info.Name, runName)

@@ -123,10 +123,7 @@ func TestCountSpills(t *testing.T) {
 	jobtest.Tool(t, nil, "uniq", "--version")
 	rng := rand.New(rand.NewPCG(3, 4))
 	var different, long bytes.Buffer
-	lines := 300_000
-	if testing.Short() {
-		lines = 150_000 // still more than the table may hold
-	}
+	const lines = 150_000 // more than the table may hold
 	for range lines {
 		fmt.Fprintf(&different, "line %d of many, of which some are equal\n", rng.IntN(lines/6*5))
 	}

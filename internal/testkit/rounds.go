@@ -1,0 +1,21 @@
+package testkit
+
+import (
+	"flag"
+	"testing"
+)
+
+// long is a flag of each test binary that imports testkit. .ci/run passes it.
+var long = flag.Bool("long", false, "make all rounds of the tests that draw their input")
+
+// Rounds returns how many of most rounds a test makes: all with -long, a quarter without it, and one
+// with -short. At least one is made.
+func Rounds(most int) int {
+	switch {
+	case *long:
+		return most
+	case testing.Short():
+		return 1
+	}
+	return max(1, most/4)
+}
