@@ -120,7 +120,7 @@ type SlotAttempt struct {
 
 	spills bool // it has begun to spill
 
-	part    Part                // where it writes; nil: a map with reduces, or not opened yet
+	part    output.Part         // where it writes; nil: a map with reduces, or not opened yet
 	outputs map[string]*textOut // named outputs that user code has asked for
 	texts   []*textOut          // all with a buffer in the lease
 

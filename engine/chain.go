@@ -209,7 +209,7 @@ func (ch *chain) next(before *runningJob) (*runningJob, error) {
 	var err error
 	if again := before.Spec.Rounds > 1; again || ch.job.Chain[step].Rereads {
 		// The coordinator reads the side data itself: MaxSideBytes bounds how long that takes.
-		if side, err = before.Sink.(*Spools).Text(jobs.MaxSideBytes); err != nil {
+		if side, err = before.Sink.(*output.Spools).Text(jobs.MaxSideBytes); err != nil {
 			return nil, fmt.Errorf("%s: %w", before.Spec.Name, err)
 		}
 		if again, err = before.repeats(side); err != nil {
@@ -228,7 +228,7 @@ func (ch *chain) next(before *runningJob) (*runningJob, error) {
 		j.Side, j.SidePath, inputBytes = side, "", ch.plan.Bytes
 		j.plan = ch.plan
 		j.readSplits()
-		before.Sink.(*Spools).Release()
+		before.Sink.(*output.Spools).Release()
 	} else {
 		inputBytes = j.readParts(before)
 	}

@@ -10,6 +10,7 @@ import (
 	"mrlocal/input/feed"
 	"mrlocal/internal/invariant"
 	"mrlocal/jobs"
+	"mrlocal/output"
 	"mrlocal/shuffle"
 	"mrlocal/slots"
 	"mrlocal/slots/report"
@@ -31,7 +32,7 @@ type runningJob struct {
 	feeder *feed.Feeder       // nil: no input is a stream
 	hosts  [][]string         // hosts that have the input of each map; nil: no host is known
 	plan   *input.Plan        // nil: it reads no file, or Found finds them
-	before *Spools            // sink of the job before in the chain, whose parts are the input
+	before *output.Spools     // sink of the job before in the chain, whose parts are the input
 	binary map[int32]struct{} // files of the plan that were left out as binary
 
 	restored map[int]*journal.Output // map outputs of a killed run, until the job is submitted
@@ -315,7 +316,7 @@ func releaseSource(s feed.Source) {
 // of all parts. j owns the parts from then on, and releases them.
 func (j *runningJob) readParts(before *runningJob) int64 {
 	var total int64
-	j.before = before.Sink.(*Spools)
+	j.before = before.Sink.(*output.Spools)
 	for i, sp := range j.before.Parts() {
 		if sp == nil {
 			continue

@@ -7,6 +7,7 @@ import (
 
 	"mrlocal/internal/guard"
 	"mrlocal/internal/invariant"
+	"mrlocal/output"
 	"mrlocal/slots"
 )
 
@@ -82,7 +83,7 @@ func (c *coordinator) jobDone(j *runningJob) {
 	err := guard.Apart(func() (err error) { next, err = ch.next(j); return err })
 	j.release()
 	if err != nil {
-		j.Sink.(*Spools).Release()
+		j.Sink.(*output.Spools).Release()
 		ch.err = c.run.env.OfJob(&j.Spec, err)
 		c.end(ch)
 		return

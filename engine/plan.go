@@ -6,6 +6,7 @@ import (
 	"mrlocal/input"
 	"mrlocal/input/feed"
 	"mrlocal/jobs"
+	"mrlocal/output"
 	"mrlocal/shuffle"
 	"mrlocal/slots"
 )
@@ -19,9 +20,9 @@ func (j *runningJob) complete() {
 	// The output of an inner job stays in memory and temporary files until the next job has read
 	// it. A job of several rounds is never the last one of its chain.
 	case j.step < len(ch.job.Chain)-1:
-		j.Sink = NewSpools(j.Parts, ch.run.budget, ch.run.createTemp("part"))
+		j.Sink = output.NewSpools(j.Parts, ch.run.budget, ch.run.createTemp("part"))
 	case ch.discards():
-		j.Sink = &Discard{}
+		j.Sink = &output.Discard{}
 	default:
 		j.Sink = j.newTargetSink()
 	}

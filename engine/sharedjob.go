@@ -7,6 +7,7 @@ import (
 	"mrlocal/internal/disk"
 	"mrlocal/internal/invariant"
 	"mrlocal/jobs"
+	"mrlocal/output"
 	"mrlocal/shuffle"
 	"mrlocal/shuffle/record"
 	"mrlocal/slots/report"
@@ -21,7 +22,7 @@ type SharedJob struct {
 	Cuts     [][]byte         // cut points between the parts of a total order; nil: parts are by hash
 	Spread   int              // number of maps, if a frequent key may have several parts (CutsOf); 0: it has one
 	Shuffle  *shuffle.Shuffle // nil: map-only
-	Sink     Sink
+	Sink     output.Sink
 	Keeper   Keeper // nil: map outputs need not outlive the run
 	Side     []byte // side data (jobs.OwnAttempt); nil: none
 	SidePath string // the file of Side; "": another job has made it

@@ -67,7 +67,7 @@ func (s *targetSink) beginOnce() (*output.Target, error) {
 
 // Part begins the part of task t for an attempt. It fails if the output cannot be begun, or if
 // another attempt has committed the part.
-func (s *targetSink) Part(t, attempt int) (Part, error) {
+func (s *targetSink) Part(t, attempt int) (output.Part, error) {
 	target, err := s.begin()
 	switch {
 	case err != nil:

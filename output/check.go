@@ -29,7 +29,7 @@ func openDirectory(spec Spec) (place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &directory{name: spec.Dir, path: path, replaces: info != nil, kept: spec.Kept, suffix: spec.Compress.Suffix(), style: spec.DirStyle}, nil
+	return newCommitter(spec, &localStage{name: spec.Dir, path: path, replaces: info != nil, kept: spec.Kept}), nil
 }
 
 // checkReplace refuses a directory that exists, unless the user allows Overwrite and a rename

@@ -14,7 +14,7 @@ import (
 )
 
 // This file compresses results. A Writer compresses a text on the goroutine that writes it,
-// for example a part file on the thread of its attempt. A Queue compresses several blocks of a text
+// for example a part file on the thread of its attempt. A packQueue compresses several blocks of a text
 // at a time, and writes them in order.
 //
 // Both write a sequence of gzip members or zstd frames, called blocks here. Each block has 1 MiB of
@@ -158,16 +158,4 @@ func (m *Compressor) Close() error {
 		}
 	}
 	return m.w.Flush()
-}
-
-// decompress returns a reader of the text of r, which begins with a block of format c.
-func decompress(c Format, r io.Reader) (io.ReadCloser, error) {
-	if c == Gzip {
-		return gzip.NewReader(r)
-	}
-	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdWindowBytes))
-	if err != nil {
-		return nil, err
-	}
-	return d.IOReadCloser(), nil
 }

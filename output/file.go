@@ -230,7 +230,7 @@ type sink struct {
 	file   *disk.File // nil: the sink is a stream
 	offset int64      // bytes of text that were written, before compression
 	disk   disk.Writeback
-	pack   *Queue // compresses the text; nil: the text is written as it is
+	pack   *packQueue // compresses the text; nil: the text is written as it is
 
 	mayClose bool // a closed pipe is ErrClosedPipe (Spec.PipeMayClose)
 }
@@ -243,7 +243,7 @@ func (s *sink) Write(p []byte) (int, error) {
 	if s.pack != nil {
 		n, err := s.pack.Write(p)
 		s.offset += int64(n)
-		return n, packError(err)
+		return n, err
 	}
 	n, err := s.w.Write(p)
 	s.advance(int64(n))
@@ -272,12 +272,12 @@ func (s *sink) rewind(offset int64) (bool, error) {
 	}
 	if s.offset == offset {
 		if s.pack != nil {
-			s.pack.Mark()
+			s.pack.mark()
 		}
 		return true, nil
 	}
 	if s.pack != nil {
-		if err := s.pack.Rewind(offset, s.file); err != nil {
+		if err := s.pack.rewind(); err != nil {
 			return false, err
 		}
 		s.offset = offset
@@ -295,10 +295,14 @@ func (s *sink) rewind(offset int64) (bool, error) {
 	return true, nil
 }
 
-// writeError says that err came from writing. It returns nil for nil.
+// writeError says that err came from writing. It returns nil for nil, and ErrAborted for the error of a
+// file that an abort has closed.
 func writeError(err error) error {
-	if err == nil || errors.Is(err, ErrAborted) {
+	switch {
+	case err == nil || errors.Is(err, ErrAborted):
 		return err
+	case errors.Is(err, os.ErrClosed):
+		return ErrAborted
 	}
 	return fmt.Errorf("write: %w", errs.Cause(err))
 }

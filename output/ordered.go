@@ -84,12 +84,13 @@ type turn struct {
 // over reports whether no attempt may write the part any more. ordered.mu is held.
 func (t *turn) over() bool { return t.done != nil || t.skipped }
 
-// attemptOutput is one attempt at a part. Only its goroutine calls write and commit. dead is
-// atomic, so that a write, which holds passing, sees an abort.
+// attemptOutput is one attempt at a part. It implements Part. dead is atomic, so that a Write, which
+// holds passing, sees an abort.
 type attemptOutput struct {
 	of    *ordered
 	turn  *turn
 	spool *Spool // nil: the attempt writes through
+	bytes int64  // that Write was given
 	dead  atomic.Bool
 
 	// Under passing.
@@ -142,22 +143,22 @@ func (o *ordered) attempt(i int) (*attemptOutput, error) {
 	return a, nil
 }
 
-// write implements partWriter. It writes p to the sink or to the spool. The first write after
-// the turn has come copies the spool to the sink first.
-func (a *attemptOutput) write(p []byte) error {
+// Write implements Part. It writes p to the sink or to the spool. The first Write after the turn has
+// come copies the spool to the sink first.
+func (a *attemptOutput) Write(p []byte) (int, error) {
 	o := a.of
 	through, err := o.claim(a)
+	a.bytes += int64(len(p))
 	switch {
 	case err != nil:
-		return err
+		return 0, err
 	case !through:
-		_, err := a.spool.Write(p)
-		return err
+		return a.spool.Write(p)
 	}
 	if err := a.empty(); err != nil {
-		return err
+		return 0, err
 	}
-	return o.pass(a, p)
+	return len(p), o.pass(a, p)
 }
 
 // claim reports whether an attempt may write through: it is the turn of its part, and no other
@@ -215,30 +216,28 @@ func (o *ordered) fail(err error) error {
 	return err
 }
 
-// commit implements partWriter. It makes the text of this attempt that of the part, and then
-// passes on all parts that are ready. bytes is the count of the Part; it must agree with the
-// spool.
-func (a *attemptOutput) commit(bytes int64) error {
-	o := a.of
+// Commit implements Part. It makes the text of this attempt that of the part, and then passes on all
+// parts that are ready.
+func (a *attemptOutput) Commit() error {
 	if a.spool != nil {
 		if err := a.spool.Seal(); err != nil {
 			return err
 		}
-		// The Part counts independently, so this finds a spool that has lost bytes.
-		if held := a.spool.Bytes(); held != bytes {
-			return fmt.Errorf("output part %d: %d of %d bytes were kept", a.turn.index, held, bytes)
+		// Write counts independently, so this finds a spool that has lost bytes.
+		if held := a.spool.Bytes(); held != a.bytes {
+			return fmt.Errorf("output part %d: %d of %d bytes were kept", a.turn.index, held, a.bytes)
 		}
 	}
-	if err := o.settle(a, bytes); err != nil {
+	if err := a.of.settle(a); err != nil {
 		return err
 	}
-	return o.drain()
+	return a.of.drain()
 }
 
 // settle makes a the attempt that has committed, and ends the other attempts at the part.
-func (o *ordered) settle(a *attemptOutput, bytes int64) error {
+func (o *ordered) settle(a *attemptOutput) error {
 	if a.spool == nil {
-		if err := o.checkWhole(a, bytes); err != nil {
+		if err := o.checkWhole(a); err != nil {
 			return err
 		}
 	}
@@ -266,13 +265,13 @@ func (o *ordered) settle(a *attemptOutput, bytes int64) error {
 // checkWhole fails if an attempt has written through less than an earlier one. The rest of the
 // earlier attempt would stay in the stream. It waits for passing, so only attempts that write
 // through call it.
-func (o *ordered) checkWhole(a *attemptOutput, bytes int64) error {
+func (o *ordered) checkWhole(a *attemptOutput) error {
 	o.passing.Lock()
 	defer o.passing.Unlock()
 	switch {
 	case a.dead.Load():
 		return ErrLost
-	case bytes != a.turn.passed:
+	case a.bytes != a.turn.passed:
 		return o.fail(fmt.Errorf("output part %d: %w", a.turn.index, errDiffers))
 	}
 	return nil
@@ -287,10 +286,10 @@ func (a *attemptOutput) kill() {
 	}
 }
 
-// abort implements partWriter. It ends the attempt and frees its spool. Bytes that it has
-// written to the sink stay; the next attempt drops them or compares with them. abort never
+// Abort implements Part. It ends the attempt and frees its spool. Bytes that it has
+// written to the sink stay; the next attempt drops them or compares with them. Abort never
 // waits for a write, because a full pipe may hold up a write forever.
-func (a *attemptOutput) abort() {
+func (a *attemptOutput) Abort() {
 	o := a.of
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -445,7 +444,7 @@ func (o *ordered) release(t *turn) (verdict jobs.Verdict, handed bool, err error
 // forever.
 func (o *ordered) abort() {
 	if o.sink.pack != nil {
-		o.sink.pack.Abort()
+		o.sink.pack.abort()
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

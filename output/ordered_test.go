@@ -69,7 +69,7 @@ func TestPartsComeOutInOrderWhateverHappensToTheirAttempts(t *testing.T) {
 }
 
 type player struct {
-	part *Part
+	part Part
 	i    int
 	rest []byte
 }

@@ -163,5 +163,5 @@ func (o *ordered) finishPack() error {
 	}
 	o.passing.Lock()
 	defer o.passing.Unlock()
-	return o.fail(packError(o.sink.pack.Finish()))
+	return o.fail(o.sink.pack.finish())
 }

@@ -166,11 +166,6 @@ type place interface {
 	abort() error                     // removes the pending file or directory, unless publish has succeeded; idempotent
 }
 
-// attempted is a place in which each attempt writes its own part file.
-type attempted interface {
-	attempt(task, n int, mapOnly bool) (partWriter, error)
-}
-
 // Open checks everything about spec that can be checked before the run. It returns options
 // errors (package errs) that say what is wrong with the place. It creates nothing.
 func Open(spec Spec) (*Target, error) {
@@ -263,29 +258,29 @@ func (t *Target) SetSizes(bytes []int64) (parallel bool, err error) {
 
 // Attempt begins the part file of attempt n of a task. It fails if the place is not a
 // directory.
-func (t *Target) Attempt(task, n int) (*Part, error) {
+func (t *Target) Attempt(task, n int) (Part, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	d, ok := t.place.(attempted)
+	c, ok := t.place.(*committer)
 	if !ok {
 		return nil, errors.New("output: part files need a directory")
 	}
 	if t.mu.state != started {
 		return nil, ErrAborted
 	}
-	w, err := d.attempt(task, n, t.mu.parts.MapOnly)
-	switch {
-	case err != nil:
-		return nil, err
-	case !t.compresses():
-		return t.newPart(w), nil
+	a, err := c.attempt(task, n, t.mu.parts.MapOnly)
+	if err != nil || !t.compresses() {
+		return t.part(a, err)
 	}
-	packed, err := newPackedPart(w, t.format, t.mu.parts.Memory)
+	return t.part(a.packed(t.format, t.mu.parts.Memory))
+}
+
+// part returns the Part of an attempt at p.
+func (t *Target) part(p Part, err error) (Part, error) {
 	if err != nil {
-		w.abort()
 		return nil, err
 	}
-	return t.newPart(packed), nil
+	return &targetPart{Part: p, name: t.name}, nil
 }
 
 // compresses reports whether the result is compressed.
@@ -293,7 +288,7 @@ func (t *Target) compresses() bool { return t.format != None }
 
 // Part begins attempt n at part i of a result that holds all parts in order. In a directory,
 // such a result is a single part file.
-func (t *Target) Part(i, n int) (*Part, error) {
+func (t *Target) Part(i, n int) (Part, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mu.state != started {
@@ -301,21 +296,17 @@ func (t *Target) Part(i, n int) (*Part, error) {
 	}
 	// With known sizes each part has its own place, and none waits for another.
 	if t.mu.regions != nil {
-		w, err := t.mu.regions.part(i)
-		if err != nil {
-			return nil, err
-		}
-		return t.newPart(w), nil
+		return t.part(t.mu.regions.part(i))
 	}
 	o, err := t.inOrder()
 	if err != nil {
 		return nil, err
 	}
-	w, err := o.attempt(i)
+	a, err := o.attempt(i)
 	if err != nil {
 		return nil, fmt.Errorf("output part %d attempt %d: %w", i, n, err)
 	}
-	return t.newPart(w), nil
+	return t.part(a, nil)
 }
 
 // inOrder returns the queue of parts. The first call makes it and opens the sink, which creates
@@ -337,7 +328,7 @@ func (t *Target) inOrder() (*ordered, error) {
 
 // byTask reports whether each task writes a part file of its own (Attempt).
 func (t *Target) byTask() bool {
-	_, ok := t.place.(attempted)
+	_, ok := t.place.(*committer)
 	return ok
 }
 

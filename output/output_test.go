@@ -130,7 +130,7 @@ func mustList(t testing.TB, got []string, want ...string) {
 }
 
 // put writes text to a part. If that fails, Commit of the part fails too.
-func put(t testing.TB, p *Part, err error, text string) *Part {
+func put(t testing.TB, p Part, err error, text string) Part {
 	t.Helper()
 	must(t, err)
 	_, _ = io.WriteString(p, text)

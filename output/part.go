@@ -4,72 +4,82 @@ import (
 	"cmp"
 	"errors"
 	"io"
-	"os"
 	"slices"
 	"sync"
 
 	"mrlocal/internal/membudget"
 )
 
-// Part is the output of one attempt at a part: a part file, a region of a file, or a place in
-// the queue. Each Write goes there at once, so a writer of records has to gather them first.
-// Only one goroutine may use a Part; any goroutine may call Abort. Errors are sticky, and
-// Commit returns them.
-type Part struct {
-	w      partWriter
-	target *Target
-	bytes  int64 // that Write has accepted
-	err    error // after a successful Commit: ErrAborted
+// Sink takes the parts of a job's output: a Target, Spools or Discard. Any goroutine may call its
+// methods.
+type Sink interface {
+	// Part begins the part that an attempt of a task writes.
+	Part(task, attempt int) (Part, error)
+	// Sizes sets the bytes of every part. The caller calls it before the first Part, and only if it
+	// knows the sizes by then.
+	Sizes(bytes []int64) error
 }
 
-// besides is a partWriter whose attempt may have further files. Their names begin with name.
-// They commit and abort with the part.
-type besides interface {
-	beside(name string) (partWriter, error)
+// Part is the output of one attempt at a part: a part file, a region of a file, a place in the queue,
+// or a spool. Each Write goes there at once, so a writer of records has to gather them first. A
+// Write has copied or written its bytes when it returns. Only one goroutine may use a Part; any
+// goroutine may call Abort, also during a Write. Later calls then return ErrAborted.
+type Part interface {
+	io.Writer
+	// Commit ends the part: its attempt has succeeded. The first attempt at a part that commits
+	// wins, and Commit returns ErrLost for the others. A part that does not win is dropped.
+	Commit() error
+	// Abort drops what the attempt has written. After Commit it does nothing.
+	Abort()
 }
 
-// beside makes a further file of w's attempt, or fails if w cannot have one.
-func beside(w partWriter, name string) (partWriter, error) {
-	if b, ok := w.(besides); ok {
-		return b.beside(name)
-	}
-	return nil, errors.New("output: named outputs need a directory of part files on this machine")
+// Besides is a Part whose attempt may have further files.
+type Besides interface {
+	// Beside makes a further file of the attempt, for example NAME-r-00003 beside part-r-00003. It
+	// commits and aborts with the part. The caller checks the errors of the writer before Commit.
+	Beside(name string) (io.Writer, error)
 }
 
-// Beside makes a further file of the attempt, for example NAME-r-00003 beside part-r-00003. It
-// is whole and durable when Commit returns. Only part files in a directory on this machine can
-// have such files. The caller checks the errors of the writer before it calls Commit.
-func (p *Part) Beside(name string) (io.Writer, error) {
-	w, err := beside(p.w, name)
-	if err != nil {
-		return nil, named(p.target.name, err)
-	}
-	return partBytes{w}, nil
+// targetPart is a Part of a Target. Its errors have the name of the result, and are sticky.
+type targetPart struct {
+	Part
+	name string // of the result
+	err  error  // after a successful Commit: ErrAborted
 }
 
-// partWriter receives the bytes of a Part. write gets at least one byte and does not keep p.
-// commit gets the number of bytes; it returns ErrLost if another attempt was first. Any
-// goroutine may call abort, also during write; later calls then fail.
-type partWriter interface {
-	write(p []byte) error
-	commit(bytes int64) error
-	abort()
-}
-
-// newPart makes the Part of an attempt.
-func (t *Target) newPart(w partWriter) *Part { return &Part{w: w, target: t} }
-
-// Write appends data. It has copied or written data when it returns. After an error every call
-// returns that error.
-func (p *Part) Write(data []byte) (int, error) {
+// Write implements Part. After an error every call returns that error.
+func (p *targetPart) Write(data []byte) (int, error) {
 	if p.err == nil && len(data) > 0 {
-		p.err = named(p.target.name, p.w.write(data))
+		_, err := p.Part.Write(data)
+		p.err = named(p.name, err)
 	}
 	if p.err != nil {
 		return 0, p.err
 	}
-	p.bytes += int64(len(data))
 	return len(data), nil
+}
+
+// Commit implements Part.
+func (p *targetPart) Commit() error {
+	err := p.err
+	if err == nil {
+		err = p.Part.Commit()
+		p.err = cmp.Or(err, ErrAborted)
+	}
+	if err != nil {
+		p.Abort()
+	}
+	return err
+}
+
+// Beside implements Besides. It fails if the place of the part has no further files.
+func (p *targetPart) Beside(name string) (io.Writer, error) {
+	b, ok := p.Part.(Besides)
+	if !ok {
+		return nil, named(p.name, errors.New("output: named outputs need a directory of part files"))
+	}
+	w, err := b.Beside(name)
+	return w, named(p.name, err)
 }
 
 // namedError is an error of writing, with the name of the result before it.
@@ -95,134 +105,90 @@ func named(name string, err error) error {
 	return &namedError{name, err}
 }
 
-// Commit ends the part: its attempt has succeeded. The first attempt at a part that commits
-// wins, and Commit returns ErrLost for the others.
-func (p *Part) Commit() error {
-	if p.err != nil {
-		p.Abort()
-		return p.err
-	}
-	err := p.w.commit(p.bytes)
-	if err != nil {
-		p.w.abort()
-	}
-	p.err = cmp.Or(err, ErrAborted)
-	return err
-}
-
-// Abort ends the attempt and drops what it has written. Any goroutine may call it at any time.
-// After a successful Commit it does nothing.
-func (p *Part) Abort() { p.w.abort() }
-
 // packedPart compresses a part file on the thread of its attempt.
 type packedPart struct {
-	partWriter
-	out   *Compressor
-	lease *membudget.Lease // of the encoder; nil: the floor of the attempt covers the encoder
-
+	*fileAttempt
 	format Format
 	memory *membudget.Budget
-	mu     struct {
+
+	mu struct {
 		sync.Mutex
-		besides []*packedPart
+		files []*packedFile // the part file, and the files of named outputs
 	}
 }
 
-// newPackedPart makes a packedPart that writes compressed bytes to w.
-func newPackedPart(w partWriter, c Format, memory *membudget.Budget) (*packedPart, error) {
-	out, err := NewCompressor(c, partBytes{w})
+// packedFile compresses a file of a packedPart.
+type packedFile struct {
+	*Compressor
+	lease *membudget.Lease // of the encoder; nil: the floor of the attempt covers the encoder
+}
+
+// packed returns a Part that compresses the files of a.
+func (a *fileAttempt) packed(c Format, memory *membudget.Budget) (Part, error) {
+	p := &packedPart{fileAttempt: a, format: c, memory: memory}
+	_, err := p.add(a.part)
+	if err != nil {
+		a.Abort()
+	}
+	return p, err
+}
+
+// add begins to compress a file.
+func (p *packedPart) add(w io.Writer) (*packedFile, error) {
+	out, err := NewCompressor(p.format, w)
 	if err != nil {
 		return nil, err
 	}
-	p := &packedPart{partWriter: w, out: out, format: c, memory: memory}
-	if memory != nil {
-		p.lease, _ = memory.TryReserve(EncoderBytes)
+	f := &packedFile{Compressor: out}
+	if p.memory != nil {
+		f.lease, _ = p.memory.TryReserve(EncoderBytes)
 	}
-	return p, nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.files = append(p.mu.files, f)
+	return f, nil
 }
 
-func (p *packedPart) write(text []byte) error {
-	_, err := p.out.Write(text)
-	return err
+// Write implements Part.
+func (p *packedPart) Write(text []byte) (int, error) { return p.mu.files[0].Write(text) }
+
+// Beside implements Besides.
+func (p *packedPart) Beside(name string) (io.Writer, error) {
+	w, err := p.fileAttempt.Beside(name)
+	if err != nil {
+		return nil, err
+	}
+	return p.add(w)
 }
 
-// commit ends the compressed text of all files of the attempt and then commits them.
-func (p *packedPart) commit(textBytes int64) error {
+// Commit ends the compressed text of all files of the attempt, and then commits them.
+func (p *packedPart) Commit() error {
 	defer p.leave()
-	for _, b := range append(p.others(), p) {
-		if err := b.out.Close(); err != nil {
+	for _, f := range p.files() {
+		if err := f.Close(); err != nil {
 			return err
 		}
 	}
-	return p.partWriter.commit(textBytes)
+	return p.fileAttempt.Commit()
 }
 
-func (p *packedPart) abort() {
+// Abort implements Part.
+func (p *packedPart) Abort() {
 	p.leave()
-	p.partWriter.abort()
+	p.fileAttempt.Abort()
 }
 
-// beside implements besides. Each file is compressed by itself.
-func (p *packedPart) beside(name string) (partWriter, error) {
-	w, err := beside(p.partWriter, name)
-	if err != nil {
-		return nil, err
-	}
-	packed, err := newPackedPart(w, p.format, p.memory)
-	if err == nil {
-		p.mu.Lock()
-		p.mu.besides = append(p.mu.besides, packed)
-		p.mu.Unlock()
-	}
-	return packed, err
-}
-
-func (p *packedPart) others() []*packedPart {
+func (p *packedPart) files() []*packedFile {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clone(p.mu.besides)
+	return slices.Clone(p.mu.files)
 }
 
 // leave gives back the memory of all encoders. Several goroutines may call it.
 func (p *packedPart) leave() {
-	for _, b := range p.others() {
-		b.leave()
+	for _, f := range p.files() {
+		if f.lease != nil {
+			f.lease.Close()
+		}
 	}
-	if p.lease != nil {
-		p.lease.Close()
-	}
-}
-
-// partBytes is an io.Writer that writes to a partWriter.
-type partBytes struct{ partWriter }
-
-func (w partBytes) Write(p []byte) (int, error) {
-	if err := w.write(p); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
-// packed returns a sink that compresses text and writes it to s.
-func (s *sink) packed(c Format, p Parts) *sink {
-	o := Options{Format: c, Workers: p.Compressors, Memory: p.Memory, CreateTemp: p.CreateTemp}
-	return &sink{file: s.file, pack: NewQueue(o, packedSink{s})}
-}
-
-// packedSink is the destination of compressed bytes (Sink).
-type packedSink struct{ *sink }
-
-func (s packedSink) Offset() int64 { return s.offset }
-
-func (s packedSink) Rewind(offset int64) error {
-	_, err := s.rewind(offset) // never a stream: sink.rewind has checked that
-	return err
-}
-
-// packError returns ErrAborted for the error of a file that an abort has closed.
-func packError(err error) error {
-	if errors.Is(err, os.ErrClosed) {
-		return ErrAborted
-	}
-	return err
 }

@@ -3,33 +3,13 @@ package output
 import (
 	"fmt"
 	"io"
-	"math"
-	"os"
 	"sync"
 
-	"mrlocal/internal/disk"
 	"mrlocal/internal/inorder"
 	"mrlocal/internal/membudget"
 )
 
-// Sink receives compressed bytes. Only Queue.Rewind needs Offset and Rewind.
-type Sink interface {
-	io.Writer
-	Offset() int64             // bytes written so far
-	Rewind(offset int64) error // drops everything behind offset
-}
-
-// Options are the options of a Queue.
-type Options struct {
-	Format  Format // Gzip or Zstd
-	Workers int    // most blocks that are compressed at a time; 0: one
-
-	// Memory and CreateTemp are those of New. Encoders are leased from Memory too.
-	Memory     *membudget.Budget
-	CreateTemp func() (*disk.TempFile, error)
-}
-
-// Queue compresses a text, several blocks at a time.
+// packQueue compresses the text of a result, several blocks at a time.
 //
 // Text collects in a spool until it is a block. A goroutine of its own compresses the block. If
 // there is no memory for another encoder, the caller compresses it. A compressed block waits in
@@ -40,30 +20,29 @@ type Options struct {
 //	              │       └ ready
 //	              ▼ written
 //
-// Only one goroutine at a time may use it. Abort may be called by any goroutine at any moment.
-type Queue struct {
-	o   Options
-	out Sink
+// Only one goroutine at a time may use it. abort may be called by any goroutine at any moment.
+type packQueue struct {
+	out    *sink // gets compressed bytes
+	format Format
+	parts  Parts // encoders are leased from Memory
 
 	// Text waits in spools, so that the budget can move it to disk.
 	text      *Spool // of the block that is being filled; nil: it is empty
 	textBytes int64
 	blocks    int64     // number of complete blocks
-	encoders  sync.Pool // of *Writer
+	encoders  sync.Pool // of *Compressor
 
-	// The place to which Rewind may return.
-	markBlock, markOffset int64 // a block, and where it begins in out once it is written
+	// The place to which rewind may return.
+	markBlock, markOffset int64  // a block, and where it begins in out once it is written
+	markBytes             int64  // the text of the block that stays
+	marked                *Spool // a copy of that text, if the block is complete and it is not empty
 
 	waiting inorder.Queue[*packedBlock] // complete blocks that are not written yet
 	mu      struct {
 		sync.Mutex
-		spools map[*Spool]struct{} // all that are in use, for Abort; nil: aborted
+		spools map[*Spool]struct{} // all that are in use, for abort; nil: aborted
 	}
 }
-
-// errAborted is the error of a write after Abort. Spools that Abort has released return the
-// same error.
-var errAborted = fmt.Errorf("output: compress: %w", os.ErrClosed)
 
 // packedBlock is a block that is being compressed, or waits to be written.
 type packedBlock struct {
@@ -71,17 +50,17 @@ type packedBlock struct {
 	err          error // set when the block is done, as is packed
 }
 
-// NewQueue makes a Queue that writes to out.
-func NewQueue(o Options, out Sink) *Queue {
-	o.Workers = max(1, o.Workers)
-	k := &Queue{o: o, out: out, markBlock: -1}
+// packed returns a sink that compresses text and writes it to s.
+func (s *sink) packed(c Format, p Parts) *sink {
+	p.Compressors = max(1, p.Compressors)
+	k := &packQueue{out: s, format: c, parts: p, markBlock: -1}
 	k.mu.spools = make(map[*Spool]struct{})
-	return k
+	return &sink{file: s.file, pack: k}
 }
 
 // Write adds text, which it copies. Each time a block is complete, it starts to compress the
 // block, and may write finished blocks to the sink.
-func (k *Queue) Write(text []byte) (int, error) {
+func (k *packQueue) Write(text []byte) (int, error) {
 	written := 0
 	for len(text) > 0 {
 		if k.text == nil {
@@ -106,15 +85,21 @@ func (k *Queue) Write(text []byte) (int, error) {
 }
 
 // complete compresses the block that is full: on another goroutine, or on this one.
-func (k *Queue) complete() error {
+func (k *packQueue) complete() error {
 	text := k.text
 	k.text, k.textBytes = nil, 0
 	if err := text.Seal(); err != nil {
 		return err
 	}
+	if k.blocks == k.markBlock {
+		var err error
+		if k.marked, err = k.head(text); err != nil {
+			return err
+		}
+	}
 	if lease := k.room(); lease != nil {
 		// Writing the oldest block first bounds the number of spools that wait.
-		for k.waiting.Len() >= k.o.Workers {
+		for k.waiting.Len() >= k.parts.Compressors {
 			if err := k.writeOldest(); err != nil {
 				lease.Close()
 				return err
@@ -133,11 +118,11 @@ func (k *Queue) complete() error {
 
 // room reserves memory for another encoder. It returns nil if there is none. The caller then
 // compresses the block itself; the floor of its attempt covers one encoder.
-func (k *Queue) room() *membudget.Lease {
-	if k.o.Workers == 1 || k.o.Memory == nil {
+func (k *packQueue) room() *membudget.Lease {
+	if k.parts.Compressors == 1 || k.parts.Memory == nil {
 		return nil
 	}
-	lease, ok := k.o.Memory.TryReserve(EncoderBytes)
+	lease, ok := k.parts.Memory.TryReserve(EncoderBytes)
 	if !ok {
 		return nil
 	}
@@ -146,7 +131,7 @@ func (k *Queue) room() *membudget.Lease {
 
 // start compresses a block on a goroutine of its own. The goroutine waits for no other one, so
 // it always ends.
-func (k *Queue) start(text *Spool, lease *membudget.Lease) error {
+func (k *packQueue) start(text *Spool, lease *membudget.Lease) error {
 	packed, err := k.newSpool()
 	if err != nil {
 		lease.Close()
@@ -154,9 +139,9 @@ func (k *Queue) start(text *Spool, lease *membudget.Lease) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.mu.spools == nil { // Abort waits only for goroutines that have started before it
+	if k.mu.spools == nil { // abort waits only for goroutines that have started before it
 		lease.Close()
-		return errAborted
+		return ErrAborted
 	}
 	k.blocks++
 	k.waiting.Go(&packedBlock{text: text, packed: packed}, func(b *packedBlock) {
@@ -170,11 +155,11 @@ func (k *Queue) start(text *Spool, lease *membudget.Lease) error {
 }
 
 // pack writes the compressed text of a block to w.
-func (k *Queue) pack(text *Spool, w io.Writer) error {
+func (k *packQueue) pack(text *Spool, w io.Writer) error {
 	c, ok := k.encoders.Get().(*Compressor)
 	if !ok {
 		var err error
-		if c, err = NewCompressor(k.o.Format, w); err != nil {
+		if c, err = NewCompressor(k.format, w); err != nil {
 			return err
 		}
 	}
@@ -191,7 +176,7 @@ func (k *Queue) pack(text *Spool, w io.Writer) error {
 }
 
 // writeOldest waits until the oldest block is compressed, and writes it to the sink.
-func (k *Queue) writeOldest() error {
+func (k *packQueue) writeOldest() error {
 	<-k.waiting.Done()
 	if err := k.waiting.First().err; err != nil {
 		return err // the block stays, so that a later call fails too
@@ -205,7 +190,7 @@ func (k *Queue) writeOldest() error {
 }
 
 // writeAll writes all blocks that are complete.
-func (k *Queue) writeAll() error {
+func (k *packQueue) writeAll() error {
 	for k.waiting.Len() > 0 {
 		if err := k.writeOldest(); err != nil {
 			return err
@@ -216,63 +201,61 @@ func (k *Queue) writeAll() error {
 
 // beginBlock is called before a block is written. If it is the marked block, beginBlock records
 // where it begins.
-func (k *Queue) beginBlock() {
+func (k *packQueue) beginBlock() {
 	if k.blocks-int64(k.waiting.Len()) == k.markBlock {
-		k.markOffset = k.out.Offset()
+		k.markOffset = k.out.offset
 	}
 }
 
-// Finish compresses and writes the rest of the text. An empty text becomes a block without
+// finish compresses and writes the rest of the text. An empty text becomes a block without
 // text.
-func (k *Queue) Finish() error {
-	if k.text == nil && k.blocks > 0 {
-		return k.writeAll()
+func (k *packQueue) finish() (err error) {
+	defer k.mark()
+	if k.text == nil && k.blocks == 0 {
+		k.text, err = k.newSpool()
 	}
-	if k.text == nil {
-		var err error
-		if k.text, err = k.newSpool(); err != nil {
-			return err
-		}
+	if err == nil && k.text != nil {
+		err = k.complete()
 	}
-	if err := k.complete(); err != nil {
-		return err
+	if err == nil {
+		err = k.writeAll()
 	}
-	return k.writeAll()
+	return err
 }
 
-// Mark allows Rewind to return to the current end of the text.
-func (k *Queue) Mark() { k.markBlock, k.markOffset = k.blocks, math.MaxInt64 }
-
-// Rewind drops all text behind offset, the length of the text at the last Mark. It keeps the
-// text of the marked block before offset. If that block is written already, Rewind reads its
-// text back from file.
-func (k *Queue) Rewind(offset int64, file io.ReaderAt) error {
-	keepBytes := offset % compressBlockBytes
-	var before io.Reader
-	// The marked block is still being filled, so its text is in k.text.
-	if k.blocks == k.markBlock {
-		if keepBytes > 0 {
-			r := k.text.NewReader()
-			defer r.Close()
-			before = r
-		}
-	} else {
-		if err := k.writeAll(); err != nil {
-			return err
-		}
-		if keepBytes > 0 {
-			r, err := decompress(k.o.Format, io.NewSectionReader(file, k.markOffset, math.MaxInt64-k.markOffset))
-			if err != nil {
-				return err
-			}
-			defer r.Close()
-			before = r
-		}
+// mark allows rewind to return to the current end of the text.
+func (k *packQueue) mark() {
+	if k.marked != nil {
+		k.release(k.marked)
 	}
-	// The text is copied before the sink drops the bytes from which it is read.
-	kept, err := k.keep(before, keepBytes)
-	if err == nil && k.blocks > k.markBlock {
-		err = k.out.Rewind(k.markOffset)
+	k.markBlock, k.markBytes, k.marked = k.blocks, k.textBytes, nil
+}
+
+// head returns a copy of the text before the mark, which is in the given block. It returns nil if there
+// is no such text.
+func (k *packQueue) head(text *Spool) (*Spool, error) {
+	if k.markBytes == 0 {
+		return nil, nil
+	}
+	head, err := k.newSpool()
+	if err != nil {
+		return nil, err
+	}
+	r := text.NewReader()
+	defer r.Close()
+	if _, err := io.CopyN(head, r, k.markBytes); err != nil {
+		return nil, fmt.Errorf("output: take back a failed attempt: %w", err)
+	}
+	return head, nil
+}
+
+// rewind drops all text behind the mark.
+func (k *packQueue) rewind() (err error) {
+	written, kept := k.blocks > k.markBlock, k.marked
+	if written {
+		err = k.writeAll()
+	} else {
+		kept, err = k.head(k.text)
 	}
 	if err != nil {
 		return err
@@ -280,49 +263,36 @@ func (k *Queue) Rewind(offset int64, file io.ReaderAt) error {
 	if k.text != nil {
 		k.release(k.text)
 	}
-	k.text, k.textBytes, k.blocks = kept, keepBytes, k.markBlock
-	return nil
+	k.text, k.textBytes, k.blocks, k.marked = kept, k.markBytes, k.markBlock, nil
+	if written {
+		_, err = k.out.rewind(k.markOffset)
+	}
+	return err
 }
 
-// keep copies the first bytes of r to a new spool. It returns nil if bytes is 0.
-func (k *Queue) keep(r io.Reader, bytes int64) (*Spool, error) {
-	if bytes == 0 {
-		return nil, nil
-	}
-	s, err := k.newSpool()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := io.CopyN(s, r, bytes); err != nil {
-		k.release(s)
-		return nil, fmt.Errorf("output: take back a failed attempt: %w", err)
-	}
-	return s, nil
-}
-
-// newSpool makes a spool that Abort releases. It fails after Abort.
-func (k *Queue) newSpool() (*Spool, error) {
+// newSpool makes a spool that abort releases. It fails after abort.
+func (k *packQueue) newSpool() (*Spool, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.mu.spools == nil {
-		return nil, errAborted
+		return nil, ErrAborted
 	}
-	s := NewSpool(k.o.Memory, k.o.CreateTemp)
+	s := NewSpool(k.parts.Memory, k.parts.CreateTemp)
 	k.mu.spools[s] = struct{}{}
 	return s, nil
 }
 
 // release frees a spool.
-func (k *Queue) release(s *Spool) {
+func (k *packQueue) release(s *Spool) {
 	k.mu.Lock()
 	delete(k.mu.spools, s)
 	k.mu.Unlock()
 	s.Release()
 }
 
-// Abort frees everything. It waits for goroutines that compress, which takes milliseconds. It
+// abort frees everything. It waits for goroutines that compress, which takes milliseconds. It
 // does not wait for a write that is stuck in a pipe.
-func (k *Queue) Abort() {
+func (k *packQueue) abort() {
 	k.mu.Lock()
 	for s := range k.mu.spools {
 		s.Release()

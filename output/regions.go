@@ -57,7 +57,7 @@ func (r *regions) part(i int) (*region, error) {
 		return nil, fmt.Errorf("output part %d: %w", i, ErrLost)
 	}
 	if before := r.mu.latest[i]; before != nil {
-		before.abort()
+		before.Abort()
 	}
 	w := &region{of: r, part: i, offset: r.starts[i], disk: disk.Writeback{From: r.starts[i]}}
 	w.mu.state = started
@@ -85,7 +85,7 @@ func (r *regions) abort() {
 	invariant.Reach(&r.mu.state, aborted)
 }
 
-// region is one attempt at a part. write holds mu, so that an aborted attempt writes nothing
+// region is one attempt at a part. It implements Part. Write holds mu, so that an aborted attempt writes nothing
 // after abort has returned. Regions do not overlap, so different regions need no common lock.
 type region struct {
 	of     *regions
@@ -99,29 +99,29 @@ type region struct {
 	}
 }
 
-// write implements partWriter. It fails if p does not fit in the part.
-func (w *region) write(p []byte) error {
+// Write implements Part. It fails if p does not fit in the part.
+func (w *region) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.mu.state != started {
-		return ErrAborted
+		return 0, ErrAborted
 	}
 	if end := w.of.starts[w.part+1]; int64(len(p)) > end-w.offset {
-		return fmt.Errorf("output part %d: has more than the %d bytes that were announced", w.part, end-w.of.starts[w.part])
+		return 0, fmt.Errorf("output part %d: has more than the %d bytes that were announced", w.part, end-w.of.starts[w.part])
 	}
 	// All parts share the file offset, so each write names its place.
 	n, err := w.of.f.WriteAt(p, w.offset)
 	w.offset += int64(n)
 	w.disk.Wrote(w.of.f, w.offset)
 	if err != nil {
-		return fmt.Errorf("write: %w", errs.Cause(err))
+		err = fmt.Errorf("write: %w", errs.Cause(err))
 	}
-	return nil
+	return n, err
 }
 
-// commit implements partWriter. The first attempt at a part that commits wins. end has released
-// w.mu before commit takes r.mu, which keeps the lock order.
-func (w *region) commit(int64) error {
+// Commit implements Part. The first attempt at a part that commits wins. end has released
+// w.mu before Commit takes r.mu, which keeps the lock order.
+func (w *region) Commit() error {
 	if err := w.end(); err != nil {
 		return err
 	}
@@ -154,8 +154,8 @@ func (w *region) end() error {
 	return nil
 }
 
-// abort implements partWriter. It waits for a write that is under way.
-func (w *region) abort() {
+// Abort implements Part. It waits for a Write that is under way.
+func (w *region) Abort() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.mu.state == started {

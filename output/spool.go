@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sort"
 	"sync"
 
@@ -85,7 +84,7 @@ func (s *Spool) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.err == nil && s.mu.state != writing {
-		s.mu.err = fmt.Errorf("spooled output: %w", os.ErrClosed)
+		s.mu.err = ErrAborted
 	}
 	if s.mu.err != nil {
 		return 0, s.mu.err
@@ -272,7 +271,7 @@ func (s *Spool) WriteTo(w io.Writer) (int64, error) {
 	s.mu.Lock()
 	if s.mu.state == released {
 		s.mu.Unlock()
-		return 0, fmt.Errorf("spooled output: %w", os.ErrClosed)
+		return 0, ErrAborted
 	}
 	if s.mu.file != nil {
 		s.mu.Unlock()
@@ -355,7 +354,7 @@ func (r *SpoolReader) ReadAt(p []byte, offset int64) (int, error) {
 	s.mu.RLock()
 	if s.mu.state == released {
 		s.mu.RUnlock()
-		return 0, fmt.Errorf("spooled output: %w", os.ErrClosed)
+		return 0, ErrAborted
 	}
 	if s.mu.file == nil {
 		defer s.mu.RUnlock()

@@ -13,7 +13,7 @@ import (
 )
 
 // Part is the part of the output that one task of the job before in a chain has written. The spool
-// belongs to the sink of that job (engine.Spools).
+// belongs to the sink of that job (output.Spools).
 type Part struct {
 	Name  string // of the job before
 	File  int32  // its place in the input order

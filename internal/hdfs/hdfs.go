@@ -65,7 +65,7 @@ type FS struct {
 }
 
 // New returns an FS. It connects at the first call of a method. When ctx ends, its methods and those
-// of its Readers and Writers fail with the cause. A Result can still remove what it has made.
+// of its Readers and Writers fail with the cause. Lastly returns an FS that can still remove what was made.
 func New(ctx context.Context, o Options) *FS {
 	// A NameNode that does not answer must not block a job: connecting may take ten seconds,
 	// and the headers a minute. A body has a least rate (body).
@@ -90,13 +90,13 @@ func New(ctx context.Context, o Options) *FS {
 	}}
 }
 
-// removeWithin is how long Results may remove what they have made when the run has ended. A run
+// removeWithin is how long a result may be removed when the run has ended. A run
 // returns within two seconds.
 const removeWithin = 1400 * time.Millisecond
 
-// lastly returns the FS for the removal of a result. Its requests may go on until removeWithin after
+// Lastly returns the FS for the removal of a result. Its requests may go on until removeWithin after
 // the end of the run.
-func (s *FS) lastly() *FS {
+func (s *FS) Lastly() *FS {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(s.ctx))
 	context.AfterFunc(s.ctx, func() {
 		time.AfterFunc(removeWithin, func() { cancel(context.Cause(s.ctx)) })

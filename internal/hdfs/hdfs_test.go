@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"mrlocal/internal/hdfs"
@@ -190,98 +188,5 @@ func TestAReadThatEndsEarlyIsAnError(t *testing.T) {
 			t.Errorf("short %v: %d bytes, %v", short, len(got), err)
 		}
 		r.Close()
-	}
-}
-
-// The DataNode has made the mark, but the answer is lost.
-func TestAbortRemovesWhatAFailedStartHasMade(t *testing.T) {
-	c := &hdfstest.Cluster{}
-	var creates atomic.Int32
-	c.Fault = func(op, path string, _ http.ResponseWriter) bool {
-		if op == "CREATE" && creates.Add(1) == 2 { // the first request gets the address of the DataNode
-			c.Put(path, nil)
-			panic(http.ErrAbortHandler)
-		}
-		return false
-	}
-	f, root := start(t, c)
-	r := hdfs.NewResult(root+"/out", "", f)
-	if err := r.Start(); err == nil || len(c.Files("/out")) != 1 {
-		t.Fatalf("%v, %v", err, c.Files("/out"))
-	}
-	if err := r.Abort(); err != nil || len(c.Files("/out")) > 0 {
-		t.Errorf("%v, left: %v", err, c.Files("/out"))
-	}
-}
-
-// A Start that is refused has made nothing, so its directory belongs to another run.
-func TestAbortAfterARefusedStartRemovesNothing(t *testing.T) {
-	for _, exception := range []string{"FileAlreadyExistsException", "AccessControlException"} {
-		c := &hdfstest.Cluster{}
-		var creates atomic.Int32
-		c.Fault = func(op, path string, w http.ResponseWriter) bool {
-			if op != "CREATE" || creates.Add(1) != 2 {
-				return false
-			}
-			c.Put(path, nil)
-			w.WriteHeader(http.StatusForbidden)
-			fmt.Fprintf(w, `{"RemoteException":{"exception":%q,"message":"no"}}`, exception)
-			return true
-		}
-		f, root := start(t, c)
-		r := hdfs.NewResult(root+"/out", "", f)
-		if err := r.Start(); err == nil {
-			t.Fatal("started")
-		}
-		if err := r.Abort(); err != nil || len(c.Files("/out")) != 1 {
-			t.Errorf("%s: %v, left: %v", exception, err, c.Files("/out"))
-		}
-	}
-}
-
-// TestAResultOfAJournalGetsItsNameAtTheEnd has what may happen while a stage gets its name: another
-// program makes the directory, or the answer to the rename is lost.
-func TestAResultOfAJournalGetsItsNameAtTheEnd(t *testing.T) {
-	for name, c := range map[string]struct {
-		fault func(c *hdfstest.Cluster, path string)
-		want  error
-		left  []string
-	}{
-		"nothing":                   {nil, nil, []string{"out/_SUCCESS"}},
-		"another program is faster": {func(c *hdfstest.Cluster, _ string) { c.Put("/dir/out/theirs", nil) }, fs.ErrExist, []string{"out/theirs"}},
-		"the answer is lost": {func(c *hdfstest.Cluster, path string) {
-			c.Rename(path, "/dir/out")
-			panic(http.ErrAbortHandler)
-		}, errors.ErrUnsupported, nil}, // any error
-	} {
-		t.Run(name, func(t *testing.T) {
-			cluster := &hdfstest.Cluster{}
-			cluster.Fault = func(op, path string, _ http.ResponseWriter) bool {
-				if op == "RENAME" && c.fault != nil {
-					c.fault(cluster, path)
-				}
-				return false
-			}
-			f, root := start(t, cluster)
-			r := hdfs.NewResult(root+"/dir/out", t.TempDir(), f)
-			if err := r.Start(); err != nil {
-				t.Fatal(err)
-			}
-			if free := r.Free(); free != nil {
-				t.Errorf("before the end: %v", free)
-			}
-			err := r.Publish(0)
-			if (err == nil) != (c.want == nil) || errors.Is(c.want, fs.ErrExist) && !errors.Is(err, fs.ErrExist) {
-				t.Errorf("%v, want %v", err, c.want)
-			}
-			if err != nil {
-				if err := r.Abort(); err != nil {
-					t.Error(err)
-				}
-			}
-			if left := slices.Sorted(maps.Keys(cluster.Files("/dir"))); !slices.Equal(left, c.left) {
-				t.Errorf("left: %q, want %q", left, c.left)
-			}
-		})
 	}
 }

@@ -140,7 +140,7 @@ func (l *lineSource) close() {
 type result struct {
 	*bufio.Writer
 	pack   *output.Compressor // compresses what the buffer passes on; nil: the result is not compressed
-	part   *output.Part
+	part   output.Part
 	target *output.Target
 }
 

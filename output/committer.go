@@ -1,0 +1,333 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"sync"
+	"sync/atomic"
+
+	"mrlocal/internal/invariant"
+	"mrlocal/internal/paths"
+)
+
+// Hadoop uses the first two names, so its tools recognize a finished directory.
+const (
+	tempName    = "_temporary"
+	successName = "_SUCCESS"
+
+	// markName is a file in `_temporary`. It says that mrlocal made that directory.
+	markName = ".mrlocal"
+)
+
+// committer is a place with part files. The result is built in a directory called the stage. The
+// names are those of Hadoop's FileOutputCommitter, so that its tools find them.
+//
+//	stage/_temporary/.mrlocal                           says that mrlocal made it
+//	stage/_temporary/attempt_r_000003_0/part-r-00003    written by an attempt
+//	stage/_temporary/task_r_000003/part-r-00003         its attempt has won
+//	stage/part-r-00003, stage/_SUCCESS                  published
+//
+// Lock order: committer.mu before fileAttempt.mu.
+type committer struct {
+	name   string // as the user gave it
+	suffix string // of part files
+	style  DirStyle
+
+	mu struct {
+		sync.Mutex
+		stage  stage
+		state  state
+		tasks  map[int][]string          // by task: the files of the attempt that has won, with paths below the stage
+		open   map[*fileAttempt]struct{} // attempts that have not committed
+		merged *fileAttempt              // has all parts in order; nil: each attempt has a file
+	}
+}
+
+// stage is the directory in which a committer builds its result, on this machine or on HDFS. Paths
+// have slashes, and begin below the stage. The methods above the blank line are its file system.
+// The committer calls one method at a time.
+type stage interface {
+	create(path string) (file, error) // makes a file, and the directory above it
+	move(from, to string) error
+	remove(path string) error // with everything below it
+
+	make() error    // makes the stage, and a marked `_temporary` in it
+	clear() error   // removes what attempts have left; the parts are durable then
+	publish() error // gives the complete stage the name of the result; it must be quick
+	settle() error  // makes the name durable, or removes the result
+	drop() error    // removes what make and later calls have made; idempotent
+}
+
+// file is a new file of a stage. Close makes the file durable. Any goroutine may call Abort, also
+// during a Write, and again. Abort drops the file.
+type file interface {
+	io.WriteCloser
+	Abort()
+}
+
+// newCommitter returns the place of a result that is built in s.
+func newCommitter(spec Spec, s stage) *committer {
+	c := &committer{name: spec.Dir, suffix: spec.Compress.Suffix(), style: spec.DirStyle}
+	c.mu.stage, c.mu.tasks, c.mu.open = s, make(map[int][]string), make(map[*fileAttempt]struct{})
+	return c
+}
+
+// start implements place.
+func (c *committer) start() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.mu.stage.make(); err != nil {
+		return err
+	}
+	invariant.Move(&c.mu.state, started)
+	return nil
+}
+
+// attempt makes the directory and the part file of attempt n of a task. It overwrites a local file
+// that an attempt with the same number has left.
+func (c *committer) attempt(task, n int, mapOnly bool) (*fileAttempt, error) {
+	kind := paths.KindLetter(mapOnly)
+	a := &fileAttempt{
+		of: c, task: task,
+		dir:    path.Join(tempName, fmt.Sprintf("attempt_%s_%06d_%d", kind, task, n)),
+		won:    path.Join(tempName, fmt.Sprintf("task_%s_%06d", kind, task)),
+		suffix: fmt.Sprintf("-%s-%05d%s", kind, task, c.suffix),
+	}
+	name := "part" + a.suffix
+	if c.style.PlainNames {
+		name = fmt.Sprintf("part-%05d%s", task, c.suffix)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.state != started {
+		return nil, ErrAborted
+	}
+	var err error
+	if a.part, err = a.create(name); err != nil {
+		return nil, err
+	}
+	c.mu.open[a] = struct{}{}
+	return a, nil
+}
+
+// sink implements place: it makes a single part file, to which all parts are written in order. On
+// HDFS nothing can be dropped from it.
+func (c *committer) sink(mapOnly bool) (*sink, error) {
+	a, err := c.attempt(0, 0, mapOnly)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	c.mu.merged = a
+	c.mu.Unlock()
+	if f, ok := a.part.file.(*localFile); ok {
+		return fileSink(f.f), nil
+	}
+	return &sink{w: a}, nil
+}
+
+// sync implements place. It commits the single part file. Part files of attempts are durable since
+// their commit.
+func (c *committer) sync() error {
+	c.mu.Lock()
+	a := c.mu.merged
+	c.mu.Unlock()
+	if a == nil {
+		return nil
+	}
+	return a.Commit()
+}
+
+// publish implements place. It moves the parts up and writes `_SUCCESS`, without which no reader
+// takes the result as complete. Each rename is atomic, but all of them together are not. publish has
+// to be quick, because abort waits for c.mu.
+func (c *committer) publish(parts int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.mu.stage
+	if c.mu.state != started {
+		return ErrAborted
+	}
+	if c.mu.merged == nil && len(c.mu.tasks) != parts {
+		return fmt.Errorf("output %s: %d of %d parts were written", quoteName(c.name), len(c.mu.tasks), parts)
+	}
+	for _, files := range c.mu.tasks {
+		for _, won := range files {
+			if err := s.move(won, path.Base(won)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := s.clear(); err != nil {
+		return err
+	}
+	if !c.style.NoSuccess {
+		f, err := s.create(successName)
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.publish()
+}
+
+// settle implements place.
+func (c *committer) settle() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.stage.settle()
+}
+
+// abort implements place. It ends all attempts, and removes what the run has made. Files of other
+// programs stay. It may be called again.
+func (c *committer) abort() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	invariant.Reach(&c.mu.state, aborted)
+	for a := range c.mu.open {
+		a.Abort()
+	}
+	return c.mu.stage.drop()
+}
+
+// fileAttempt is an attempt with a part file, and with files of named outputs. It implements Part.
+type fileAttempt struct {
+	of       *committer
+	task     int
+	dir, won string // directories below the stage before and after the commit
+	suffix   string // of named outputs
+	part     *partFile
+	ended    atomic.Bool // Commit or Abort was called; only the first of these calls counts
+
+	mu struct {
+		sync.Mutex
+		files []*partFile // part is the first one
+	}
+}
+
+// partFile is a file of an attempt.
+type partFile struct {
+	file
+	attempt *fileAttempt
+	name    string // below the directory of the attempt
+	bytes   int64
+}
+
+// create makes a file of the attempt. The caller holds a.of.mu.
+func (a *fileAttempt) create(name string) (*partFile, error) {
+	f, err := a.of.mu.stage.create(path.Join(a.dir, name))
+	if err != nil {
+		return nil, err
+	}
+	p := &partFile{file: f, attempt: a, name: name}
+	a.mu.Lock()
+	a.mu.files = append(a.mu.files, p)
+	a.mu.Unlock()
+	if a.ended.Load() { // Abort has not seen the file
+		f.Abort()
+		return nil, ErrAborted
+	}
+	return p, nil
+}
+
+// Write implements io.Writer.
+func (p *partFile) Write(data []byte) (int, error) {
+	if p.attempt.ended.Load() {
+		return 0, ErrAborted
+	}
+	n, err := p.file.Write(data)
+	p.bytes += int64(n)
+	if err != nil && p.attempt.ended.Load() {
+		err = ErrAborted
+	}
+	return n, err
+}
+
+// Write implements Part.
+func (a *fileAttempt) Write(data []byte) (int, error) { return a.part.Write(data) }
+
+// Beside implements Besides.
+func (a *fileAttempt) Beside(name string) (io.Writer, error) {
+	a.of.mu.Lock()
+	defer a.of.mu.Unlock()
+	if a.of.mu.state != started {
+		return nil, ErrAborted
+	}
+	return a.create(name + a.suffix)
+}
+
+// Commit implements Part. It makes the files of the attempt durable, and then makes the attempt the
+// winner of its task.
+func (a *fileAttempt) Commit() error {
+	if a.ended.Swap(true) {
+		return ErrAborted
+	}
+	a.mu.Lock()
+	files := a.mu.files // create drops a file that comes after ended is set
+	a.mu.Unlock()
+	var err error
+	for _, f := range files {
+		if err = f.Close(); err != nil {
+			break
+		}
+	}
+	c := a.of
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.mu.open, a)
+	switch {
+	case c.mu.state != started:
+		err = ErrAborted
+	case err == nil:
+		err = a.win(files)
+	}
+	if err != nil {
+		a.drop()
+	}
+	return err
+}
+
+// win renames the directory of the attempt to that of its task. If another attempt has won, it
+// removes the directory and returns ErrLost. The caller holds a.of.mu.
+func (a *fileAttempt) win(files []*partFile) error {
+	c := a.of
+	if _, taken := c.mu.tasks[a.task]; taken {
+		return errors.Join(ErrLost, c.mu.stage.remove(a.dir))
+	}
+	var won []string
+	for _, f := range files {
+		if !c.style.OmitEmpty || f.bytes > 0 || a == c.mu.merged {
+			won = append(won, path.Join(a.won, f.name))
+		}
+	}
+	var err error
+	if len(won) == 0 {
+		err = c.mu.stage.remove(a.dir)
+	} else {
+		err = c.mu.stage.move(a.dir, a.won)
+	}
+	if err == nil {
+		c.mu.tasks[a.task] = won
+	}
+	return err
+}
+
+// Abort implements Part.
+func (a *fileAttempt) Abort() {
+	if !a.ended.Swap(true) {
+		a.drop()
+	}
+}
+
+// drop drops the files of the attempt.
+func (a *fileAttempt) drop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, f := range a.mu.files {
+		f.file.Abort()
+	}
+}
