@@ -38,6 +38,7 @@ type drawn struct {
 	MapOnly        bool
 	Limit          int64  // of a releaser; 0: there is none
 	Folds          string // sum, own sum, most, combiner or late combiner; "": nothing folds
+	Breaks         bool   // the combiner breaks the rule for its keys
 	Ordered, Group bool
 	Parts          bool // the job has a Partition
 	Reducer        string
@@ -88,6 +89,7 @@ func drawJob(rng *rand.Rand) *drawn {
 		d.Fixed = 3
 	}
 	d.Folds = of("", "", "sum", "own sum", "most", "combiner", "late combiner")
+	d.Breaks = maybe(5)
 	if d.Emits == "take" { // records are values
 		d.Folds, d.Fan, d.Holds, d.Input, d.Last = of("", "most"), 1, false, false, false
 	}
@@ -98,6 +100,9 @@ func drawJob(rng *rand.Rand) *drawn {
 		d.Emits, d.Input, d.Last = "emit", false, false
 	}
 	d.Reducer = of("list", "record", "identity 0", "identity 1", "identity 2", "identity 3", "identity 4", "identity 5")
+	if d.Breaks = d.Breaks && strings.HasSuffix(d.Folds, "combiner") && !d.MapOnly; d.Breaks {
+		d.faulty = false
+	}
 	if d.sums() {
 		d.Reducer = "sum"
 	} else if d.Folds == "most" {
@@ -403,7 +408,12 @@ func (d *drawn) addFolds(j *jobs.Job) {
 		j.NewFolder = func() jobs.Folder { return most{} }
 	case "combiner":
 		j.NewCombiner = func() jobs.Reducer {
-			return jobs.ReducerFunc(func(key []byte, vs *jobs.Values, out jobs.Emitter) error { return sum(nil, key, vs, out) })
+			return jobs.ReducerFunc(func(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+				if d.Breaks {
+					key = append(bytes.Clone(key), 'x')
+				}
+				return sum(nil, key, vs, out)
+			})
 		}
 	case "late combiner":
 		j.NewCombiner = func() jobs.Reducer {
@@ -413,6 +423,10 @@ func (d *drawn) addFolds(j *jobs.Job) {
 			}, flush: func(u *drawnUser, out jobs.Emitter) {
 				for _, p := range u.held {
 					out.Emit(p[0], p[1])
+				}
+				if d.Breaks {
+					out.Emit([]byte("~"), []byte("1"))
+					out.Emit(nil, []byte("1"))
 				}
 				u.held = nil
 			}})
@@ -492,7 +506,8 @@ func oneRandomJob(t *testing.T, n uint64, resumed *int64) (refused int) {
 	d.faulty = false // each attempt of the reference and under Hadoop is the first one
 	want, err := referenceWay(t, d.chain(), w)
 	d.counts = counts{}
-	if err != nil {
+	_, broken, _ := strings.Cut(fmt.Sprint(err), ": combiner: ")
+	if err != nil && (broken == "" || !d.Breaks) {
 		t.Fatalf("draw %d: %+v: %v", n, d, err)
 	}
 	other := w // another memory, and no spills
@@ -514,6 +529,10 @@ func oneRandomJob(t *testing.T, n uint64, resumed *int64) (refused int) {
 		case c.not != "":
 			if refused++; !errors.Is(err, mrlocal.ErrBadOptions) && !errors.Is(err, errs.BadInput) || !strings.Contains(err.Error(), c.not) {
 				t.Errorf("draw %d: %s: %v, want %q\n%+v", n, c.way.name, err, c.not, d)
+			}
+		case broken != "":
+			if err == nil || !strings.Contains(err.Error(), broken) {
+				t.Errorf("draw %d: %s: %v, want %s\n%+v", n, c.way.name, err, broken, d)
 			}
 		case err != nil || got != want:
 			t.Errorf("draw %d: %s: %v\ngot  %.200q\nwant %.200q\n%+v", n, c.way.name, err, got, want, d)

@@ -309,13 +309,23 @@ func (a *attempt) mapSplit(job jobs.Job, split []jobs.Block, partitions [][]pair
 	a.begin(combiner)
 	for i, pairs := range partitions {
 		combined := &collector{of: a}
-		if err := a.eachGroup(pairs, nil, func(key []byte, vs *jobs.Values) error { return combiner.Reduce(key, vs, combined) }); err != nil {
-			return err
-		}
-		if f, ok := combiner.(jobs.Flusher); ok && len(pairs) > 0 {
-			if err := f.Flush(combined); err != nil {
-				return err
+		f, flushes := combiner.(jobs.Flusher)
+		err := a.eachGroup(pairs, nil, func(key []byte, vs *jobs.Values) error {
+			own, from := bytes.Clone(key), len(combined.pairs)
+			err := combiner.Reduce(key, vs, combined)
+			if !flushes && slices.ContainsFunc(combined.pairs[from:], func(p pair) bool { return !bytes.Equal(p.key, own) }) {
+				err = cmp.Or(err, errors.New("combiner: emitted a key other than the one it was given"))
 			}
+			return err
+		})
+		if err == nil && flushes && len(pairs) > 0 {
+			err = f.Flush(combined)
+			if !slices.IsSortedFunc(combined.pairs, func(p, q pair) int { return bytes.Compare(p.key, q.key) }) {
+				err = cmp.Or(err, errors.New("combiner: its keys do not ascend; a combiner must emit the keys in their order"))
+			}
+		}
+		if err != nil {
+			return err
 		}
 		partitions[i] = combined.pairs
 	}
