@@ -254,6 +254,9 @@ func TestBeginningsOfCompressedFiles(t *testing.T) {
 			t.Fatalf("%s has %d bytes", name, len(stored[name]))
 		}
 		for n := range 41 {
+			if n > 16 && n%4 != 0 {
+				continue
+			}
 			for _, tail := range []string{"", "b\na\n", strings.Repeat("text\n", 100)} {
 				data := string(stored[name][:n]) + tail
 				whole := (name == "s2" || name == "snappy") && data == string(stored[name][:size.header])
@@ -279,8 +282,8 @@ func TestBeginningsOfCompressedFiles(t *testing.T) {
 func TestOtherArchivesAreRefusedByName(t *testing.T) {
 	long := strings.Repeat("x", 2<<10)
 	for head, says := range map[string]string{
-		"PK\x03\x04" + long[:26]: "a zip archive", "PK\x05\x06" + long[:18]: "a zip archive", "7z\xbc\xaf\x27\x1c\x00\x04" + long[:24]: "a 7z archive", "Rar!\x1a\x07\x01\x00": "a rar archive",
-		"\x89LZO\x00\r\n\x1a\n" + long[:22]: "lzop data", "LZIP\x01\x0c": "lzip data", "\x1f\x9d\x90": "data of compress (.Z)",
+		"PK\x03\x04\x14\x00": "a zip archive", "PK\x05\x06": "a zip archive", "7z\xbc\xaf\x27\x1c\x00\x04": "a 7z archive", "Rar!\x1a\x07\x01\x00": "a rar archive",
+		"\x89LZO\x00\r\n\x1a\n": "lzop data", "LZIP\x01\x0c": "lzip data", "\x1f\x9d\x90": "data of compress (.Z)",
 		"]\x00\x00\x80\x00\xff\xff\xff\xff\xff\xff\xff\xff\x00": "lzma data", "]\x00\x00\xc0\x00\x05\x00\x00\x00\x00\x00\x00\x00\x00": "lzma data",
 	} {
 		for _, tail := range []string{"", long} {
@@ -316,7 +319,7 @@ func TestASuffixRefusesNothing(t *testing.T) {
 // If binary files are skipped, an archive in a directory is one of them.
 func TestArchivesInDirectoriesAreBinary(t *testing.T) {
 	dir := t.TempDir()
-	writeTo(t, filepath.Join(dir, "a.zip"), []byte("PK\x03\x04 and the other fields of a header"))
+	writeTo(t, filepath.Join(dir, "a.zip"), []byte("PK\x03\x04"))
 	writeTo(t, filepath.Join(dir, "b.br"), []byte("text"))
 	writeTo(t, filepath.Join(dir, "c"), append([]byte("\x1f\x9d\x90"), sampleText(2<<20)...))
 	writeTo(t, filepath.Join(dir, "d"), []byte("text\n"))
@@ -339,7 +342,7 @@ func TestArchivesAreRefusedBeforeWorkWhateverTheNumberOfFiles(t *testing.T) {
 			writeTo(t, filepath.Join(dir, fmt.Sprintf("%04d", i)), []byte("text\n"))
 		}
 		archive := filepath.Join(dir, "9")
-		writeTo(t, archive, []byte("PK\x03\x04 and the other fields of a header"))
+		writeTo(t, archive, []byte("PK\x03\x04"))
 		const leftOut = "9: is a zip archive, which is not decoded: unpack it first, or set Options.NoDecode to read its bytes as they are; to leave it out, name the other files"
 		if _, err := input.NewPlan([]string{dir}, input.Options{}); !errs.IsUsage(err) || !strings.HasSuffix(err.Error(), leftOut) {
 			t.Errorf("%d files: %v", files, err)
@@ -370,7 +373,7 @@ func TestCompressedFilesAreReadAsTheyAre(t *testing.T) {
 }
 
 func TestTextThatBeginsLikeAMagicIsText(t *testing.T) {
-	for _, text := range []string{"BZh9 is not bzip2\n", "BZ", "\x1f\x8c\n", "(\xb5", "\xff\x06\n", "BZh0" + "1AY&SY", "PK", "PK\x03\n", "7z", "LZIP is a format\n", "Rar!\n", "]\x00\x00\x80", "\x1f\x9d\n", "PK\x03\x04", "7z\xbc\xaf\x27\x1c", "LZIP\x01", "Rar!\x1a\x07"} {
+	for _, text := range []string{"BZh9 is not bzip2\n", "BZ", "\x1f\x8c\n", "(\xb5", "\xff\x06\n", "BZh0" + "1AY&SY", "PK", "PK\x03\n", "7z", "LZIP is a format\n", "Rar!\n", "]\x00\x00\x80", "\x1f\x9d\n"} {
 		p := plan(t, input.Options{}, write(t, "f", []byte(text)))
 		if got := string(readAll(t, p, '\n').data[0]); got != text {
 			t.Errorf("%q read as %q", text, got)

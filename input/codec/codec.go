@@ -85,7 +85,8 @@ const (
 const skipBytes = 8
 
 // formats has the formats that begin with a magic. No file of a format is shorter than its header: the fields
-// that every file has before its data, or before an empty part of it.
+// that every file has before its data, or before an empty part of it. A format that is refused is known by its magic
+// alone: 0.
 var formats = [...]struct {
 	magic       string
 	codec       Codec
@@ -96,11 +97,11 @@ var formats = [...]struct {
 	{zstdMagic, Zstd, 6},
 	{lz4Magic, LZ4, 7}, {legacyMagic, LZ4, 4},
 	{xzMagic, XZ, 12},
-	{"PK\x03\x04", zipArchive, 30}, {"PK\x05\x06", zipArchive, 22}, {"PK\x07\x08", zipArchive, 34}, // of entries, none, and several volumes
-	{"7z\xbc\xaf\x27\x1c", sevenZipArchive, 32},
-	{"\x89LZO\x00\r\n\x1a\n", lzopData, 31},
-	{"LZIP\x01", lzipData, 6},
-	{"Rar!\x1a\x07", rarArchive, 7},
+	{"PK\x03\x04", zipArchive, 0}, {"PK\x05\x06", zipArchive, 0}, {"PK\x07\x08", zipArchive, 0}, // of entries, none, and several volumes
+	{"7z\xbc\xaf\x27\x1c", sevenZipArchive, 0},
+	{"\x89LZO\x00\r\n\x1a\n", lzopData, 0},
+	{"LZIP\x01", lzipData, 0},
+	{"Rar!\x1a\x07", rarArchive, 0},
 }
 
 // TextName reports whether the suffix of path is a usual one of text.
