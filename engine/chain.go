@@ -8,6 +8,7 @@ import (
 
 	"mrlocal/input"
 	"mrlocal/input/feed"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/guard"
 	"mrlocal/internal/hdfs"
 	"mrlocal/internal/invariant"
@@ -240,7 +241,7 @@ func (ch *chain) next(before *runningJob) (*runningJob, error) {
 }
 
 // repeats reports whether the job runs another round. text is the output of the round that has
-// ended. It fails if Converged panics.
+// ended. It fails if Converged panics, or wants another round without input.
 func (j *runningJob) repeats(text []byte) (again bool, err error) {
 	if j.Spec.Rounds <= 1 {
 		return false, nil
@@ -248,6 +249,9 @@ func (j *runningJob) repeats(text []byte) (again bool, err error) {
 	again = true
 	if j.Spec.Converged != nil {
 		err = guard.Run("converged", func() error { again = !j.Spec.Converged(j.Side, text); return nil })
+	}
+	if again && err == nil && j.Spec.Converged != nil && len(text) == 0 {
+		return false, errs.Inputf("", "%s: a round has no result, because the input has no records", j.Spec.Name)
 	}
 	if again && j.round+1 >= j.Spec.Rounds {
 		again = false

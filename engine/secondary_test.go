@@ -170,6 +170,11 @@ func TestRoundsEndWhenTheyConvergeOrAtTheirBound(t *testing.T) {
 		t.Errorf("standard input: %v", err)
 	}
 	_, err = engine.RunChain(t.Context(), halving(3), engine.Options{NoPin: true, MemoryBytes: 64 << 20,
+		JobOptions: engine.JobOptions{Inputs: []string{t.TempDir()}, Side: side, Stdout: &out}})
+	if !errs.IsUsage(err) || !strings.Contains(err.Error(), "halve: a round has no result, because the input has no records") {
+		t.Errorf("an empty directory: %v", err)
+	}
+	_, err = engine.RunChain(t.Context(), halving(3), engine.Options{NoPin: true, MemoryBytes: 64 << 20,
 		JobOptions: engine.JobOptions{Inputs: []string{dir}, Side: side + ".missing", Stdout: &out}})
 	if !errs.IsUsage(err) {
 		t.Errorf("missing side data: %v", err)

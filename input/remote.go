@@ -46,7 +46,7 @@ func (w *walker) remote(path string) error {
 		w.takeRemote(f.Name, f, false)
 	}
 	if w.hidden += hidden; len(files) == 0 {
-		w.empty = append(w.empty, path)
+		w.noFiles(path, hidden)
 	}
 	return nil
 }

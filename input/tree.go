@@ -357,14 +357,14 @@ func (e *entry) byteAt(i int) int {
 // named its root.
 func (w *walker) gather(t *tree, named bool) error {
 	t.read()
-	before := len(w.plan.Files)
+	before, hidden := len(w.plan.Files), w.hidden
 	w.plan.Files = slices.Grow(w.plan.Files, t.mu.entries)
 	if err := w.folder(t.root); err != nil {
 		return err
 	}
 	// Only a directory that the user named gets a note if it is empty.
 	if named && len(w.plan.Files) == before {
-		w.empty = append(w.empty, t.root.path)
+		w.noFiles(t.root.path, w.hidden-hidden)
 	}
 	return nil
 }

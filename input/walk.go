@@ -25,7 +25,7 @@ type walker struct {
 	hidden int      // names left out because of their first letter
 	pipes  int      // FIFOs found in directories, and left out
 	loops  []string // links and directories that lead back to a directory above them, and are left out
-	empty  []string // directories that the user named and that have no file
+	empty  []string // notes on directories that the user named and that have no file
 
 	stdinNamed bool // standard input is among the files
 }
@@ -179,9 +179,18 @@ func (w *walker) notes() {
 		}
 		note("skipped %s: a link that leads back to itself", shown(path))
 	}
-	for _, path := range w.empty {
-		note("no files in %s", shown(path))
+	w.plan.Notes = append(w.plan.Notes, w.empty...)
+}
+
+// noFiles makes a note on a directory without files, of which so many names were left out. Unlike the note on all
+// names that were left out, it explains why there is no input.
+func (w *walker) noFiles(path string, hidden int) {
+	text := "no files in " + shown(path)
+	if hidden > 0 {
+		text += " but " + count(hidden, "name", "names") + " starting with . or _ (Options.All takes them)"
 	}
+	w.hidden -= hidden
+	w.empty = append(w.empty, text)
 }
 
 // count returns a number with its noun, one or many.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -246,5 +247,29 @@ func TestAPlanKnowsItsFilesAndDirectories(t *testing.T) {
 	must(t, err)
 	if _, ok := p.File(fi); !ok {
 		t.Error("a hard link to an input is not known")
+	}
+}
+
+// An empty input has a note that says why it is empty.
+func TestADirectoryWithoutFilesIsExplained(t *testing.T) {
+	for names, want := range map[string][]string{
+		"":           {"no files in DIR"},
+		".a":         {"no files in DIR but 1 name starting with . or _ (Options.All takes them)"},
+		".a _b _c/d": {"no files in DIR but 3 names starting with . or _ (Options.All takes them)"},
+		"a/_b":       {"no files in DIR but 1 name starting with . or _ (Options.All takes them)"},
+		".a b":       {"skipped 1 name starting with . or _ (Options.All takes them)"},
+	} {
+		dir := t.TempDir()
+		for _, name := range strings.Fields(names) {
+			must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+			writeTo(t, filepath.Join(dir, name), nil)
+		}
+		p := plan(t, input.Options{}, dir)
+		for i, note := range p.Notes {
+			p.Notes[i] = strings.Replace(note, dir, "DIR", 1)
+		}
+		if !slices.Equal(p.Notes, want) {
+			t.Errorf("%q: %q; want %q", names, p.Notes, want)
+		}
 	}
 }
