@@ -207,7 +207,7 @@ func (c *coordinator) answerProbe() {
 	if now := c.run.now(); c.probe >= 0 && now >= c.probe && c.ledger.Due(now) {
 		c.probe = -1                // each request is answered once
 		for _, a := range c.order { // the Ledger ignores attempts on lost trackers
-			c.ledger.Progress(now, a.ID, a.Done(c.ledger.JobTasks(a.ID.Job, slots.Map)))
+			c.ledger.Progress(now, slots.SlotID(a.Slot), a.ID, a.Done(c.ledger.JobTasks(a.ID.Job, slots.Map)))
 		}
 	}
 }

@@ -311,5 +311,5 @@ func (d *driver) reportProgress(id slots.SlotID) {
 		done = 1./3 + float64(d.model.Done(d.now, &r.Task, false)*2/3)
 	}
 	// The conversion prevents a fused operation, so that all processors get the same progress.
-	d.ledger.Progress(d.now, r.id, slots.Progress(float64(done*float64(slots.AllDone))))
+	d.ledger.Progress(d.now, id, r.id, slots.Progress(float64(done*float64(slots.AllDone))))
 }

@@ -18,7 +18,7 @@ import (
 type steady struct {
 	l    *slots.Ledger
 	now  time.Duration
-	live []slots.AttemptID // in the order of their starts, a ring
+	live []slots.Start // in the order of their starts, a ring
 	next int
 
 	started []time.Duration // of live
@@ -47,7 +47,7 @@ func newSteady(t testing.TB, name string, places, jobs int, s *trace.Stream) *st
 	}
 	st := &steady{l: l, probe: -1}
 	for _, o := range l.AssignAll(0).Starts {
-		st.live = append(st.live, o.Attempt)
+		st.live = append(st.live, o)
 		st.started = append(st.started, 0)
 	}
 	for range 2 * len(st.live) { // until attempts that began at different times have ended
@@ -58,7 +58,7 @@ func newSteady(t testing.TB, name string, places, jobs int, s *trace.Stream) *st
 
 func (s *steady) step(t testing.TB) {
 	s.now += attemptTime / time.Duration(len(s.live))
-	s.l.Finish(s.now, s.live[s.next], slots.Outcome{OK: true})
+	s.l.Finish(s.now, s.live[s.next].Attempt, slots.Outcome{OK: true})
 	s.answerProbe()
 	o := s.l.AssignAll(s.now)
 	if len(o.Starts) != 1 {
@@ -67,7 +67,7 @@ func (s *steady) step(t testing.TB) {
 	if s.probe < 0 {
 		s.probe = o.Probe
 	}
-	s.live[s.next], s.started[s.next] = o.Starts[0].Attempt, s.now
+	s.live[s.next], s.started[s.next] = o.Starts[0], s.now
 	s.next = (s.next + 1) % len(s.live)
 }
 
@@ -78,7 +78,7 @@ func (s *steady) answerProbe() {
 	}
 	s.probe = -1
 	for i, a := range s.live {
-		s.l.Progress(s.now, a, slots.Progress(int64(slots.AllDone)*int64(s.now-s.started[i])/int64(attemptTime)))
+		s.l.Progress(s.now, a.Slot, a.Attempt, slots.Progress(int64(slots.AllDone)*int64(s.now-s.started[i])/int64(attemptTime)))
 	}
 }
 

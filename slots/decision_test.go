@@ -59,7 +59,7 @@ func TestTheLoserOfARaceIsKilled(t *testing.T) {
 	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 2, 0)}, p)
 	d.Submit(0, slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true})
 	d.wantStarts(0, mapOf(0, 0))
-	d.Progress(1, mapOf(0, 0), slots.AllDone/2)
+	d.Progress(1, 0, mapOf(0, 0), slots.AllDone/2)
 	d.wantStarts(1, mapOf(0, 1))
 	d.Finish(2, mapOf(0, 1), done)
 	o := d.ask(2)
@@ -81,11 +81,12 @@ func TestProgressIsAFactFromOnePercentOn(t *testing.T) {
 	d.Submit(0, slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true})
 	d.ask(0)
 	for i := range 10_000 {
-		d.Progress(time.Duration(i), mapOf(0, 0), slots.Progress(i*100)*slots.ProgressUnit)
+		d.Progress(time.Duration(i), 0, mapOf(0, 0), slots.Progress(i*100)*slots.ProgressUnit)
 		d.Phase(time.Duration(i), mapOf(0, 0), slots.PhaseCompute)
 	}
-	d.Progress(10_000, mapOf(0, 0), slots.AllDone)
-	d.Progress(10_000, mapOf(0, 7), slots.AllDone) // there is no such attempt
+	d.Progress(10_000, 0, mapOf(0, 0), slots.AllDone)
+	d.Progress(10_000, 1, mapOf(0, 0), slots.AllDone) // it runs on another slot
+	d.Progress(10_000, 0, mapOf(0, 7), slots.AllDone) // there is no such attempt
 	if n := len(d.ops(trace.OpProgress)); n != 108 {
 		t.Errorf("%d progress facts, want the first, 7 that double, 99 of 1 %% and the last", n)
 	}
@@ -173,7 +174,7 @@ func TestAPolicyMayTakeASlotBack(t *testing.T) {
 	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 1, 0)}, p)
 	d.Submit(0, slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true})
 	d.ask(0)
-	d.Progress(1, mapOf(0, 0), slots.AllDone/2)
+	d.Progress(1, 0, mapOf(0, 0), slots.AllDone/2)
 	if o := d.ask(1); len(o.Kills) != 1 {
 		t.Fatalf("kills %v", o.Kills)
 	}

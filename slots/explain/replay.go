@@ -360,7 +360,7 @@ func (r *replayer) apply(e *trace.Event) error {
 		// The Ledger ignores an attempt that does not run, here and in the cases below.
 		l.Phase(e.At, a, e.Phase)
 	case trace.OpProgress:
-		l.Progress(e.At, a, slots.Progress(e.A)*slots.ProgressUnit+slots.Progress(e.B))
+		l.Progress(e.At, slots.SlotID(e.Slot), a, slots.Progress(e.A)*slots.ProgressUnit+slots.Progress(e.B))
 	case trace.OpFinish:
 		l.Finish(e.At, a, outcomeOf(e))
 	case trace.OpLostOutput:

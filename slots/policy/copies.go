@@ -64,16 +64,11 @@ func (c *Copies) ranked(id slots.JobID, k slots.Kind) int32 {
 }
 
 // copiesIn returns how many copies of a pool's tasks of kind k may start.
-func (o *Order) copiesIn(v *slots.View, id slots.PoolID, k slots.Kind) (n int32) {
+func (o *Order) copiesIn(id slots.PoolID, k slots.Kind) int32 {
 	if o.copies == nil || !o.copies.settled[k] || o.copies.worth[k] == 0 {
 		return 0
 	}
-	o.copies.each(k, func(c *candidate) {
-		if o.placeOf(v.Job(c.Attempt.Job)) == id {
-			n++
-		}
-	})
-	return n
+	return *At(&o.copies.inPool[k], id)
 }
 
 // changed updates the candidates and the number of running jobs after a change of job j. It
@@ -112,16 +107,18 @@ func (o *Order) look(v *slots.View) {
 	if c == nil {
 		return
 	}
-	c.groups = c.withCandidates(c.groups[:0])
-	changed := c.expire(v.Now())
-	if c.asked >= 0 && v.Now() >= c.asked { // the Probe is answered; a later look needs another one
+	looks := c.asked >= 0 && v.Now() >= c.asked
+	if looks { // the Probe is answered; a later look needs another one
 		c.asked = -1
-		if o.mayCopy(v) {
-			c.look(v)
-			changed = true
-		}
+		looks = o.mayCopy(v)
 	}
-	if !changed {
+	if !looks && v.Now() < c.expires {
+		return
+	}
+	c.groups = c.withCandidates(c.groups[:0])
+	if looks {
+		c.look(v)
+	} else if !c.expire(v.Now()) {
 		return
 	}
 	c.groups = c.withCandidates(c.groups)

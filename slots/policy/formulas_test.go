@@ -89,7 +89,7 @@ func TestSlowIsTheLowestQuarterOfRates(t *testing.T) {
 		{[]time.Duration{1 * s, 1 * s, 1 * s, 1 * s, 5 * s}, 1 * s},                      // two of five: the fifth, and one like the others
 		{[]time.Duration{1 * s, 1 * s, 1 * s, 1 * s, 1 * s, 1 * s, 5 * s, 5 * s}, 5 * s}, // just a quarter
 	} {
-		if got := slowestQuarter(c.totals); got != c.want {
+		if got := nth(c.totals, len(c.totals)-slowOf(len(c.totals))); got != c.want {
 			t.Errorf("%v: %v, want %v", c.totals, got, c.want)
 		}
 	}
@@ -108,7 +108,7 @@ func TestAnAttemptMustHaveRunForHalfOfWhatIsUsual(t *testing.T) {
 	}{
 		{10 * s, 20 * s, true}, {9 * s, 20 * s, false}, {99 * time.Millisecond, 10 * time.Millisecond, false}, {100 * time.Millisecond, 200 * time.Millisecond, true},
 	} {
-		if got := longEnough(c.elapsed, c.usual, leastRun); got != c.want {
+		if got := c.elapsed >= leastTime(c.usual, leastRun); got != c.want {
 			t.Errorf("%v of usually %v: %v", c.elapsed, c.usual, got)
 		}
 	}

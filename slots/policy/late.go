@@ -66,20 +66,14 @@ func enough(finished int, all int32) bool {
 	return finished >= 1 && finished >= min(leastSample, int(all+1)/2)
 }
 
-// longEnough reports whether an attempt has run long enough for a meaningful rate. LATE
-// waits a minute, about as long as its tasks take. Here it is half of the usual time, at
-// least least.
-func longEnough(elapsed, usual, least time.Duration) bool {
-	return elapsed >= max(least, usual/2)
-}
+// leastTime returns how long an attempt has to run for a meaningful rate. LATE waits a minute,
+// about as long as its tasks take. Here it is half of the usual time, at least least.
+func leastTime(usual, least time.Duration) time.Duration { return max(least, usual/2) }
 
-// slowestQuarter returns the total time of the task at the SlowTaskThreshold. A task is slow
-// if its total time is at least this one, so if its rate is at or below the 25th percentile.
-// LATE says below. But then no task would be slow if more than a quarter of the cluster were
-// slow. slowestQuarter changes the order of totals, which must not be empty.
-func slowestQuarter(totals []time.Duration) time.Duration {
-	return nth(totals, len(totals)-int(slowTask.CeilOf(int32(len(totals)))))
-}
+// slowOf returns how many of all tasks are slow. The last of them has the total time at the
+// SlowTaskThreshold: a task is slow if its rate is at or below the 25th percentile. LATE says
+// below. But then no task would be slow if more than a quarter of the cluster were slow.
+func slowOf(all int) int { return int(slowTask.CeilOf(int32(all))) }
 
 // nth returns the value that would be at index n if all were sorted. It changes their order, and
 // takes time in proportion to their number, because it sorts only the part around index n.
@@ -130,7 +124,10 @@ func slowNodeBelow(progress []int64) int64 {
 // there are at most as many as copies may still run. A look costs O(slots), and is due
 // looksATask times in the usual time of a task.
 func (s *speculation) look(v *slots.View) {
-	s.forget(func(*candidate) bool { return true })
+	for i := range s.list {
+		s.count(&s.list[i], -1)
+	}
+	s.list = s.list[:0]
 	s.gather(v)
 	s.due, s.at = -1, v.Now()
 	if s.byAverage {
@@ -138,16 +135,12 @@ func (s *speculation) look(v *slots.View) {
 	} else {
 		s.lookByRate(v)
 	}
-	s.count()
-}
-
-// count counts the candidates that a look has found.
-func (s *speculation) count() {
+	clear(s.tasks)
 	for i := range s.list {
-		a := s.list[i].Attempt
-		s.sampleOf(a).worth++
-		s.worth[a.Kind]++
+		s.count(&s.list[i], 1)
+		s.tasks[of(s.list[i].Attempt)] = true
 	}
+	s.setExpires()
 }
 
 // lookByRate finds the candidates by LATE's rule.
@@ -157,14 +150,29 @@ func (s *speculation) lookByRate(v *slots.View) {
 		return // no look is due until a copy ends (Observe)
 	}
 	s.looks++
-	s.linked = false
+	s.found = s.found[:0]
 	for _, id := range s.busy {
 		s.judge(v, id)
 	}
-	slices.SortStableFunc(s.list, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.Left, a.Left), cmp.Compare(a.Attempt.Job, b.Attempt.Job), cmp.Compare(a.Attempt.Kind, b.Attempt.Kind))
+	slices.SortFunc(s.found, func(a, b paying) int {
+		if a.left != b.left {
+			return cmp.Compare(b.left, a.left)
+		}
+		x, y := s.places[a.slot].attempt, s.places[b.slot].attempt
+		return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Kind, y.Kind), cmp.Compare(a.slot, b.slot))
 	})
-	s.list = s.list[:min(len(s.list), int(most))]
+	for i := 0; i < len(s.found) && len(s.list) < int(most); i++ {
+		f := &s.found[i]
+		p := &s.places[f.slot]
+		m := s.of(p.attempt.Job)
+		k := &m.kinds[p.attempt.Kind]
+		if k.selected != s.looks {
+			k.selected, k.slowest = s.looks, s.slowestOf(v.Now(), m, p.attempt.Kind)
+		}
+		if f.total >= k.slowest {
+			s.list = append(s.list, candidate{Attempt: p.attempt, Tracker: p.tracker, Total: f.total, Left: f.left, Usual: k.usual, Slowest: k.slowest})
+		}
+	}
 	if len(s.list) > 0 { // else nobody asks whether a tracker is slow
 		s.judgeTrackers(v)
 	}
@@ -185,8 +193,7 @@ func (s *speculation) gather(v *slots.View) {
 		if !ok {
 			continue
 		}
-		p := &s.places[id]
-		p.attempt, p.killing = a, killing
+		s.places[id].killing = killing
 		s.busy = append(s.busy, id)
 		if speculative {
 			s.copied[of(a)] = true
@@ -211,7 +218,7 @@ func (s *speculation) link() {
 		p.next = slots.NoSlot
 		k := s.sampleOf(p.attempt)
 		if k.first == slots.NoSlot {
-			k.first, k.slowest = id, -1
+			k.first = id
 			s.groups = append(s.groups, group{p.attempt.Job, p.attempt.Kind})
 		} else {
 			s.places[k.last].next = id
@@ -241,44 +248,57 @@ func (s *speculation) judgeTrackers(v *slots.View) {
 	}
 }
 
-// judge adds the attempt on a slot to the candidates, if it is worth a copy. A reduce is judged
-// only after the maps of its job, because its waiting says nothing about its rate.
+// judge links the attempt on a slot to those of its job and kind, if it has a meaningful rate. It
+// adds the attempt to those found, if a copy pays. A reduce is judged only after the maps of its
+// job, because its waiting says nothing about its rate.
 func (s *speculation) judge(v *slots.View, id slots.SlotID) {
 	p := &s.places[id]
-	a := p.attempt
-	m := s.of(a.Job)
-	k := &m.kinds[a.Kind]
+	if p.killing {
+		return
+	}
+	m := s.of(p.attempt.Job)
+	k := &m.kinds[p.attempt.Kind]
 	if k.looks != s.looks { // the first attempt of this job and kind
-		k.looks, k.ripe = s.looks, enough(k.ended, k.tasks) && (a.Kind == slots.Map || m.mapsDone >= 0)
+		k.looks = s.looks
+		s.beginJudging(v.Now(), m, p.attempt.Kind)
 	}
-	if !k.ripe || p.killing {
+	if !k.ripe {
 		return
 	}
-	if k.setUsual(); s.hasCopy(a) {
+	if k.again >= 0 && !s.hasCopy(p.attempt) {
+		s.lookAgain(k.again)
+		k.again = -1
+	}
+	if p.began > k.latest {
 		return
 	}
-	s.lookAgain(v.Now() + k.every())
-	elapsed := v.Now() - m.since(a.Kind, p.began)
-	if !longEnough(elapsed, k.usual, s.least) {
-		return
-	}
+	elapsed := v.Now() - m.since(p.attempt.Kind, p.began)
 	done, known := v.Progress(id)
-	if !known || !takes(elapsed, done, elapsed+k.usual+1) { // a copy would not pay, as for most attempts
+	if !known {
 		return
 	}
-	if !s.linked {
-		s.link()
-		s.linked = true
+	p.done, p.next, k.first = done, k.first, id
+	if !takes(elapsed, done, elapsed+k.usual+1) { // a copy would not pay, as for most attempts
+		return
 	}
-	if k.slowest < 0 {
-		k.slowest = s.slowestOf(v, m, a.Kind)
+	f := paying{id, total(elapsed, done), timeLeft(elapsed, done)}
+	if pays(f.left, k.usual) && !s.hasCopy(p.attempt) {
+		s.found = append(s.found, f)
 	}
-	c := candidate{
-		Attempt: a, Tracker: p.tracker,
-		Total: total(elapsed, done), Left: timeLeft(elapsed, done), Usual: k.usual, Slowest: k.slowest,
+}
+
+// beginJudging sets what a look at time now needs of all attempts of a job and kind.
+func (s *speculation) beginJudging(now time.Duration, m *measured, kind slots.Kind) {
+	k := &m.kinds[kind]
+	if k.ripe = enough(k.ended, k.tasks) && (kind == slots.Map || m.mapsDone >= 0); !k.ripe {
+		return
 	}
-	if c.Total >= k.slowest && pays(c.Left, c.Usual) {
-		s.list = append(s.list, c)
+	k.setUsual()
+	k.first = slots.NoSlot
+	k.again = now + k.every()
+	k.latest = now - leastTime(k.usual, s.least)
+	if kind == slots.Reduce && m.mapsDone > k.latest {
+		k.latest = -1
 	}
 }
 
@@ -293,20 +313,32 @@ func (s *speculation) lookAgain(at time.Duration) {
 }
 
 // slowestOf returns the least total time in the slowest quarter of a job's tasks of a kind. The
-// finished tasks and the running ones together decide what is slow.
-func (s *speculation) slowestOf(v *slots.View, m *measured, kind slots.Kind) time.Duration {
+// finished tasks and the running ones together decide what is slow. Most totals are far below the
+// result of the look before, so they are only counted, unless too few are not.
+func (s *speculation) slowestOf(now time.Duration, m *measured, kind slots.Kind) time.Duration {
 	k := &m.kinds[kind]
-	s.totals = append(s.totals[:0], k.times...)
-	for id := k.first; id != slots.NoSlot; id = s.places[id].next {
-		elapsed := v.Now() - m.since(kind, s.places[id].began)
-		if !longEnough(elapsed, k.usual, s.least) {
-			continue
-		}
-		if done, known := v.Progress(id); known {
-			s.totals = append(s.totals, total(elapsed, done))
+	for least := k.slowest - k.slowest/8; ; least = 0 {
+		all := s.totalsFrom(now, m, kind, least)
+		if n := len(s.totals) - slowOf(all); n >= 0 {
+			return nth(s.totals, n)
 		}
 	}
-	return slowestQuarter(s.totals)
+}
+
+// totalsFrom sets s.totals to the total times of a job's tasks of a kind that are at least least.
+// It returns the number of all of them.
+func (s *speculation) totalsFrom(now time.Duration, m *measured, kind slots.Kind, least time.Duration) (all int) {
+	k := &m.kinds[kind]
+	n, _ := slices.BinarySearch(k.order, least)
+	s.totals, all = append(s.totals[:0], k.order[n:]...), len(k.order)
+	for id := k.first; id != slots.NoSlot; id = s.places[id].next {
+		all++
+		p := &s.places[id]
+		if elapsed := now - m.since(kind, p.began); takes(elapsed, p.done, least) {
+			s.totals = append(s.totals, total(elapsed, p.done))
+		}
+	}
+	return all
 }
 
 // of returns the task of an attempt.

@@ -113,7 +113,7 @@ func (p *looker) judged(v *slots.View, r slots.SlotView, running []slots.SlotVie
 	rate := func(o slots.SlotView) (elapsed time.Duration, done slots.Progress, ok bool) {
 		done, known := v.Progress(o.ID)
 		elapsed = v.Now() - m.since(kind, o.Started)
-		return elapsed, done, known && longEnough(elapsed, usual, p.least)
+		return elapsed, done, known && elapsed >= leastTime(usual, p.least)
 	}
 	totals := slices.Clone(k.times)
 	for _, o := range running {
@@ -121,7 +121,7 @@ func (p *looker) judged(v *slots.View, r slots.SlotView, running []slots.SlotVie
 			totals = append(totals, total(elapsed, done))
 		}
 	}
-	slowest := slowestQuarter(totals)
+	slowest := slices.Sorted(slices.Values(totals))[len(totals)-slowOf(len(totals))]
 	elapsed, done, ok := rate(r)
 	c := candidate{Attempt: r.Attempt, Tracker: r.Tracker, Total: total(elapsed, done), Left: timeLeft(elapsed, done), Usual: usual, Slowest: slowest}
 	return c, ok && c.Total >= slowest && pays(c.Left, usual)
@@ -143,13 +143,14 @@ func TestALookFindsWhatTheRuleSays(t *testing.T) {
 		}
 		speed := map[slots.AttemptID]int64{}
 		began := map[slots.AttemptID]time.Duration{}
-		var live []slots.AttemptID
+		var live []slots.Start
 		for now := time.Duration(1); now < 150; now++ {
-			live = slices.DeleteFunc(live, func(a slots.AttemptID) bool {
+			live = slices.DeleteFunc(live, func(o slots.Start) bool {
+				a := o.Attempt
 				done := slots.Progress(int64(now-began[a]) * speed[a])
 				switch {
 				case done < slots.AllDone:
-					l.Progress(now, a, done)
+					l.Progress(now, o.Slot, a, done)
 				case draw.IntN(2) == 0:
 					l.Finish(now, a, slots.Outcome{OK: true})
 					return true
@@ -161,13 +162,13 @@ func TestALookFindsWhatTheRuleSays(t *testing.T) {
 			}
 			o := l.AssignAll(now)
 			for _, s := range o.Starts {
-				live = append(live, s.Attempt)
+				live = append(live, s)
 				began[s.Attempt], speed[s.Attempt] = now, int64(slots.AllDone)/int64(2+draw.IntN(6)+draw.IntN(4)*draw.IntN(20))
 			}
 			for _, a := range o.Kills { // some end later
 				if draw.IntN(2) == 0 {
 					l.Finish(now, a, slots.Outcome{Killed: true})
-					live = slices.DeleteFunc(live, func(b slots.AttemptID) bool { return a == b })
+					live = slices.DeleteFunc(live, func(b slots.Start) bool { return a == b.Attempt })
 				}
 			}
 		}

@@ -212,7 +212,7 @@ func (o *Order) demandOf(v *slots.View, id slots.PoolID, k slots.Kind) Demand {
 	if o.shape == LineUp {
 		return Demand{v.Pending(k) + v.Running(k), v.Pending(k), v.Pending(k)}
 	}
-	return demandOf(v.Pool(id), k, o.copiesIn(v, id, k))
+	return demandOf(v.Pool(id), k, o.copiesIn(id, k))
 }
 
 // demandOf returns a pool's demand for kind k: the running and pending tasks of its jobs,

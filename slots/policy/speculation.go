@@ -30,17 +30,20 @@ type speculation struct {
 	list []candidate   // the longest time left first
 	slow int64         // a tracker with less progress is slow
 
-	worth [trace.Kinds]int32 // number of candidates by kind
+	worth   [trace.Kinds]int32   // number of candidates by kind
+	inPool  [trace.Kinds][]int32 // the same by pool of their jobs
+	tasks   map[taskOf]bool      // of the candidates, and of some that are none any more
+	expires time.Duration        // before this time no candidate would end before a copy
 
 	// Of the latest look. progress is kept for slowTracker, the rest is scratch.
 	groups   []group         // of the running attempts, if they are linked
 	looks    int64           // number of looks so far
-	linked   bool            // link was called
 	busy     []slots.SlotID  // slots on which attempts run
 	copied   map[taskOf]bool // tasks that have a running copy
 	progress []int64         // by tracker: done plus the progress of its running attempts
 	sorted   []int64         // progress of trackers with open slots
 	totals   []time.Duration
+	found    []paying
 }
 
 // candidate is an attempt that is worth a copy.
@@ -58,6 +61,12 @@ type candidate struct {
 	Average, Progress slots.Progress
 }
 
+// paying is a running attempt whose copy pays: its slot, and the times as in candidate.
+type paying struct {
+	slot        slots.SlotID
+	total, left time.Duration
+}
+
 // taskOf names a task.
 type taskOf struct {
 	job  slots.JobID
@@ -67,6 +76,7 @@ type taskOf struct {
 
 // measured has the measurements of a job's tasks.
 type measured struct {
+	pool     slots.PoolID  // of the job
 	mapsDone time.Duration // the time at which all maps were done; negative: they are not
 	kinds    [trace.Kinds]sample
 }
@@ -80,9 +90,12 @@ type sample struct {
 	usual time.Duration   // the usual time of a task, at the latest look
 
 	first, last slots.SlotID  // of the running attempts at the latest look, which place.next links; first may be NoSlot
-	slowest     time.Duration // as slowestOf, at the latest look that linked them; negative: not known yet
+	slowest     time.Duration // as slowestOf, at the latest look that needed it
+	selected    int64         // speculation.looks at that look
 	looks       int64         // speculation.looks at the latest look that judged them
 	ripe        bool          // they can be judged, at that look
+	latest      time.Duration // those that began later have not run long enough, at that look
+	again       time.Duration // when to look at them again; negative: this look has noted it, or nobody needs it
 	worth       int32         // number of candidates
 	ranked      int32         // worth when the job was ranked last (Copies.ranked)
 }
@@ -117,20 +130,21 @@ func (k *sample) setUsual() {
 // every returns the time between two looks at running tasks of the kind.
 func (k *sample) every() time.Duration { return max(leastWait, k.usual/looksATask) }
 
-// place is a slot's tracker, and when its latest attempt began.
+// place is a slot's tracker, and its latest attempt, which began at a time.
 type place struct {
 	tracker slots.TrackerID
 	began   time.Duration
-
-	// Of the latest look at which an attempt ran on the slot.
 	attempt slots.AttemptID
-	killing bool         // the Ledger has ordered its end
-	next    slots.SlotID // of the next attempt of the same job and kind, or NoSlot
+
+	// Of the latest look at which the attempt ran.
+	killing bool           // the Ledger has ordered its end
+	done    slots.Progress // if it is linked, and LATE finds the candidates
+	next    slots.SlotID   // of the next attempt of the same job and kind, or NoSlot
 }
 
 // newSpeculation returns a speculation for one Ledger, by the options that concern copies.
 func newSpeculation(o *Options) *speculation {
-	s := &speculation{least: o.CopyAfter, given: o.CopyAfter > 0, byAverage: o.CopyRule == copyHadoop, due: -1, copied: map[taskOf]bool{}}
+	s := &speculation{least: o.CopyAfter, given: o.CopyAfter > 0, byAverage: o.CopyRule == copyHadoop, due: -1, copied: map[taskOf]bool{}, tasks: map[taskOf]bool{}}
 	if !s.given {
 		s.least = leastRun
 	}
@@ -147,7 +161,7 @@ func (s *speculation) known(k *sample) bool {
 // that has a copy now is no candidate any more.
 func (s *speculation) started(v *slots.View, o slots.Start) {
 	p := At(&s.places, o.Slot)
-	p.tracker, p.began = v.Tracker(), v.Now()
+	p.tracker, p.began, p.attempt = v.Tracker(), v.Now(), o.Attempt
 	s.forgetTask(o.Attempt)
 	s.wake(v.Now(), &s.of(o.Attempt.Job).kinds[o.Attempt.Kind])
 }
@@ -164,6 +178,7 @@ func (s *speculation) changed(now time.Duration, j slots.JobView) {
 		return
 	}
 	m := s.of(id)
+	m.pool = j.Pool()
 	for k := range m.kinds {
 		m.kinds[k].tasks = j.Total(slots.Kind(k))
 	}
@@ -234,7 +249,7 @@ func (s *speculation) sampleOf(a slots.AttemptID) *sample { return &s.of(a.Job).
 
 // forgetTask drops the candidate of the attempt's task, if there is one.
 func (s *speculation) forgetTask(a slots.AttemptID) {
-	if s.worth[a.Kind] > 0 && s.sampleOf(a).worth > 0 {
+	if s.worth[a.Kind] > 0 && s.sampleOf(a).worth > 0 && s.tasks[of(a)] {
 		s.forget(func(c *candidate) bool { return of(c.Attempt) == of(a) })
 	}
 }
@@ -244,8 +259,7 @@ func (s *speculation) forget(gone func(c *candidate) bool) {
 	kept := 0
 	for i := range s.list {
 		if c := &s.list[i]; gone(c) {
-			s.sampleOf(c.Attempt).worth--
-			s.worth[c.Attempt.Kind]--
+			s.count(c, -1)
 			continue
 		}
 		if kept < i {
@@ -256,15 +270,34 @@ func (s *speculation) forget(gone func(c *candidate) bool) {
 	s.list = s.list[:kept]
 }
 
+// count adds n candidates like c to the numbers of candidates.
+func (s *speculation) count(c *candidate, n int32) {
+	m, kind := s.of(c.Attempt.Job), c.Attempt.Kind
+	m.kinds[kind].worth += n
+	s.worth[kind] += n
+	*At(&s.inPool[kind], m.pool) += n
+}
+
 // expire drops the candidates that would end before a copy that starts now. It reports whether
 // there were any. Under Hadoop's own rule it does nothing.
 func (s *speculation) expire(now time.Duration) bool {
-	if s.byAverage {
+	if now < s.expires {
 		return false
 	}
 	n := len(s.list)
 	s.forget(func(c *candidate) bool { return !pays(c.Left-(now-s.at), c.Usual) })
+	s.setExpires()
 	return len(s.list) < n
+}
+
+// setExpires sets the time at which the first candidate would end before a copy that starts then.
+func (s *speculation) setExpires() {
+	s.expires = 1<<63 - 1
+	for i := range s.list {
+		if c := &s.list[i]; !s.byAverage {
+			s.expires = min(s.expires, c.Left-c.Usual+s.at)
+		}
+	}
 }
 
 // each calls f with every candidate of kind k. f must not keep or change it.

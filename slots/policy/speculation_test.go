@@ -54,7 +54,10 @@ func TestATaskThatIsNotNeededIsNotCopied(t *testing.T) {
 	for task := range slots.TaskID(2) {
 		s.list = append(s.list, candidate{Attempt: slots.AttemptID{Kind: slots.Map, Task: task}})
 	}
-	s.count()
+	for i := range s.list {
+		s.count(&s.list[i], 1)
+		s.tasks[of(s.list[i].Attempt)] = true
+	}
 	s.observe(&slots.Fact{Op: trace.OpDrop, Kind: slots.Map, Task: 1})
 	if len(s.list) != 1 || s.list[0].Attempt.Task != 0 {
 		t.Errorf("candidates %v, want map 0 alone", s.list)

@@ -259,7 +259,7 @@ func (d *driver) reportProgress(now time.Duration) {
 		if s.Attempt.Kind == slots.Reduce && t.works {
 			score = (int64(slots.AllDone) + 2*score) / 3
 		}
-		d.ledger.Progress(now, s.Attempt, slots.Progress(score))
+		d.ledger.Progress(now, id, s.Attempt, slots.Progress(score))
 	}
 }
 
