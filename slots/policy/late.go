@@ -47,7 +47,9 @@ func total(elapsed time.Duration, score slots.Progress) time.Duration {
 
 // takes reports whether total is at least t, without a division.
 func takes(elapsed time.Duration, score slots.Progress, t time.Duration) bool {
-	return compareProducts(int64(elapsed), int64(slots.AllDone), int64(t), int64(max(score, 1))) >= 0
+	high, low := bits.Mul64(uint64(elapsed), uint64(slots.AllDone))
+	otherHigh, otherLow := bits.Mul64(uint64(t), uint64(max(score, 1)))
+	return high > otherHigh || high == otherHigh && low >= otherLow
 }
 
 // timeLeft returns the time that a task still takes, (1 - score)/rate [LATE08].
@@ -135,10 +137,11 @@ func (s *speculation) look(v *slots.View) {
 	} else {
 		s.lookByRate(v)
 	}
-	clear(s.tasks)
+	clear(s.marks[:])
 	for i := range s.list {
 		s.count(&s.list[i], 1)
-		s.tasks[of(s.list[i].Attempt)] = true
+		at, bit := markOf(s.list[i].Attempt)
+		s.marks[at] |= bit
 	}
 	s.setExpires()
 }
@@ -155,8 +158,11 @@ func (s *speculation) lookByRate(v *slots.View) {
 		s.judge(v, id)
 	}
 	slices.SortFunc(s.found, func(a, b paying) int {
-		if a.left != b.left {
-			return cmp.Compare(b.left, a.left)
+		switch {
+		case a.left > b.left:
+			return -1
+		case a.left < b.left:
+			return 1
 		}
 		x, y := s.places[a.slot].attempt, s.places[b.slot].attempt
 		return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Kind, y.Kind), cmp.Compare(a.slot, b.slot))
@@ -169,8 +175,8 @@ func (s *speculation) lookByRate(v *slots.View) {
 		if k.selected != s.looks {
 			k.selected, k.slowest = s.looks, s.slowestOf(v.Now(), m, p.attempt.Kind)
 		}
-		if f.total >= k.slowest {
-			s.list = append(s.list, candidate{Attempt: p.attempt, Tracker: p.tracker, Total: f.total, Left: f.left, Usual: k.usual, Slowest: k.slowest})
+		if all := f.left + v.Now() - m.since(p.attempt.Kind, p.began); all >= k.slowest {
+			s.list = append(s.list, candidate{Attempt: p.attempt, Tracker: p.tracker, Total: all, Left: f.left, Usual: k.usual, Slowest: k.slowest})
 		}
 	}
 	if len(s.list) > 0 { // else nobody asks whether a tracker is slow
@@ -256,7 +262,10 @@ func (s *speculation) judge(v *slots.View, id slots.SlotID) {
 	if p.killing {
 		return
 	}
-	m := s.of(p.attempt.Job)
+	m := s.jobs[p.attempt.Job]
+	if m == nil { // the job has ended
+		return
+	}
 	k := &m.kinds[p.attempt.Kind]
 	if k.looks != s.looks { // the first attempt of this job and kind
 		k.looks = s.looks
@@ -281,9 +290,8 @@ func (s *speculation) judge(v *slots.View, id slots.SlotID) {
 	if !takes(elapsed, done, elapsed+k.usual+1) { // a copy would not pay, as for most attempts
 		return
 	}
-	f := paying{id, total(elapsed, done), timeLeft(elapsed, done)}
-	if pays(f.left, k.usual) && !s.hasCopy(p.attempt) {
-		s.found = append(s.found, f)
+	if !s.hasCopy(p.attempt) {
+		s.found = append(s.found, paying{id, timeLeft(elapsed, done)})
 	}
 }
 
@@ -317,7 +325,7 @@ func (s *speculation) lookAgain(at time.Duration) {
 // result of the look before, so they are only counted, unless too few are not.
 func (s *speculation) slowestOf(now time.Duration, m *measured, kind slots.Kind) time.Duration {
 	k := &m.kinds[kind]
-	for least := k.slowest - k.slowest/8; ; least = 0 {
+	for least := k.slowest - k.slowest/16; ; least = 0 {
 		all := s.totalsFrom(now, m, kind, least)
 		if n := len(s.totals) - slowOf(all); n >= 0 {
 			return nth(s.totals, n)

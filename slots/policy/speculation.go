@@ -32,7 +32,7 @@ type speculation struct {
 
 	worth   [trace.Kinds]int32   // number of candidates by kind
 	inPool  [trace.Kinds][]int32 // the same by pool of their jobs
-	tasks   map[taskOf]bool      // of the candidates, and of some that are none any more
+	marks   [64]uint64           // the bits of markOf of the candidates, and of some that are none any more
 	expires time.Duration        // before this time no candidate would end before a copy
 
 	// Of the latest look. progress is kept for slowTracker, the rest is scratch.
@@ -61,10 +61,10 @@ type candidate struct {
 	Average, Progress slots.Progress
 }
 
-// paying is a running attempt whose copy pays: its slot, and the times as in candidate.
+// paying is a running attempt whose copy pays: its slot, and its Left as a candidate.
 type paying struct {
-	slot        slots.SlotID
-	total, left time.Duration
+	slot slots.SlotID
+	left time.Duration
 }
 
 // taskOf names a task.
@@ -144,7 +144,7 @@ type place struct {
 
 // newSpeculation returns a speculation for one Ledger, by the options that concern copies.
 func newSpeculation(o *Options) *speculation {
-	s := &speculation{least: o.CopyAfter, given: o.CopyAfter > 0, byAverage: o.CopyRule == copyHadoop, due: -1, copied: map[taskOf]bool{}, tasks: map[taskOf]bool{}}
+	s := &speculation{least: o.CopyAfter, given: o.CopyAfter > 0, byAverage: o.CopyRule == copyHadoop, due: -1, copied: map[taskOf]bool{}}
 	if !s.given {
 		s.least = leastRun
 	}
@@ -249,9 +249,15 @@ func (s *speculation) sampleOf(a slots.AttemptID) *sample { return &s.of(a.Job).
 
 // forgetTask drops the candidate of the attempt's task, if there is one.
 func (s *speculation) forgetTask(a slots.AttemptID) {
-	if s.worth[a.Kind] > 0 && s.sampleOf(a).worth > 0 && s.tasks[of(a)] {
+	if at, bit := markOf(a); s.worth[a.Kind] > 0 && s.marks[at]&bit != 0 {
 		s.forget(func(c *candidate) bool { return of(c.Attempt) == of(a) })
 	}
+}
+
+// markOf returns the place of a task in speculation.marks. Few tasks share one.
+func markOf(a slots.AttemptID) (at uint32, bit uint64) {
+	h := (uint32(a.Job)*0x9e3779b1 ^ uint32(a.Task)*0x85ebca77 ^ uint32(a.Kind)<<31) >> 20
+	return h >> 6, 1 << (h & 63)
 }
 
 // forget drops the candidates for which gone returns true.

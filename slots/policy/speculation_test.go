@@ -56,7 +56,8 @@ func TestATaskThatIsNotNeededIsNotCopied(t *testing.T) {
 	}
 	for i := range s.list {
 		s.count(&s.list[i], 1)
-		s.tasks[of(s.list[i].Attempt)] = true
+		at, bit := markOf(s.list[i].Attempt)
+		s.marks[at] |= bit
 	}
 	s.observe(&slots.Fact{Op: trace.OpDrop, Kind: slots.Map, Task: 1})
 	if len(s.list) != 1 || s.list[0].Attempt.Task != 0 {
