@@ -55,6 +55,32 @@ func (s *speculation) lookByAverage(v *slots.View) {
 	})
 }
 
+// link links the running attempts of each job and kind, in the order of slots. An attempt that
+// the Ledger has ordered to end does not count.
+func (s *speculation) link() {
+	for _, g := range s.groups { // of an earlier look
+		if m := s.jobs[g.job]; m != nil {
+			m.kinds[g.kind].first = slots.NoSlot
+		}
+	}
+	s.groups = s.groups[:0]
+	for _, id := range s.busy {
+		p := &s.places[id]
+		if p.killing {
+			continue
+		}
+		p.next = slots.NoSlot
+		k := s.sampleOf(p.attempt)
+		if k.first == slots.NoSlot {
+			k.first = id
+			s.groups = append(s.groups, group{p.attempt.Job, p.attempt.Kind})
+		} else {
+			s.places[k.last].next = id
+		}
+		k.last = id
+	}
+}
+
 // judgeByAverage adds the candidates among the running attempts of one job and kind.
 func (s *speculation) judgeByAverage(v *slots.View, g group) {
 	k := &s.of(g.job).kinds[g.kind]

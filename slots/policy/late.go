@@ -207,32 +207,6 @@ func (s *speculation) gather(v *slots.View) {
 	}
 }
 
-// link links the running attempts of each job and kind, in the order of slots. An attempt that
-// the Ledger has ordered to end does not count.
-func (s *speculation) link() {
-	for _, g := range s.groups { // of an earlier look
-		if m := s.jobs[g.job]; m != nil {
-			m.kinds[g.kind].first = slots.NoSlot
-		}
-	}
-	s.groups = s.groups[:0]
-	for _, id := range s.busy {
-		p := &s.places[id]
-		if p.killing {
-			continue
-		}
-		p.next = slots.NoSlot
-		k := s.sampleOf(p.attempt)
-		if k.first == slots.NoSlot {
-			k.first = id
-			s.groups = append(s.groups, group{p.attempt.Job, p.attempt.Kind})
-		} else {
-			s.places[k.last].next = id
-		}
-		k.last = id
-	}
-}
-
 // judgeTrackers sets the progress of each tracker, and s.slow, below which a tracker is slow.
 func (s *speculation) judgeTrackers(v *slots.View) {
 	s.progress = append(s.progress[:0], s.done...)
@@ -321,25 +295,34 @@ func (s *speculation) lookAgain(at time.Duration) {
 }
 
 // slowestOf returns the least total time in the slowest quarter of a job's tasks of a kind. The
-// finished tasks and the running ones together decide what is slow. Most totals are far below the
-// result of the look before, so they are only counted, unless too few are not.
-func (s *speculation) slowestOf(now time.Duration, m *measured, kind slots.Kind) time.Duration {
+// finished tasks and the running ones together decide what is slow. Most totals of running tasks
+// are far below the result of the look before. These are only counted, unless the result is, too.
+func (s *speculation) slowestOf(now time.Duration, m *measured, kind slots.Kind) (slowest time.Duration) {
 	k := &m.kinds[kind]
-	for least := k.slowest - k.slowest/16; ; least = 0 {
-		all := s.totalsFrom(now, m, kind, least)
-		if n := len(s.totals) - slowOf(all); n >= 0 {
-			return nth(s.totals, n)
+	for least := k.slowest - k.slowest/8; ; least = 0 {
+		running := s.totalsFrom(now, m, kind, least)
+		slices.Sort(s.totals)
+		n, i, j := slowOf(len(k.order)+running), len(k.order), len(s.totals)
+		for ; n > 0 && i+j > 0; n-- { // the next one of both, from the greatest on
+			if i == 0 || j > 0 && s.totals[j-1] > k.order[i-1] {
+				j--
+				slowest = s.totals[j]
+			} else {
+				i--
+				slowest = k.order[i]
+			}
+		}
+		if n == 0 && slowest >= least {
+			return slowest
 		}
 	}
 }
 
-// totalsFrom sets s.totals to the total times of a job's tasks of a kind that are at least least.
-// It returns the number of all of them.
+// totalsFrom sets s.totals to the total times of a job's running tasks of a kind that are at least
+// least. It returns the number of all of them.
 func (s *speculation) totalsFrom(now time.Duration, m *measured, kind slots.Kind, least time.Duration) (all int) {
-	k := &m.kinds[kind]
-	n, _ := slices.BinarySearch(k.order, least)
-	s.totals, all = append(s.totals[:0], k.order[n:]...), len(k.order)
-	for id := k.first; id != slots.NoSlot; id = s.places[id].next {
+	s.totals = s.totals[:0]
+	for id := m.kinds[kind].first; id != slots.NoSlot; id = s.places[id].next {
 		all++
 		p := &s.places[id]
 		if elapsed := now - m.since(kind, p.began); takes(elapsed, p.done, least) {
