@@ -9,6 +9,7 @@ import (
 	"mrlocal/sim"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
+	"mrlocal/trace/tracetest"
 )
 
 // TestTheLongerStragglerIsCopied: two tasks of 1,000 to 3,000 s run beside tasks of 0.1 to
@@ -68,4 +69,38 @@ func firstCopy(events []trace.Event) int32 {
 		}
 	}
 	return -1
+}
+
+// TestLATELooksSixteenTimesInATask: a look costs as much as some decisions for each running
+// attempt, so their number decides what late costs beside fair. Tasks take at least 18 s and at
+// most 36 s here, whatever the number of jobs.
+func TestLATELooksSixteenTimesInATask(t *testing.T) {
+	const shortest, longest = 18 * time.Second, 36 * time.Second
+	for _, jobs := range []int{1, 60} {
+		lines := []string{"cluster: {trackers: 20, map_slots: 4, reduce_slots: 2}", "jobs:"}
+		for i := range jobs {
+			lines = append(lines, fmt.Sprintf("  - {name: J%d, maps: %d, reduces: 1, map_time: {uniform: [%v, %v]}, reduce_time: {uniform: [%v, %v]}}", i, 1200/jobs, shortest, longest, shortest, longest))
+		}
+		var log tracetest.Log
+		run(t, parse(t, lines...), sim.Options{Policy: named(t, "late"), Watch: func(s *trace.Stream) { s.Attach(&log) }})
+		looks, last, reports, attempts := time.Duration(0), time.Duration(-1), 0, 0
+		for i := range log.Events {
+			switch e := &log.Events[i]; e.Op {
+			case trace.OpStart:
+				attempts++
+			case trace.OpProgress:
+				if reports++; e.At > last {
+					looks, last = looks+1, e.At
+				}
+			}
+		}
+		end := log.Events[len(log.Events)-1].At
+		if most := end/(shortest/16) + 1; looks > most {
+			t.Errorf("%d jobs: %d looks in %v, want at most %d", jobs, looks, end, most)
+		}
+		if most := attempts * int(longest/(shortest/16)+1); reports > most {
+			t.Errorf("%d jobs: %d reports of %d attempts, want at most %d", jobs, reports, attempts, most)
+		}
+		t.Logf("%d jobs: %d looks in %v, %.1f reports an attempt", jobs, looks, end, float64(reports)/float64(attempts))
+	}
 }

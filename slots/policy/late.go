@@ -137,6 +137,11 @@ func (s *speculation) look(v *slots.View) {
 	} else {
 		s.lookByRate(v)
 	}
+	s.accept()
+}
+
+// accept counts and marks the candidates that a look has found.
+func (s *speculation) accept() {
 	clear(s.marks[:])
 	for i := range s.list {
 		s.count(&s.list[i], 1)

@@ -54,14 +54,50 @@ func TestATaskThatIsNotNeededIsNotCopied(t *testing.T) {
 	for task := range slots.TaskID(2) {
 		s.list = append(s.list, candidate{Attempt: slots.AttemptID{Kind: slots.Map, Task: task}})
 	}
-	for i := range s.list {
-		s.count(&s.list[i], 1)
-		at, bit := markOf(s.list[i].Attempt)
-		s.marks[at] |= bit
-	}
+	s.accept()
 	s.observe(&slots.Fact{Op: trace.OpDrop, Kind: slots.Map, Task: 1})
 	if len(s.list) != 1 || s.list[0].Attempt.Task != 0 {
 		t.Errorf("candidates %v, want map 0 alone", s.list)
+	}
+}
+
+// TestADecisionBetweenTwoLooksVisitsNoCandidate, unless one of them expires or a task that has a
+// candidate starts or ends. The candidates visited here would be dropped.
+func TestADecisionBetweenTwoLooksVisitsNoCandidate(t *testing.T) {
+	const n = 100
+	s := newSpeculation(&Options{})
+	for task := range slots.TaskID(n) {
+		s.list = append(s.list, candidate{Attempt: slots.AttemptID{Task: task}, Left: 50, Usual: 10})
+	}
+	s.accept()
+	for i := range s.list {
+		s.list[i].Left = 0
+	}
+	for now := range s.expires {
+		if s.expire(now) {
+			t.Fatalf("a candidate is visited at %d, before %d", now, s.expires)
+		}
+	}
+	if s.expires != 40 || !s.expire(40) || len(s.list) > 0 {
+		t.Errorf("%d candidates at %d, want none from 40 on", len(s.list), s.expires)
+	}
+
+	for task := range slots.TaskID(n) {
+		s.list = append(s.list, candidate{Attempt: slots.AttemptID{Task: task}})
+	}
+	s.accept()
+	visited := 0
+	for task := range slots.TaskID(1000) {
+		a := slots.AttemptID{Task: n + task}
+		s.list[n-1].Attempt = a
+		if s.forgetTask(a); len(s.list) < n {
+			visited++
+			s.list = append(s.list, candidate{Attempt: a})
+			s.count(&s.list[n-1], 1)
+		}
+	}
+	if visited > 100 {
+		t.Errorf("the starts of %d of 1000 tasks without a candidate visit all candidates", visited)
 	}
 }
 
