@@ -47,6 +47,14 @@ func (p *Picture) Watch(s *trace.Stream) {
 	}
 }
 
+// Watcher returns Watch if a picture is wanted, else nil. A run that nobody watches makes no events.
+func (p *Picture) Watcher() func(*trace.Stream) {
+	if p.On {
+		return p.Watch
+	}
+	return nil
+}
+
 // Text returns the picture of the watched run, or nil if there is none. The lines have Width or
 // else width columns. simulated says whether the run was simulated, which sets the default step.
 // Text drops the run.

@@ -108,10 +108,6 @@ func runSim(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	if files.OnStdout() {
 		e.Stdout = e.Stderr
 	}
-	var watch func(*trace.Stream) // nil without a picture: a run whose events nobody reads makes none
-	if picture.On {
-		watch = picture.Watch
-	}
 	notes, code := show.NewNotes(e.Stderr), command.Done
 	var reports []*report.Report
 	var kept [2]bytes.Buffer // with --compare, the events of both runs
@@ -120,7 +116,7 @@ func runSim(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		o.Events, o.Note, o.Watch = files.Events(i), notes.Note, files.Watch(i, e.Page.Watch(name, watch))
+		o.Events, o.Note, o.Watch = files.Events(i), notes.Note, files.Watch(i, e.Page.Watch(name, picture.Watcher()))
 		switch {
 		// The comparison reads the events from memory, and --events writes them too.
 		case compare && o.Events != nil:
