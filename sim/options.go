@@ -214,8 +214,9 @@ func checkSize(f *workload.File, o *Options) error {
 		if replicas += int64(j.Maps) * each; replicas > mostReplicas {
 			return errs.Optionf("Options.Replicas", "%d: with job %s the inputs have %d replicas; at most %d", o.Replicas, j.Name, replicas, mostReplicas)
 		}
-		if tasks += int64(j.Maps) + int64(j.Reduces); o.Events != nil && tasks > trace.MaxTasks {
-			return errs.Optionf("Options.Events", "with job %s there are %d tasks; an event file has at most %d", j.Name, tasks, trace.MaxTasks)
+		tasks += int64(j.Maps) + int64(j.Reduces)
+		if o.Events != nil && (tasks > trace.MaxTasks || tasks*trace.AttemptBytes+int64(i+1)*trace.JobBytes > trace.MaxBytes) {
+			return errs.Optionf("Options.Events", "with job %s there are %d jobs and %d tasks; nobody could read an event file of so many", j.Name, i+1, tasks)
 		}
 	}
 	return nil

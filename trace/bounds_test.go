@@ -33,14 +33,14 @@ func TestABombTakesBoundedMemory(t *testing.T) {
 		want string
 	}{
 		"a header without end":  {again(`{"schema":`, "1", huge, ""), "line 1: longer than 64 MiB"},
-		"a header of slots":     {again(start, "{},", 60<<20, "{}]}\n"), "line 1: more than 1048576 slots, pools and users"},
-		"a header of nulls":     {again(start, "null,", 60<<20, "null]}\n"), "line 1: more than 1048576 slots, pools and users"},
+		"a header of slots":     {again(start, "{},", 60<<20, "{}]}\n"), "line 1: more than 629145 slots, pools and users"},
+		"a header of nulls":     {again(start, "null,", 60<<20, "null]}\n"), "line 1: more than 629145 slots, pools and users"},
 		"a far tracker":         {strings.NewReader(start + `{"id":0,"tracker":2147483647,"core":-1,"home":"map"}]}` + "\n"), "line 1: slot 0 is on tracker 2147483647, of at most 1"},
 		"a line without end":    {again(header+`{"op":"`, "x", huge, ""), "line 2: longer than 16 MiB"},
 		"a line of fields":      {again(header+"{", `"a":1,`, 8<<20, `"op":"usage"}`+"\n\n"), "line 2: more than 1000 fields"},
 		"a line again":          {again(header, `{"seq":1,"at":0,"op":"usage","cpu_ns":1,"memory_bytes":1,"temp_bytes":1}`+"\n", huge, ""), "line 3: usage has the number 1, and an event before it 1"},
-		"a job of many maps":    {strings.NewReader(header + submit(0, 2_000_000_000, 1, "J")), "line 2: job 0 has 2000000000 maps and 1 reduces; an event file has at most 16777216 tasks"},
-		"a job of many reduces": {strings.NewReader(header + submit(0, 0, 1<<24, "J") + strings.Replace(submit(1, 1, 0, "J"), `"seq":1`, `"seq":2`, 1)), "line 3: with job 1 there are more than 16777216 tasks"},
+		"a job of many maps":    {strings.NewReader(header + submit(0, 2_000_000_000, 1, "J")), "line 2: job 0 has 2000000000 maps and 1 reduces; an event file has at most 8388608 tasks"},
+		"a job of many reduces": {strings.NewReader(header + submit(0, 0, 1<<23, "J") + strings.Replace(submit(1, 1, 0, "J"), `"seq":1`, `"seq":2`, 1)), "line 3: with job 1 there are more than 8388608 tasks"},
 		"the largest slot":      {strings.NewReader(header + `{"seq":1,"at":0,"op":"open","slot":2147483647,"rule":"none"}` + "\n"), "line 2: open has the slot 2147483647, and the header 1 slots"},
 		"a negative slot":       {strings.NewReader(header + `{"seq":1,"at":0,"op":"open","slot":-2,"rule":"none"}` + "\n"), "line 2: open has a negative number: task 0, n 0, slot -2"},
 	} {
@@ -69,10 +69,43 @@ func TestNamesHaveABound(t *testing.T) {
 		lines = append(lines, strings.NewReader(fmt.Sprintf(`{"seq":%d,"at":0,"op":"status","job":0,"kind":"map","task":0,"n":0,"slot":0,"text":"`, i)), strings.NewReader(long), strings.NewReader("\"}\n"))
 	}
 	d, err := NewDecoder(io.MultiReader(lines...))
+	d.Share(256 << 20)
 	for err == nil {
 		_, err = d.Next()
 	}
-	if want := "line 33: the names and texts have more than 256 MiB"; err.Error() != want {
+	if want := "line 33: the jobs, attempts and texts take more than 256 MiB"; err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestAllThatAReaderKeepsHasABound has files of many small things, of which readers keep each.
+func TestAllThatAReaderKeepsHasABound(t *testing.T) {
+	header := fmt.Sprintf(`{"schema":%d,"kind":"mrlocal-events","policy":"fifo","seed":1,"config":{},"slots":[{"id":0,"tracker":0,"core":-1,"home":"map"}]}`+"\n", schema)
+	const most, attempt = 1 << 20, `"job":0,"kind":"map","task":0,"n":0,"slot":0`
+	for name, c := range map[string]struct {
+		line string // after its number
+		each int    // bytes
+	}{
+		"jobs":     {`"op":"submit","job":0,"sealed":true,"unplaced":false,"single":false,"maps":0,"reduces":0,"ready":0,"priority":2,"weight":1,"deadline":0,"name":"J","pool":"P","user":""}`, JobBytes + 3*textBytes + 2},
+		"attempts": {`"op":"start",` + attempt + `,"rule":"fifo","lent":false,"speculative":false,"locality":"any"}`, AttemptBytes},
+		"phases":   {`"op":"phase",` + attempt + `,"phase":"reduce"}`, phaseBytes},
+		"slots":    {`"op":"open","slot":0,"rule":"fifo"}`, decisionBytes},
+		"samples":  {`"op":"usage","cpu_ns":1,"memory_bytes":1,"temp_bytes":1}`, detailBytes},
+		"statuses": {`"op":"status",` + attempt + `,"text":"abc"}`, detailBytes + textBytes + 3},
+	} {
+		var file strings.Builder
+		file.WriteString(header)
+		for i := range most/c.each + 2 {
+			fmt.Fprintf(&file, `{"seq":%d,"at":0,%s`+"\n", i, c.line)
+		}
+		d, err := NewDecoder(strings.NewReader(file.String()))
+		d.Share(most)
+		for err == nil {
+			_, err = d.Next()
+		}
+		// The header counts as three of its slots, and a rule counts too.
+		if least := (most - 3*slotBytes - 5*textBytes) / c.each; !strings.HasSuffix(err.Error(), "the jobs, attempts and texts take more than 1 MiB") || d.Line() < least || d.Line() > most/c.each+2 {
+			t.Errorf("%s: line %d of at least %d: %v", name, d.Line(), least, err)
+		}
 	}
 }

@@ -41,18 +41,30 @@ func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %v", e.Line,
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
 // MaxTasks bounds the tasks of all jobs of an event file.
-const MaxTasks = 1 << 24
+const MaxTasks = 1 << 23
+
+// A reader of an event file may keep MaxBytes of memory. Each job, attempt, slot, pool, user and text counts
+// as so many bytes, about as a replay keeps it.
+const (
+	MaxBytes     = 768 << 20
+	JobBytes     = 1536
+	AttemptBytes = 64
+
+	slotBytes     = 1280 // also of a pool, a user
+	decisionBytes = 40
+	phaseBytes    = 16
+	detailBytes   = 24
+	textBytes     = 40 // beside the text
+)
 
 // Bounds of an event file, so that no file takes all memory: a small compressed one may have any
 // length. The header grows with the number of slots, so its bound is larger.
 const (
 	maxLineBytes   = 16 << 20
 	maxHeaderBytes = 64 << 20
-	maxSlots       = 1 << 20
-	maxTextBytes   = 256 << 20 // of all names, rules and statuses
-	maxFields      = 1000      // of a line
-	maxNulls       = 1000      // in the header, whose lists could have many of them
-	textBytes      = 40        // that a text takes beside its bytes
+	maxSlots       = MaxBytes / slotBytes
+	maxFields      = 1000 // of a line
+	maxNulls       = 1000 // in the header, whose lists could have many of them
 )
 
 // Decoder reads an event file. It keeps one line and all texts. It does not close the reader.
@@ -66,8 +78,12 @@ type Decoder struct {
 	ops    map[string]Op  // by name in the file
 
 	texts [][]string // by number; 0: none. It grows with the file
-	bytes int        // of texts
-	seq   uint64     // of the last event, plus 1
+	bytes int        // that a reader keeps
+	most  int        // of bytes
+
+	details int // bytes that a detail counts
+
+	seq   uint64 // of the last event, plus 1
 	tasks taskCount
 	rules map[string]int32 // numbers of texts, by rule
 
@@ -78,7 +94,7 @@ type Decoder struct {
 // program does not know. It also fails if a slot is not at its number. It converts events of schema
 // 2 to schema 3.
 func NewDecoder(r io.Reader) (*Decoder, error) {
-	d := &Decoder{hash: xxhash.New(), ops: map[string]Op{}, rules: map[string]int32{}, texts: [][]string{nil}, line: 1}
+	d := &Decoder{hash: xxhash.New(), ops: map[string]Op{}, rules: map[string]int32{}, texts: [][]string{nil}, line: 1, most: MaxBytes}
 	for op := range numOps {
 		d.ops[op.String()] = op
 	}
@@ -101,6 +117,7 @@ func NewDecoder(r io.Reader) (*Decoder, error) {
 	if h.Schema < oldestSchema || h.Schema > schema {
 		return nil, fmt.Errorf("read events: schema %d, this program reads schemas %d to %d", h.Schema, oldestSchema, schema)
 	}
+	d.bytes = slotBytes * bytes.Count(line, []byte{'{'})
 	d.schema = h.Schema
 	d.header = Header{Policy: h.Policy, Seed: h.Seed, Config: h.Config, Slots: h.Slots}
 	for i, s := range h.Slots {
@@ -143,6 +160,10 @@ func headerLine(in *bufio.Reader) (line []byte, err error) {
 	}
 	return bytes.TrimRight(line, "\r\n"), nil
 }
+
+// Share lowers MaxBytes for a reader that keeps several runs, or more of each than a replay. Details
+// count too then.
+func (d *Decoder) Share(bytes int) { d.most, d.details = bytes, detailBytes }
 
 // Header returns the header, which belongs to the Decoder.
 func (d *Decoder) Header() *Header { return &d.header }
@@ -217,14 +238,26 @@ const (
 )
 
 // check fails if a number of e is negative or too large, as in a damaged file. So readers may use
-// these numbers as indexes. It also fails if an event occurs twice: a file that repeats a line
+// these numbers as indexes. It fails if readers would keep too much. It also fails if an event occurs twice: a file that repeats a line
 // takes few bytes when it is compressed.
 func (d *Decoder) check(e *Event) error {
 	switch {
+	case e.Op == OpSubmit:
+		d.bytes += JobBytes
+	case e.Op == OpStart:
+		d.bytes += AttemptBytes
+	case e.Op == OpPhase:
+		d.bytes += phaseBytes
+	case e.Op.Class() == Decision:
+		d.bytes += decisionBytes
+	case e.Op.Class() == Detail:
+		d.bytes += d.details
+	}
+	switch {
 	case e.Seq < d.seq:
 		return fmt.Errorf("%v has the number %d, and an event before it %d", e.Op, e.Seq, d.seq-1)
-	case d.bytes > maxTextBytes:
-		return fmt.Errorf("the names and texts have more than %d MiB", maxTextBytes>>20)
+	case d.bytes > d.most:
+		return fmt.Errorf("the jobs, attempts and texts take more than %d MiB", d.most>>20)
 	case e.At < 0 || e.At > maxTime:
 		return fmt.Errorf("the time %d of %v is not from 0 to %d", int64(e.At), e.Op, int64(maxTime))
 	case e.Job < 0 || e.Job >= maxJobs:

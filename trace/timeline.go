@@ -12,15 +12,16 @@ type Timeline struct {
 	End        time.Duration // time of the last event
 	KeepPhases bool          // keep the starts of phases, for Gantt; set before Attach
 
-	slots  []Slot       // by id
-	spans  []span       // in the order of starts
-	phases []phaseStart // in the order of times; empty without KeepPhases
-	away   []bool       // by slot: its home kind differs from that in the header
-	open   []int32      // by slot: index into spans of the running attempt; -1: none
-	jobs   int32        // the largest job number, plus one
-	names  []string     // by job
-	pool   []int32      // by job: index into pools
-	pools  []string     // in the order of their first jobs
+	slots     []Slot       // by id
+	spans     []span       // in the order of starts
+	phases    []phaseStart // in the order of times; empty without KeepPhases
+	away      []bool       // by slot: its home kind differs from that in the header
+	open      []int32      // by slot: index into spans of the running attempt; -1: none
+	jobs      int32        // the largest job number, plus one
+	names     []string     // by job
+	pool      []int32      // by job: index into pools
+	pools     []string     // in the order of their first jobs
+	poolIndex map[string]int32
 }
 
 // span is an attempt's time on a slot, from the start of the run.
@@ -43,6 +44,7 @@ func (t *Timeline) Open(h *Header) error {
 	t.slots = h.Slots
 	t.away = make([]bool, len(h.Slots))
 	t.open = slices.Repeat([]int32{-1}, len(h.Slots))
+	t.poolIndex = map[string]int32{}
 	return nil
 }
 
@@ -68,12 +70,12 @@ func (t *Timeline) submit(job int32, name, pool string) {
 		t.names, t.pool = append(t.names, ""), append(t.pool, -1)
 	}
 	t.names[job] = name
-	i := slices.Index(t.pools, pool)
-	if i < 0 {
-		i = len(t.pools)
-		t.pools = append(t.pools, pool)
+	i, ok := t.poolIndex[pool]
+	if !ok {
+		i = int32(len(t.pools))
+		t.pools, t.poolIndex[pool] = append(t.pools, pool), i
 	}
-	t.pool[job] = int32(i)
+	t.pool[job] = i
 }
 
 // add starts or ends the span of a slot. It also notes phases and changes of home kinds. It ignores

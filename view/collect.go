@@ -83,6 +83,10 @@ const (
 	changeSlot                    // n slots of a kind were opened; n < 0: closed
 )
 
+// MostBytes bounds what a Model keeps of an event file, as trace.Decoder counts it. An attempt takes four
+// times as much as in a replay.
+const MostBytes = trace.MaxBytes / 4
+
 // New returns a model without events. The caller calls Open first, and then Add or Record.
 func New(o Options) *Model {
 	m := &Model{Rules: []string{""}}
@@ -98,6 +102,7 @@ func Load(r io.Reader, o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.Share(MostBytes)
 	m := New(o)
 	if err := m.Open(d.Header()); err != nil {
 		return nil, err

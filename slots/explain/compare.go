@@ -152,6 +152,7 @@ func readOutline(r Recorded, by trace.Grouping) (*outline, error) {
 	if err != nil {
 		return nil, bad(err)
 	}
+	d.Share(trace.MaxBytes / 3) // two runs, whose attempts take more than those of a replay
 	o.policy = d.Header().Policy
 	if err := o.line.Open(d.Header()); err != nil {
 		return nil, bad(err)

@@ -109,6 +109,7 @@ func (r *Run) follow(done <-chan struct{}) error {
 	if err != nil {
 		return err
 	}
+	d.Share(view.MostBytes)
 	if err := r.with(func(m *view.Model) error { return m.Open(d.Header()) }); err != nil {
 		return err
 	}
