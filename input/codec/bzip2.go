@@ -136,23 +136,28 @@ func (x *bzip2Reader) header(first bool) error {
 	if !first && !x.fill(x.at/8+1) && x.srcErr == io.EOF {
 		return io.EOF
 	}
-	for i, wrong := range [...]string{"bad magic value", "bad magic value", "non-Huffman entropy encoding", "invalid compression level"} {
-		if !first && i < 2 {
-			wrong = "bad magic value in continuation file"
-			if i == 0 { // compress/bzip2 reads two bytes before it compares them
-				if _, err := x.bits(x.at, 16); err != nil {
-					return err
-				}
-			}
-		}
-		b, err := x.bits(x.at+int64(8*i), 8)
-		if err != nil {
-			return err
-		}
-		if x.level = byte(b); i < 3 && x.level != "BZh"[i] || i == 3 && (x.level < '1' || x.level > '9') {
-			return bzip2.StructuralError(wrong)
-		}
+	switch magic, err := x.bits(x.at, 16); {
+	case err != nil:
+		return err
+	case magic != 'B'<<8|'Z' && first:
+		return bzip2.StructuralError("bad magic value")
+	case magic != 'B'<<8|'Z':
+		return bzip2.StructuralError("bad magic value in continuation file")
 	}
+	switch encoding, err := x.bits(x.at+16, 8); {
+	case err != nil:
+		return err
+	case encoding != 'h':
+		return bzip2.StructuralError("non-Huffman entropy encoding")
+	}
+	level, err := x.bits(x.at+24, 8)
+	switch {
+	case err != nil:
+		return err
+	case level < '1' || level > '9':
+		return bzip2.StructuralError("invalid compression level")
+	}
+	x.level = byte(level)
 	x.at += 32
 	x.crc = 0
 	if first {

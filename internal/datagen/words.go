@@ -3,6 +3,7 @@ package datagen
 import (
 	"math"
 	"math/bits"
+	"unicode/utf8"
 )
 
 // rng is the random generator SplitMix64 (Steele, Lea, Flood 2014). It is small enough to be
@@ -147,13 +148,19 @@ func putTail(dst []byte, at int, r *rng) int {
 	return at
 }
 
-// closeOut fills dst from at to its end with lines of words. It may cut the last word of a
-// line.
+// The last lines of a text have closingLineBytes at most. A letter has maxLetterBytes at most.
+const (
+	closingLineBytes = 72
+	maxLetterBytes   = 4
+)
+
+// closeOut fills dst from at to its end with lines of words. It may cut the last word of a line.
+// dst has a capacity of maxTextBytes beyond its end: a word that will be cut is written there first.
 func (v *vocabulary) closeOut(dst []byte, at int, r *rng) {
 	end := len(dst)
-	all := dst[:cap(dst)]
+	all := dst[:end+maxTextBytes]
 	for at < end {
-		stop := min(at+72, end)
+		stop := min(at+closingLineBytes, end)
 		for at < stop {
 			if at = v.put(all, at, r); at < stop-1 {
 				all[at] = ' '
@@ -162,7 +169,7 @@ func (v *vocabulary) closeOut(dst []byte, at int, r *rng) {
 		}
 		at = stop
 		// The cut may be inside a letter of several bytes.
-		for i := stop - 1; i >= max(stop-5, 0) && all[i] >= 0x80; i-- {
+		for i := stop - 1; i >= max(stop-1-maxLetterBytes, 0) && all[i] >= utf8.RuneSelf; i-- {
 			all[i] = '.'
 		}
 		dst[stop-1] = '\n'
