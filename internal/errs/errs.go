@@ -56,12 +56,14 @@ type Error struct {
 	Cause  error  // why, and what to do about it unless that is plain
 }
 
-// Error returns "object: cause", or the cause alone if there is no object.
+// Error returns "object: cause", or the cause alone if there is no object. The text is one line (OneLine),
+// whatever user code, readers and names of files have put into it.
 func (e *Error) Error() string {
-	if e.Object == "" {
-		return e.Cause.Error()
+	text := e.Cause.Error()
+	if e.Object != "" {
+		text = e.Object + ": " + text
 	}
-	return e.Object + ": " + e.Cause.Error()
+	return OneLine(text)
 }
 
 // Is reports whether target is the error's kind. errors.Is calls it.

@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"mrlocal/internal/errs"
 )
 
 // This file calls the functions and writers of engine.Options. They are user code: they may fail,
@@ -57,13 +59,14 @@ func (u *Calls) Call(what string, f func() error) error {
 	})
 }
 
-// Text returns a function that calls note. The text is lost if note panics or hangs. Text returns nil
+// Text returns a function that calls note with its text in one line. The text is lost if note panics or hangs. Text returns nil
 // for nil.
 func (u *Calls) Text(what string, note func(string)) func(string) {
 	if note == nil {
 		return nil
 	}
 	return func(text string) {
+		text = errs.OneLine(text)
 		_ = u.Call(what, func() error { note(text); return nil })
 	}
 }
