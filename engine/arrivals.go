@@ -57,7 +57,7 @@ func (c *coordinator) openAll(chains []*chain) {
 	defer c.run.leaveMemory()
 	type result struct {
 		ch  *chain
-		j   *runningJob
+		j   *job
 		err error
 	}
 	var ready []result
@@ -89,10 +89,10 @@ func (c *coordinator) openAll(chains []*chain) {
 
 // opened submits j, the first job of a chain that was opened. If err is not nil, the chain could
 // not be opened, and opened ends it.
-func (c *coordinator) opened(ch *chain, j *runningJob, err error) {
+func (c *coordinator) opened(ch *chain, j *job, err error) {
 	// fail may have set ch.err while the chain was opened. The first cause counts.
 	if ch.err == nil && err != nil {
-		ch.err = c.run.env.OfJob(&ch.job.Chain[0], err)
+		ch.err = c.run.ofJob(&ch.job.Chain[0], err)
 	}
 	if ch.plan != nil {
 		ch.noteLeftOut(ch.plan.Notes)
@@ -111,7 +111,7 @@ func (c *coordinator) opened(ch *chain, j *runningJob, err error) {
 // feedAdmitted starts the feeders of jobs that may run under the limits on running jobs. The
 // feeders of other jobs wait, because their pieces would take memory from the jobs that run.
 func (c *coordinator) feedAdmitted() {
-	c.unfed = slices.DeleteFunc(c.unfed, func(j *runningJob) bool {
+	c.unfed = slices.DeleteFunc(c.unfed, func(j *job) bool {
 		if j.state >= jobEnded { // it failed before its feeder could start
 			return true
 		}
@@ -126,7 +126,7 @@ func (c *coordinator) feedAdmitted() {
 }
 
 // serveFeeder is the feeder of a job: it announces the job's map tasks.
-func (c *coordinator) serveFeeder(j *runningJob) {
+func (c *coordinator) serveFeeder(j *job) {
 	defer c.run.leaveMemory()
 	// A feeder that walks directories stays unbound: the system places it on any idle core.
 	if j.feeder.Found == nil {
@@ -138,7 +138,7 @@ func (c *coordinator) serveFeeder(j *runningJob) {
 		c.inbox.Post(func() {
 			// A sealed job needs no more of its input, so the error does not matter to it.
 			if err != nil && j.state < jobSealed {
-				c.fail(j.chain, c.run.env.OfJob(&j.Spec, err))
+				c.fail(j.chain, c.run.ofJob(&j.spec, err))
 			}
 		})
 	})
@@ -166,7 +166,7 @@ func (c *coordinator) settle(ch *chain, cause error) {
 	fault := guard.CatchPanic(func() error { err, readerGone = ch.settle(cause); return nil })
 	c.inbox.Post(func() {
 		if err = errors.Join(err, fault); ch.err == nil { // else the job has failed before
-			err = c.run.env.OfJob(&ch.current.Spec, err)
+			err = c.run.ofJob(&ch.current.spec, err)
 		}
 		ch.err, ch.readerGone = err, readerGone
 		c.settling--

@@ -27,7 +27,7 @@ type chain struct {
 	index      int // in the batch
 	job        *BatchJob
 	state      chainState
-	current    *runningJob // the job that was submitted last; nil: none yet, or the chain has ended
+	current    *job        // the job that was submitted last; nil: none yet, or the chain has ended
 	lastID     slots.JobID // of the job that was submitted last; -1: none
 	plan       *input.Plan
 	side       []byte // side data that the options name; nil: none
@@ -139,7 +139,7 @@ func (ch *chain) inMemory() bool {
 // open makes the first job of the chain ready to be submitted. It finds the input, begins the
 // output, samples cut points and makes the map tasks. It may take long, so it mostly runs on the
 // opener's goroutine, and must not touch the Ledger.
-func (ch *chain) open() (*runningJob, error) {
+func (ch *chain) open() (*job, error) {
 	first := &ch.job.Chain[0]
 	if ch.plan == nil && !first.NoInput && ch.job.Found == nil {
 		var err error
@@ -152,7 +152,7 @@ func (ch *chain) open() (*runningJob, error) {
 		return nil, err
 	}
 	j := ch.newJob(0)
-	j.plan, j.Side, j.SidePath = ch.plan, ch.side, ch.job.Side
+	j.plan = ch.plan
 	var inputBytes int64
 	streams := ch.job.Found != nil // any of them may be a stream
 	if j.plan != nil {
@@ -174,11 +174,11 @@ func (ch *chain) open() (*runningJob, error) {
 	if j.plan != nil {
 		files = len(j.plan.Files)
 	}
-	if j.Spec, err = guard.Begun(ch.job.Chain, files); err != nil {
+	if j.spec, err = guard.Begun(ch.job.Chain, files); err != nil {
 		return nil, err
 	}
-	if !j.MapOnly() {
-		j.Parts = ch.reduces(&j.Spec, inputBytes, streams, !j.Spec.NoInput)
+	if !j.mapOnly() {
+		j.Parts = ch.reduces(&j.spec, inputBytes, streams, !j.spec.NoInput)
 	}
 	if err := j.planMaps(streams); err != nil {
 		j.releaseFirst()
@@ -192,26 +192,21 @@ func (ch *chain) open() (*runningJob, error) {
 }
 
 // openApart calls open on a goroutine of its own, because user code in open may end the goroutine.
-func (ch *chain) openApart() (j *runningJob, err error) {
+func (ch *chain) openApart() (j *job, err error) {
 	err = guard.Apart(func() (err error) { j, err = ch.open(); return err })
 	return j, err
-}
-
-// newJob returns the job at index step of the chain, without input and tasks.
-func (ch *chain) newJob(step int) *runningJob {
-	return &runningJob{chain: ch, step: step, SharedJob: &SharedJob{Spec: guard.Job(ch.job.Chain[step]), Uncounted: ch.job.Uncounted}, binary: map[int32]struct{}{}}
 }
 
 // next returns the job of the chain that follows before. There are three cases. It may be another
 // round of before. It may read the parts of before. Or it reads the input of the chain again, and
 // gets the parts as side data.
-func (ch *chain) next(before *runningJob) (*runningJob, error) {
+func (ch *chain) next(before *job) (*job, error) {
 	step, side := before.step+1, ch.side
 	var err error
-	if again := before.Spec.Rounds > 1; again || ch.job.Chain[step].Rereads {
+	if again := before.spec.Rounds > 1; again || ch.job.Chain[step].Rereads {
 		// The coordinator reads the side data itself: MaxSideBytes bounds how long that takes.
-		if side, err = before.Sink.(*output.Spools).Text(jobs.MaxSideBytes); err != nil {
-			return nil, fmt.Errorf("%s: %w", before.Spec.Name, err)
+		if side, err = before.sink.(*output.Spools).Text(jobs.MaxSideBytes); err != nil {
+			return nil, fmt.Errorf("%s: %w", before.spec.Name, err)
 		}
 		if again, err = before.repeats(side); err != nil {
 			return nil, err
@@ -221,20 +216,20 @@ func (ch *chain) next(before *runningJob) (*runningJob, error) {
 	}
 	j := ch.newJob(step)
 	if step == before.step {
-		j.Spec, j.round = before.Spec, before.round+1 // the Spec that Begin returned in the first round
+		j.spec, j.round = before.spec, before.round+1 // the Spec that Begin returned in the first round
 	}
-	j.number, j.Side, j.SidePath = before.number+1, ch.side, ch.job.Side
+	j.number = before.number + 1
 	var inputBytes int64
-	if j.Spec.Rereads {
-		j.Side, j.SidePath, inputBytes = side, "", ch.plan.Bytes
+	if j.spec.Rereads {
+		j.side, j.sidePath, inputBytes = side, "", ch.plan.Bytes
 		j.plan = ch.plan
 		j.readSplits()
-		before.Sink.(*output.Spools).Release()
+		before.sink.(*output.Spools).Release()
 	} else {
 		inputBytes = j.readParts(before)
 	}
-	if !j.MapOnly() {
-		j.Parts = ch.reduces(&j.Spec, inputBytes, false, false)
+	if !j.mapOnly() {
+		j.Parts = ch.reduces(&j.spec, inputBytes, false, false)
 	}
 	j.complete()
 	return j, nil
@@ -242,21 +237,21 @@ func (ch *chain) next(before *runningJob) (*runningJob, error) {
 
 // repeats reports whether the job runs another round. text is the output of the round that has
 // ended. It fails if Converged panics, or wants another round without input.
-func (j *runningJob) repeats(text []byte) (again bool, err error) {
-	if j.Spec.Rounds <= 1 {
+func (j *job) repeats(text []byte) (again bool, err error) {
+	if j.spec.Rounds <= 1 {
 		return false, nil
 	}
 	again = true
-	if j.Spec.Converged != nil {
-		err = guard.Run("converged", func() error { again = !j.Spec.Converged(j.Side, text); return nil })
+	if j.spec.Converged != nil {
+		err = guard.Run("converged", func() error { again = !j.spec.Converged(j.side, text); return nil })
 	}
-	if again && err == nil && j.Spec.Converged != nil && len(text) == 0 {
-		return false, errs.Inputf("", "%s: a round has no result, because the input has no records", j.Spec.Name)
+	if again && err == nil && j.spec.Converged != nil && len(text) == 0 {
+		return false, errs.Inputf("", "%s: a round has no result, because the input has no records", j.spec.Name)
 	}
-	if again && j.round+1 >= j.Spec.Rounds {
+	if again && j.round+1 >= j.spec.Rounds {
 		again = false
-		if j.Spec.Converged != nil {
-			j.chain.note(fmt.Sprintf("%s: has not converged after %d rounds", j.Spec.Name, j.Spec.Rounds))
+		if j.spec.Converged != nil {
+			j.chain.note(fmt.Sprintf("%s: has not converged after %d rounds", j.spec.Name, j.spec.Rounds))
 		}
 	}
 	return again, err
@@ -306,7 +301,7 @@ func (ch *chain) target() *output.Target {
 func (ch *chain) settle(cause error) (err error, readerGone bool) {
 	target := ch.target()
 	if target == nil && cause == nil {
-		target, err = ch.current.Sink.(*targetSink).begin() // no part was ever written
+		target, err = ch.current.sink.(*targetSink).begin() // no part was ever written
 	}
 	switch {
 	case err != nil:

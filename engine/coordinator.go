@@ -31,11 +31,12 @@ type coordinator struct {
 	run       *run
 	ledger    *slots.Ledger
 	inbox     *Inbox
-	running   map[slots.AttemptID]*runningAttempt // not iterated, because the order of a map is random
-	order     []*runningAttempt                   // the same attempts, oldest first
-	jobs      []*runningJob                       // all that were ever submitted, by JobID
-	unfed     []*runningJob                       // jobs whose feeders start when a limit on running jobs allows it
-	maybeDone []*runningJob                       // jobs that endJobs checks next; one may be here twice
+	running   map[slots.AttemptID]*attempt      // not iterated, because the order of a map is random
+	gates     map[slots.AttemptID]chan struct{} // of running reduces that the Ledger holds in their copy phases
+	order     []*attempt                        // the same attempts, oldest first
+	jobs      []*job                            // all that were ever submitted, by JobID
+	unfed     []*job                            // jobs whose feeders start when a limit on running jobs allows it
+	maybeDone []*job                            // jobs that endJobs checks next; one may be here twice
 
 	release  *setup.Release // chains that have not been opened
 	toOpen   []*chain       // chains whose time has come, for the next opener
@@ -54,7 +55,7 @@ type coordinator struct {
 // newCoordinator makes the coordinator of a run. serve starts its work.
 func newCoordinator(r *run, l *slots.Ledger) *coordinator {
 	return &coordinator{
-		run: r, ledger: l, inbox: NewInbox(), running: map[slots.AttemptID]*runningAttempt{}, release: setup.NewRelease(len(r.chains), func(i int) *setup.Submission { return &r.chains[i].job.Submission }),
+		run: r, ledger: l, inbox: NewInbox(), running: map[slots.AttemptID]*attempt{}, gates: map[slots.AttemptID]chan struct{}{}, release: setup.NewRelease(len(r.chains), func(i int) *setup.Submission { return &r.chains[i].job.Submission }),
 		left: len(r.chains), faults: setup.TimedFaults(r.o.Faults), lost: make([]bool, r.o.Trackers), probe: -1,
 	}
 }
@@ -107,7 +108,7 @@ func (c *coordinator) serve(ctx context.Context) error {
 func (c *coordinator) policyFailed(wake time.Duration) bool {
 	stack, err := c.run.claimed.Err()
 	if err != nil {
-		WriteStack(c.run.o.Stderr, err, stack)
+		writeStack(c.run.o.Stderr, err, stack)
 	} else if _, _, coming := c.release.Next(); !coming && !c.opening && len(c.toOpen)+c.settling+len(c.maybeDone)+len(c.faults) == 0 {
 		// Nothing here leads to a fact for the Ledger.
 		err = c.run.claimed.Stalled(c.ledger, wake, len(c.order))
@@ -144,12 +145,13 @@ func (c *coordinator) obey(o *slots.Orders) time.Duration {
 	// started. The deadlock guard may kill it, and a reduce may leave its copy phase at once.
 	for _, id := range o.Kills {
 		if a := c.running[id]; a != nil {
-			a.Kill()
+			a.kill()
 		}
 	}
 	for _, id := range o.Advances {
-		if a := c.running[id]; a != nil && a.Gate != nil {
-			a.Gate.Open()
+		if gate := c.gates[id]; gate != nil {
+			close(gate)
+			delete(c.gates, id)
 		}
 	}
 	if o.Probe >= 0 && (c.probe < 0 || o.Probe < c.probe) {
@@ -184,11 +186,11 @@ func (c *coordinator) nextWake(wake time.Duration) time.Duration {
 func (c *coordinator) tick() {
 	now := time.Now()
 	c.showProgress()
-	c.run.used.Record(c.run.stream, c.run.now(), c.run.env.Budget.Leased(), c.run.temp.UsedBytes())
+	c.run.used.Record(c.run.stream, c.run.now(), c.run.budget.Leased(), c.run.temp.UsedBytes())
 	// The list is copied, because timeOut and abandon take attempts out of it.
-	for _, a := range append([]*runningAttempt(nil), c.order...) {
+	for _, a := range append([]*attempt(nil), c.order...) {
 		// An attempt that waits for memory, map outputs or its source is not stuck.
-		if beat := a.Beat.Load(); beat != a.lastBeat || a.Waiting.Load() || a.state == attemptWaiting {
+		if beat := a.beat.Load(); beat != a.lastBeat || a.waiting.Load() || a.state == attemptWaiting {
 			a.lastBeat, a.lastBeatAt = beat, now
 		}
 		switch {
@@ -207,7 +209,7 @@ func (c *coordinator) answerProbe() {
 	if now := c.run.now(); c.probe >= 0 && now >= c.probe && c.ledger.Due(now) {
 		c.probe = -1                // each request is answered once
 		for _, a := range c.order { // the Ledger ignores attempts on lost trackers
-			c.ledger.Progress(now, slots.SlotID(a.Slot), a.ID, a.Done(c.ledger.JobTasks(a.ID.Job, slots.Map)))
+			c.ledger.Progress(now, slots.SlotID(a.slot), a.id, a.done(c.ledger.JobTasks(a.id.Job, slots.Map)))
 		}
 	}
 }
@@ -216,9 +218,9 @@ func (c *coordinator) answerProbe() {
 // the run. It leaves out reduces in their copy phase.
 func (c *coordinator) showProgress() {
 	for _, a := range c.order {
-		if done := a.Done(c.ledger.JobTasks(a.ID.Job, slots.Map)); done >= a.shown+slots.AllDone/100 && !c.onLostTracker(a) && !a.Copying(done) {
+		if done := a.done(c.ledger.JobTasks(a.id.Job, slots.Map)); done >= a.shown+slots.AllDone/100 && !c.onLostTracker(a) && !a.copying(done) {
 			a.shown = done
-			c.Detail(trace.Event{Op: trace.OpSeen, Kind: a.ID.Kind, Job: int32(a.ID.Job), Task: int32(a.ID.Task), N: a.ID.N, Slot: int32(a.Slot), A: int64(done / slots.ProgressUnit)})
+			c.detail(trace.Event{Op: trace.OpSeen, Kind: a.id.Kind, Job: int32(a.id.Job), Task: int32(a.id.Task), N: a.id.N, Slot: int32(a.slot), A: int64(done / slots.ProgressUnit)})
 		}
 	}
 }

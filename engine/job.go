@@ -4,25 +4,26 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"mrlocal/engine/journal"
 	"mrlocal/input"
 	"mrlocal/input/feed"
+	"mrlocal/internal/guard"
 	"mrlocal/internal/invariant"
 	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/shuffle"
+	"mrlocal/shuffle/record"
 	"mrlocal/slots"
 	"mrlocal/slots/report"
 	"mrlocal/trace"
 )
 
-// runningJob is one job of a chain, with its tasks, shuffle and sink. It belongs to the
-// coordinator. Attempts use SharedJob.
-type runningJob struct {
-	*SharedJob // shared with attempts; nil when the job is over
-
-	chain  *chain
+// job is one job of a chain, with its tasks, shuffle and sink. The coordinator owns it. Its attempts
+// share the fields below the line, which do not change while attempts run.
+type job struct {
 	step   int // index in the chain
 	number int // how many jobs of the chain came before it, rounds included
 	round  int // of Spec.Rounds, from 0
@@ -38,9 +39,39 @@ type runningJob struct {
 	restored map[int]*journal.Output // map outputs of a killed run, until the job is submitted
 	releaser jobs.Releaser           // nil: none
 	counters Counters
-	usage    []report.Usage                   // by phase, of attempts that committed
-	written  map[slots.TaskID]*runningAttempt // attempts on lost trackers that have committed the part of the task
-	stuck    map[slots.TaskID]struct{}        // maps with an abandoned attempt, which may still read its source
+	usage    []report.Usage            // by phase, of attempts that committed
+	written  map[slots.TaskID]*attempt // attempts on lost trackers that have committed the part of the task
+	stuck    map[slots.TaskID]struct{} // maps with an abandoned attempt, which may still read its source
+
+	// ---- shared with attempts
+	chain *chain
+	spec  jobs.Job
+	journal.Division
+	ranges   record.Ranges    // ranges of keys by which maps divide the records of a job with one reduce
+	shuffle  *shuffle.Shuffle // nil: map-only
+	sink     output.Sink
+	keeper   *journal.Journal // nil: map outputs need not outlive the run
+	side     []byte           // side data (jobs.OwnAttempt); nil: none
+	sidePath string           // the file of side; "": another job has made it
+
+	sideSeal func() *invariant.Seal             // of side, since the first attempt
+	setSizes [jobs.ValueColumn + 1]func() error // passes the sizes of all parts to the sink, if reducers write that column
+	early    atomic.Pointer[jobs.Reducer]       // of the first reduce attempt (passesThrough); nil: not made, or taken
+	late     atomic.Pointer[error]              // of user code that has emitted after its attempt; nil: none has
+	makers   sync.Map                           // the *attempt that made each *shuffle.MapOutput; used only if disks are slowed down
+}
+
+// newJob returns the job at index step of the chain, without input and tasks.
+func (ch *chain) newJob(step int) *job {
+	j := &job{chain: ch, step: step, spec: guard.Job(ch.job.Chain[step]), side: ch.side, sidePath: ch.job.Side, binary: map[int32]struct{}{}}
+	j.sideSeal = sync.OnceValue(func() *invariant.Seal {
+		seal := invariant.NewSeal(j.side)
+		return &seal
+	})
+	for column := range jobs.Column(len(j.setSizes)) {
+		j.setSizes[column] = sync.OnceValue(func() error { return j.sink.Sizes(j.partSizes(column)) })
+	}
+	return j
 }
 
 // mapTask is a map task as the coordinator knows it.
@@ -49,10 +80,11 @@ type mapTask struct {
 	output   *shuffle.MapOutput // committed; owned by the shuffle
 	counters *Counters          // of the attempt that committed last
 	ranOn    slots.TrackerID    // tracker of that attempt; -1: a killed run has made the output
+	waiting  *mapAttempt        // the last attempt that waits, or has waited, for source (sourceInUse); nil: none
 }
 
-// spec returns the job as the Ledger sees it.
-func (j *runningJob) spec() slots.JobSpec {
+// ledgerSpec returns the job as the Ledger sees it.
+func (j *job) ledgerSpec() slots.JobSpec {
 	s := j.chain.spec(j.step, j.number, j.Parts)
 	// A piece of a stream lies in memory, so no tracker is nearer to it.
 	s.Unplaced = s.Unplaced || j.feeder != nil
@@ -67,7 +99,7 @@ const readAheadPerSlot = 4
 
 // announce adds a map task with source s, which the feeder has found. nil says that there are no
 // more. If the job is sealed already, because it needs no more of its input, announce releases s.
-func (j *runningJob) announce(s feed.Source) {
+func (j *job) announce(s feed.Source) {
 	if j.state >= jobSealed {
 		releaseSource(s)
 		return
@@ -77,36 +109,36 @@ func (j *runningJob) announce(s feed.Source) {
 	} else {
 		// Its index is the TaskID of the map.
 		j.maps = append(j.maps, mapTask{source: s})
-		if j.Shuffle != nil {
-			j.Shuffle.Grow(len(j.maps))
+		if j.shuffle != nil {
+			j.shuffle.Grow(len(j.maps))
 		}
 	}
 	j.updateReady()
 }
 
 // seal notes that all map tasks are known, and passes that on to the shuffle and the output.
-func (j *runningJob) seal() {
+func (j *job) seal() {
 	if j.state >= jobSealed {
 		return
 	}
 	invariant.Move(&j.state, jobSealed)
-	if j.Shuffle != nil {
-		j.Shuffle.Grow(len(j.maps))
-		j.Shuffle.Seal()
+	if j.shuffle != nil {
+		j.shuffle.Grow(len(j.maps))
+		j.shuffle.Seal()
 	}
-	if target := j.chain.target(); target != nil && j.MapOnly() && j.writesTarget() {
+	if target := j.chain.target(); target != nil && j.mapOnly() && j.writesTarget() {
 		target.Seal(len(j.maps))
 	}
 }
 
 // writesTarget reports whether the job writes the result of its chain.
-func (j *runningJob) writesTarget() bool {
-	_, ok := j.Sink.(*targetSink)
+func (j *job) writesTarget() bool {
+	_, ok := j.sink.(*targetSink)
 	return ok
 }
 
 // stopFeeder ends the feeder, if there is one. The feeder fails with cause.
-func (j *runningJob) stopFeeder(cause error) {
+func (j *job) stopFeeder(cause error) {
 	if j.feeder != nil {
 		j.feeder.Stop(cause)
 	}
@@ -114,7 +146,7 @@ func (j *runningJob) stopFeeder(cause error) {
 
 // releaseFirst gives back the piece that the feeder has decoded for sampling. The feeder will not
 // serve.
-func (j *runningJob) releaseFirst() {
+func (j *job) releaseFirst() {
 	if j.feeder != nil {
 		j.feeder.ReleaseFirst()
 	}
@@ -123,11 +155,11 @@ func (j *runningJob) releaseFirst() {
 // updateReady reports to the Ledger how many map tasks there are, and how many of them may start.
 // In a map-only job with output in order, maps start at most readAheadPerSlot a slot ahead of the
 // parts that are released.
-func (j *runningJob) updateReady() {
+func (j *job) updateReady() {
 	c := j.chain.run.coordinator
 	total := int32(len(j.maps))
 	ready := total
-	if t, ok := j.Sink.(*targetSink); ok && j.MapOnly() && t.inOrder {
+	if t, ok := j.sink.(*targetSink); ok && j.mapOnly() && t.inOrder {
 		released := 0
 		if target := j.chain.target(); target != nil {
 			released = target.Released()
@@ -140,15 +172,15 @@ func (j *runningJob) updateReady() {
 
 // progressed is called when parts of a map-only job have been released, so that more maps may
 // start.
-func (j *runningJob) progressed() {
-	if j.state < jobEnded && j.MapOnly() {
+func (j *job) progressed() {
+	if j.state < jobEnded && j.mapOnly() {
 		j.updateReady()
 	}
 }
 
 // verdict carries out the verdict v of a Releaser on the part of map t. EndFile drops the later
 // splits of the same file. EndJob drops all later splits.
-func (j *runningJob) verdict(t int, v jobs.Verdict) {
+func (j *job) verdict(t int, v jobs.Verdict) {
 	c := j.chain.run.coordinator
 	if j.state >= jobEnded || v == jobs.Continue {
 		return
@@ -177,7 +209,7 @@ func (j *runningJob) verdict(t int, v jobs.Verdict) {
 
 // withinFile reports whether split i has only a piece of one file, and split t ends with a piece
 // of that file. It reports false for pieces of streams and for parts.
-func (j *runningJob) withinFile(t, i int) bool {
+func (j *job) withinFile(t, i int) bool {
 	a, ok := j.maps[t].source.(feed.File)
 	b, is := j.maps[i].source.(feed.File)
 	if !ok || !is || a.Plan != b.Plan || len(b.Split.Pieces) != 1 {
@@ -188,7 +220,7 @@ func (j *runningJob) withinFile(t, i int) bool {
 
 // skippedBinary notes files that were left out as binary. Several attempts of a task may name the
 // same file. files is borrowed. skippedBinary may be called from any goroutine.
-func (j *runningJob) skippedBinary(files []int32) {
+func (j *job) skippedBinary(files []int32) {
 	if len(files) == 0 {
 		return
 	}
@@ -204,7 +236,7 @@ func (j *runningJob) skippedBinary(files []int32) {
 
 // noteBinary notes for the user how many files were left out as binary, and the first of them in
 // input order.
-func (j *runningJob) noteBinary() {
+func (j *job) noteBinary() {
 	if len(j.binary) == 0 {
 		return
 	}
@@ -218,7 +250,7 @@ func (j *runningJob) noteBinary() {
 }
 
 // recordSample makes an event of the sampled cut points, if there are any.
-func (j *runningJob) recordSample() {
+func (j *job) recordSample() {
 	r := j.chain.run
 	if j.Cuts != nil {
 		r.stream.Append(trace.Event{At: r.now(), Op: trace.OpSample, Job: int32(j.id), A: SamplePlaces, B: int64(len(j.Cuts))})
@@ -226,15 +258,15 @@ func (j *runningJob) recordSample() {
 }
 
 // noteWritten notes that an attempt on a lost tracker has committed its part.
-func (j *runningJob) noteWritten(a *runningAttempt) {
+func (j *job) noteWritten(a *attempt) {
 	if j.written == nil {
-		j.written = map[slots.TaskID]*runningAttempt{}
+		j.written = map[slots.TaskID]*attempt{}
 	}
-	j.written[a.ID.Task] = a
+	j.written[a.id.Task] = a
 }
 
 // noteStuck notes that an abandoned attempt may still read the source of a map.
-func (j *runningJob) noteStuck(t slots.TaskID) {
+func (j *job) noteStuck(t slots.TaskID) {
 	if j.stuck == nil {
 		j.stuck = map[slots.TaskID]struct{}{}
 	}
@@ -243,7 +275,7 @@ func (j *runningJob) noteStuck(t slots.TaskID) {
 
 // countLost adds the counters of maps whose outputs were lost after all reduces had copied them.
 // These maps did not run again, and loseMap has subtracted their counters.
-func (j *runningJob) countLost() {
+func (j *job) countLost() {
 	for _, t := range j.maps {
 		if t.output == nil && t.counters != nil {
 			j.counters.Add(t.counters)
@@ -252,7 +284,7 @@ func (j *runningJob) countLost() {
 }
 
 // addUsage adds the usage of an attempt, by phase, to that of the job.
-func (j *runningJob) addUsage(usage []report.Usage) {
+func (j *job) addUsage(usage []report.Usage) {
 	if j.usage == nil {
 		j.usage = make([]report.Usage, len(usage))
 	}
@@ -263,7 +295,7 @@ func (j *runningJob) addUsage(usage []report.Usage) {
 
 // release gives back inputs, map outputs and the plan of the job. None of its attempts runs any
 // more. It keeps the sources that abandoned threads may still read. It may be called again.
-func (j *runningJob) release() {
+func (j *job) release() {
 	if j.state >= jobReleased {
 		return
 	}
@@ -275,29 +307,26 @@ func (j *runningJob) release() {
 			releaseSource(t.source)
 		}
 	}
-	if j.Shuffle != nil {
-		j.Shuffle.Close()
+	if j.shuffle != nil {
+		j.shuffle.Close()
 	}
 	if j.before != nil {
 		j.before.Release()
-		j.before = nil
 	}
-	// The slices of a job of many maps are large, and a batch may have thousands of jobs. So the
-	// garbage collector may have them before the run ends.
-	j.Cuts = nil
-	j.maps, j.plan, j.feeder, j.stuck, j.binary, j.written = nil, nil, nil, nil, nil, nil
 }
 
-// over drops all that the report does not need, because a batch may have thousands of jobs.
-func (j *runningJob) over() {
+// over leaves only what the report needs of the job, because a batch may have thousands of jobs. It
+// leaves j as it is, because abandoned attempts may still read it.
+func (j *job) over() {
 	invariant.Move(&j.state, jobOver)
 	j.countRecords()
-	j.SharedJob = nil
+	c := j.chain.run.coordinator
+	c.jobs[j.id] = &job{chain: j.chain, step: j.step, number: j.number, id: j.id, state: j.state, counters: j.counters, usage: j.usage}
 }
 
 // countRecords sets the counter of output records to the number that the Releaser has written,
 // if it counts them. A second call does nothing.
-func (j *runningJob) countRecords() {
+func (j *job) countRecords() {
 	if counter, ok := j.releaser.(jobs.RecordCounter); ok {
 		j.counters.ReduceOutputRecords = counter.Records()
 	}
@@ -314,16 +343,16 @@ func releaseSource(s feed.Source) {
 
 // readParts makes a map task of each part that the job before has committed. It returns the bytes
 // of all parts. j owns the parts from then on, and releases them.
-func (j *runningJob) readParts(before *runningJob) int64 {
+func (j *job) readParts(before *job) int64 {
 	var total int64
-	j.before = before.Sink.(*output.Spools)
+	j.before = before.sink.(*output.Spools)
 	for i, sp := range j.before.Parts() {
 		if sp == nil {
 			continue
 		}
 		total += sp.Bytes()
 		j.maps = append(j.maps, mapTask{source: feed.Part{
-			Name: before.Spec.Name, File: int32(i), Spool: sp, Delim: j.Spec.Delim.Byte(), RecordBytes: j.Spec.RecordBytes,
+			Name: before.spec.Name, File: int32(i), Spool: sp, Delim: j.spec.Delim.Byte(), RecordBytes: j.spec.RecordBytes,
 		}})
 	}
 	return total

@@ -12,9 +12,9 @@ import (
 )
 
 // submit submits a job to the Ledger, and announces its map tasks or prepares its feeder.
-func (c *coordinator) submit(j *runningJob) {
+func (c *coordinator) submit(j *job) {
 	ch := j.chain
-	j.id = c.ledger.Submit(c.run.now(), j.spec())
+	j.id = c.ledger.Submit(c.run.now(), j.ledgerSpec())
 	// The chain runs already if this is not its first job.
 	invariant.Reach(&ch.state, chainRunning)
 	// Job ids are dense, so c.jobs is indexed by them.
@@ -37,7 +37,7 @@ func (c *coordinator) submit(j *runningJob) {
 
 // mayBeDone notes that a job may have no running attempt and no pending task left. endJobs
 // checks it.
-func (c *coordinator) mayBeDone(j *runningJob) {
+func (c *coordinator) mayBeDone(j *job) {
 	// Attempts that end together are mostly of one job, so comparing with the last entry keeps
 	// the list short. A job that is in it twice does no harm.
 	if n := len(c.maybeDone); n == 0 || c.maybeDone[n-1] != j {
@@ -64,12 +64,12 @@ func (c *coordinator) endJobs() (any bool) {
 }
 
 // jobDone submits the next job of the chain, or ends the chain. No attempt of j runs any more.
-func (c *coordinator) jobDone(j *runningJob) {
+func (c *coordinator) jobDone(j *job) {
 	ch := j.chain
-	ch.err = cmp.Or(ch.err, j.Late())
+	ch.err = cmp.Or(ch.err, j.lateError())
 	// The Ledger knows that the job failed, but not why.
 	if ch.err == nil && c.ledger.JobState(j.id) != slots.Succeeded {
-		ch.err = fmt.Errorf("%s: its tasks failed more often than Options.Attempts allows", j.Spec.Name)
+		ch.err = fmt.Errorf("%s: its tasks failed more often than Options.Attempts allows", j.spec.Name)
 	}
 	j.countLost()
 	j.noteBinary()
@@ -79,12 +79,12 @@ func (c *coordinator) jobDone(j *runningJob) {
 		return
 	}
 	// The next job takes over the parts of j (Spools). j.release gives back all else.
-	var next *runningJob
+	var next *job
 	err := guard.Apart(func() (err error) { next, err = ch.next(j); return err })
 	j.release()
 	if err != nil {
-		j.Sink.(*output.Spools).Release()
-		ch.err = c.run.env.OfJob(&j.Spec, err)
+		j.sink.(*output.Spools).Release()
+		ch.err = c.run.ofJob(&j.spec, err)
 		c.end(ch)
 		return
 	}
@@ -115,8 +115,8 @@ func (c *coordinator) fail(ch *chain, cause error) {
 	// Attempts notice the kill in Emit, between values or after a block. The tick abandons an
 	// attempt whose user code has not returned by stopBy.
 	for _, a := range c.order {
-		if a.job == j && !a.Killed() {
-			a.Kill()
+		if a.job == j && !a.killed() {
+			a.kill()
 			a.stopBy = time.Now().Add(stopWithin)
 		}
 	}
@@ -125,7 +125,7 @@ func (c *coordinator) fail(ch *chain, cause error) {
 
 // failJob handles the failure of an attempt of a job. The chain of the job fails with cause if atOnce
 // is true. It also does if the task has now failed too often (Options.Attempts).
-func (c *coordinator) failJob(j *runningJob, cause error, atOnce bool) {
+func (c *coordinator) failJob(j *job, cause error, atOnce bool) {
 	if atOnce || c.ledger.JobState(j.id) == slots.Failed {
 		c.fail(j.chain, cause)
 	}

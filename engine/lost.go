@@ -15,7 +15,7 @@ import (
 // outputLost checks whether err is a *shuffle.CorruptError: a reduce has found a map output of j to
 // be damaged. If it is, outputLost takes the output back and returns true. The map runs again, or
 // the job fails if the input of the map cannot be read again.
-func (c *coordinator) outputLost(j *runningJob, err error) bool {
+func (c *coordinator) outputLost(j *job, err error) bool {
 	var corrupt *shuffle.CorruptError
 	if !errors.As(err, &corrupt) {
 		return false
@@ -26,25 +26,25 @@ func (c *coordinator) outputLost(j *runningJob, err error) bool {
 	if i < 0 {
 		return false
 	}
-	j.chain.note(fmt.Sprintf("map output %d of %s is lost (%v): the map runs again", i, j.Spec.Name, corrupt))
+	j.chain.note(fmt.Sprintf("map output %d of %s is lost (%v): the map runs again", i, j.spec.Name, corrupt))
 	c.loseOutput(j, i, err)
 	return true
 }
 
 // loseOutput takes back the output of map i. The Ledger counts that as a failure of the map, so
 // the job may fail because of it.
-func (c *coordinator) loseOutput(j *runningJob, i int, cause error) {
+func (c *coordinator) loseOutput(j *job, i int, cause error) {
 	c.mayBeDone(j)
 	if !c.loseMap(j, i, cause) {
 		return
 	}
 	c.ledger.LostOutput(c.run.now(), j.id, slots.TaskID(i))
-	c.failJob(j, fmt.Errorf("%s m-%06d: %w", j.Spec.Name, i, cause), false)
+	c.failJob(j, fmt.Errorf("%s m-%06d: %w", j.spec.Name, i, cause), false)
 }
 
 // loseMap takes back the output of map i and renews its source, so that the map can run again. If
 // the source cannot be read again, loseMap fails the chain and returns false.
-func (c *coordinator) loseMap(j *runningJob, i int, cause error) bool {
+func (c *coordinator) loseMap(j *job, i int, cause error) bool {
 	t := &j.maps[i]
 	again, err := t.source.NextAttempt()
 	if err != nil {
@@ -54,17 +54,17 @@ func (c *coordinator) loseMap(j *runningJob, i int, cause error) bool {
 	t.source, t.output = again, nil
 	// The next attempt adds its counters. t.counters stays for countLost, in case there is none.
 	j.counters.Sub(t.counters)
-	j.Shuffle.Lost(i)
+	j.shuffle.Lost(i)
 	return true
 }
 
 // renewSource makes the source of a's task readable for the next attempt (feed.Source.NextAttempt).
 // If that is impossible, it fails the chain.
-func (c *coordinator) renewSource(a *runningAttempt) {
-	t := &a.job.maps[a.ID.Task]
+func (c *coordinator) renewSource(a *attempt) {
+	t := &a.job.maps[a.id.Task]
 	again, err := t.source.NextAttempt()
 	if err != nil {
-		c.fail(a.job.chain, fmt.Errorf("%s: %w", a.Name(), err))
+		c.fail(a.job.chain, fmt.Errorf("%s: %w", a.name(), err))
 		return
 	}
 	t.source = again
@@ -78,8 +78,8 @@ func (c *coordinator) loseTracker(tracker int) {
 	}
 	c.lost[tracker] = true
 	for _, a := range c.order {
-		if int(a.Tracker) == tracker {
-			a.Kill()
+		if int(a.tracker) == tracker {
+			a.kill()
 		}
 	}
 	c.ledger.LostTracker(c.run.now(), slots.TrackerID(tracker))
@@ -102,39 +102,38 @@ func (c *coordinator) loseTracker(tracker int) {
 
 // onLostTracker reports whether the attempt's tracker is lost. The Ledger does not know such an
 // attempt any more, even if its thread still runs.
-func (c *coordinator) onLostTracker(a *runningAttempt) bool { return c.lost[a.Tracker] }
+func (c *coordinator) onLostTracker(a *attempt) bool { return c.lost[a.tracker] }
 
 // sourceInUse reports whether an attempt on a lost tracker still reads the piece of a stream that
 // attempt a has to read. A kvbuffer may take over the blocks of such a piece, so only one attempt
 // at a time may read it.
-func (c *coordinator) sourceInUse(a *runningAttempt) bool {
-	if a.ID.Kind != slots.Map || a.job.state >= jobEnded {
+func (c *coordinator) sourceInUse(a *attempt) bool {
+	if a.id.Kind != slots.Map || a.job.state >= jobEnded {
 		return false
 	}
-	if _, held := a.job.maps[a.ID.Task].source.(*feed.Held); !held {
+	if _, held := a.job.maps[a.id.Task].source.(*feed.Held); !held {
 		return false
 	}
-	return slices.ContainsFunc(c.order, func(b *runningAttempt) bool {
+	return slices.ContainsFunc(c.order, func(b *attempt) bool {
 		return b.state == attemptRunning && c.onLostTracker(b) && a.sameTask(b)
 	})
 }
 
 // handOverSource sends the source of a, which has ended on a lost tracker, to the attempt that
 // waits for it (sourceInUse).
-func (c *coordinator) handOverSource(a *runningAttempt) {
-	if a.ID.Kind != slots.Map || !c.onLostTracker(a) {
+func (c *coordinator) handOverSource(a *attempt) {
+	if a.id.Kind != slots.Map || !c.onLostTracker(a) {
 		return
 	}
-	for _, b := range c.order {
-		if b.state == attemptWaiting && !c.onLostTracker(b) && a.sameTask(b) && b.job.state < jobEnded && !c.sourceInUse(b) {
-			invariant.Move(&b.state, attemptRunning)
-			b.source <- b.job.maps[b.ID.Task].source
-		}
+	b := a.job.maps[a.id.Task].waiting
+	if b != nil && b.state == attemptWaiting && !c.onLostTracker(&b.attempt) && b.job.state < jobEnded && !c.sourceInUse(&b.attempt) {
+		invariant.Move(&b.state, attemptRunning)
+		b.handOver <- b.job.maps[b.id.Task].source
 	}
 }
 
 // failing returns how many first attempts of a task fail at their ends, by faults of Options.Faults.
-func (j *runningJob) failing(k slots.Kind, t slots.TaskID) (attempts int) {
+func (j *job) failing(k slots.Kind, t slots.TaskID) (attempts int) {
 	for _, f := range j.chain.run.o.Faults {
 		// A fault concerns the first job of a chain only, because the simulator has no later ones.
 		if f.Tracker < 0 && f.Job == j.chain.index && j.step == 0 && f.Reduce == (k == slots.Reduce) && f.Task == int(t) {

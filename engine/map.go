@@ -18,236 +18,302 @@ import (
 	"mrlocal/trace"
 )
 
-// Map runs a map attempt on its slot's thread. It returns the map output, which the caller
-// owns. The output is nil in a map-only job, which writes a part instead.
-func (a *SlotAttempt) Map(src feed.Source) (out *shuffle.MapOutput, err error) {
-	// The piece has a lease of its own already. The floor must fit beside it.
-	if held, ok := src.(*feed.Held); ok {
-		a.heldBytes = held.Bytes()
-	}
-	err = a.withRoom(func() (err error) {
-		if a.Job.MapOnly() {
-			return a.mapToOutput(src)
-		}
-		out, err = a.mapToBuffer(src)
-		return err
-	})
-	if err == nil {
-		a.detail(trace.OpTimes, int64(a.readTime), int64(a.sortTime), int64(a.spillTime))
-	}
-	return out, err
+// mapAttempt is an attempt of a map task.
+type mapAttempt struct {
+	attempt
+	source   feed.Source      // what it reads
+	handOver chan feed.Source // brings source to an attempt that waits for it; nil: it does not wait
+
+	// ---- of the slot's thread
+	buf    *spill.Buffer // the kvbuffer that it emits to; nil: it is map-only, and emits to text
+	out    jobs.Emitter  // buf or text
+	spills bool          // buf has begun to spill
+
+	// Parts of the time of the attempt. The mapper takes the rest. Reading covers decoding. Sorting and
+	// spilling are measured by the kvbuffer (spill.Stats).
+	readTime, sortTime, spillTime time.Duration
+	readBytes                     int64 // of the source, for which it has waited at the tracker's slowed-down disk
 }
 
-// mapToBuffer maps the source into a kvbuffer and returns what the kvbuffer leaves: the map
-// output.
-func (a *SlotAttempt) mapToBuffer(src feed.Source) (*shuffle.MapOutput, error) {
-	mapper := a.Job.Spec.NewMapper() // first, because it may panic
-	buf, err := spill.NewBuffer(a.bufferOptions())
+// awaitSource waits until the attempt that has read the source until then hands it over, if there is one. It
+// returns jobs.ErrKilled if this attempt is killed meanwhile.
+func (a *mapAttempt) awaitSource() error {
+	if a.handOver != nil {
+		a.waiting.Store(true)
+		defer a.waiting.Store(false)
+		select {
+		case a.source = <-a.handOver:
+		case <-a.ctx.Done():
+			return jobs.ErrKilled
+		}
+	}
+	// A piece of a stream has a lease of its own already. The floor must fit beside it.
+	if held, ok := a.source.(*feed.Held); ok {
+		a.floorBytes = min(a.floorBytes, a.run.budget.Limit()-held.Bytes())
+	}
+	return nil
+}
+
+// runMap is the life of a map attempt. It returns the map output, which the caller owns; nil: the job is
+// map-only, and the attempt has committed its part. If the error is that a record did not fit, the slot's
+// thread calls runMap again, with a larger floor (needsMore).
+//
+// The way of a record from its file to the kvbuffer, and who owns its chunk, stand in the comment of
+// package input.
+func (a *mapAttempt) runMap() (*shuffle.MapOutput, error) {
+	// Get room. What is not committed in the end is dropped.
+	if err := a.getRoom(); err != nil {
+		return nil, err
+	}
+	defer a.leaveRoom()
+
+	// Open the output and the input.
+	mapper := a.job.spec.NewMapper() // first, because it may panic
+	if err := a.openOut(); err != nil {
+		return nil, err
+	}
+	in, err := a.openIn()
 	if err != nil {
 		return nil, err
 	}
-	defer buf.Discard() // it does nothing once Close has succeeded
-	a.phase(slots.PhaseCompute)
-	total := src.StoredBytes()
-	err = a.feed(src, mapper, buf, func(b input.LentBlock) error {
-		// The rule of growth needs to know how much of the split made the buffer full.
-		buf.SetProgress(b.ConsumedBytes, total)
-		// The kvbuffer may take the block's chunk over between Lend and Reclaim only, while the
-		// mapper passes spans of that block.
-		err := lent(buf, b, func() error {
-			return guard.Run("map", func() error { return mapper.Map(b.Block, buf) })
-		})
-		// Emit returns no error; the buffer keeps the first one.
-		if err == nil {
-			err = buf.Err()
+	defer func() { _ = a.closeIn(in) }() // an attempt that has failed keeps its error
+	if err := a.begin(mapper); err != nil {
+		return nil, err
+	}
+
+	// Map the blocks.
+	totalBytes := a.source.StoredBytes()
+	for a.next(in) {
+		b := in.Block()
+		a.lend(b, totalBytes)
+		err := guard.Run("map", func() error { return mapper.Map(b.Block, a.out) })
+		if err := cmp.Or(err, a.reclaim()); err != nil {
+			return nil, a.inFile(err, b.Block)
 		}
-		return err
-	})
+		// This happens once a block: once a record would be too slow. Emit notices a kill within a long
+		// block.
+		a.tick(b.ConsumedBytes, totalBytes)
+		if a.stretch(leastPause); a.killed() {
+			return nil, jobs.ErrKilled
+		}
+	}
+	if err := a.closeIn(in); err != nil {
+		return nil, err
+	}
+	if f, ok := mapper.(jobs.Flusher); ok {
+		if err := guard.Run("flush", func() error { return f.Flush(a.out) }); err != nil {
+			return nil, err
+		}
+	}
+
+	// Finish. All that may fail comes before the commit, which cannot be undone.
+	out, err := a.closeOut()
 	if err == nil {
-		err = errors.Join(buf.Err(), a.endOutputs())
+		err = a.closeUser()
 	}
-	if err != nil {
-		return nil, err
-	}
-	// The last sort and spill are the I/O period of [Split11]. A map whose output stays in
-	// memory has no I/O period.
-	if !a.Env.Fits || a.spills || a.spilledBytes.Load() > 0 {
-		a.phase(slots.PhaseIO)
-	}
-	out, err := buf.Close()
-	if err != nil {
-		return nil, err
-	}
-	kept := false
-	defer func() {
-		if !kept {
-			out.Release()
-		}
-	}()
-	began := time.Now()
-	a.awaitDisk()
-	a.spillTime += time.Since(began)
-	a.addBuffer(buf.Stats())
-	if err = a.closeUser(); err == nil {
+	if err == nil {
 		err = a.atEnd()
 	}
 	if err == nil {
-		err = a.keep(out)
+		err = a.commit(out)
 	}
 	if err != nil {
 		return nil, err
 	}
-	kept = true
+	a.undo = nil
 	a.user.commit()
-	// A reduce waits as long as its disk takes to read what this attempt has spilled
-	// (readSpills).
-	if a.Env.Pace != nil {
-		a.Job.makers.Store(out, a)
-	}
+	a.detail(trace.OpTimes, int64(a.readTime), int64(a.sortTime), int64(a.spillTime))
 	return out, nil
 }
 
-// lent calls work while the buffer may take the chunk of a block over. The loan ends even if work ends
-// the goroutine, because a spill may still read the chunk.
-func lent(buf *spill.Buffer, b input.LentBlock, work func() error) error {
-	buf.Lend(b.Loan, b.Data)
-	defer buf.Reclaim()
-	return work()
+// openOut makes the kvbuffer or, in a map-only job, opens the part.
+func (a *mapAttempt) openOut() (err error) {
+	if a.job.mapOnly() {
+		err = a.openPart()
+		a.out = a.emitter(a.text)
+		return err
+	}
+	if a.buf, err = spill.NewBuffer(a.bufferOptions()); err != nil {
+		return err
+	}
+	a.out, a.undo = a.buf, append(a.undo, a.buf.Discard) // which does nothing once Close has succeeded
+	a.phase(slots.PhaseCompute)
+	return nil
 }
 
-// keep commits the map output to the Keeper, if a later run may need it.
-func (a *SlotAttempt) keep(out *shuffle.MapOutput) error {
-	if a.Job.Keeper == nil {
-		return nil
+// openIn begins to read the source.
+func (a *mapAttempt) openIn() (feed.Blocks, error) {
+	begun := time.Now()
+	in, err := a.source.Open(feed.Memory{Lease: a.lease})
+	a.readTime += time.Since(begun)
+	a.readBytes = 0
+	return in, err
+}
+
+// next moves to the next block of in, and counts its records and bytes.
+func (a *mapAttempt) next(in feed.Blocks) bool {
+	begun := time.Now()
+	if !in.Next() {
+		a.readTime += time.Since(begun)
+		return false
 	}
-	return out.Store(func(s shuffle.Stored) error { return a.Job.Keeper.Commit(int(a.ID.Task), s, &a.Counters) })
+	b, spec := in.Block(), &a.job.spec
+	a.readFromDisk(b.ConsumedBytes - a.readBytes)
+	a.readBytes = b.ConsumedBytes
+	a.readTime += time.Since(begun)
+	// Records are counted by their delimiters, in one pass over the block. The mapper does not report
+	// how many it finds.
+	if !a.job.chain.job.Uncounted {
+		a.counters.MapInputRecords += countRecords(b.Data, spec.Delim.Byte(), spec.RecordBytes)
+	}
+	a.counters.MapInputBytes += int64(len(b.Data))
+	return true
+}
+
+// lend lets the kvbuffer take over the chunk of the block that is mapped next, until reclaim.
+func (a *mapAttempt) lend(b input.LentBlock, totalBytes int64) {
+	if a.buf != nil {
+		// The rule of growth needs to know how much of the split made the buffer full.
+		a.buf.SetProgress(b.ConsumedBytes, totalBytes)
+		a.buf.Lend(b.Loan, b.Data)
+	}
+}
+
+// reclaim ends what lend began. It returns the first error of what the mapper has emitted to: Emit
+// returns none.
+func (a *mapAttempt) reclaim() error {
+	if a.buf == nil {
+		return a.text.err
+	}
+	a.buf.Reclaim()
+	return a.buf.Err()
+}
+
+// closeIn closes the source, and returns the error that has ended the reading. A second call does nothing
+// but to return the error again.
+func (a *mapAttempt) closeIn(in feed.Blocks) error {
+	// If the mapper has ended the goroutine, the kvbuffer may still have the block.
+	if a.buf != nil {
+		a.buf.Reclaim()
+	}
+	err := in.Close()
+	// A failure of the input is permanent. A part of a job before is a temporary file: another attempt may
+	// be able to read it.
+	if _, part := a.source.(feed.Part); err != nil && !part {
+		err = feed.Input(err)
+	}
+	return err
+}
+
+// closeOut ends the part or the kvbuffer. It returns the map output of the kvbuffer.
+func (a *mapAttempt) closeOut() (*shuffle.MapOutput, error) {
+	if a.buf == nil {
+		return nil, a.closePart()
+	}
+	if err := errors.Join(a.buf.Err(), a.endOutputs()); err != nil {
+		return nil, err
+	}
+	// The last sort and spill are the I/O period of [Split11]. A map whose output stays in memory has no
+	// I/O period.
+	if !a.run.fits || a.spills {
+		a.phase(slots.PhaseIO)
+	}
+	out, err := a.buf.Close()
+	if err != nil {
+		return nil, err
+	}
+	a.undo = append(a.undo, out.Release)
+	s, c := a.buf.Stats(), &a.counters
+	a.sortTime += s.SortTime
+	a.spillTime += s.SpillTime
+	c.MapOutputRecords += s.Records
+	c.MapOutputBytes += s.Bytes
+	c.CombineInputRecords += s.CombineIn
+	c.CombineOutputRecords += s.CombineOut
+	c.SpilledRecords += s.SpilledRecords
+	c.SpilledBytes += s.SpilledBytes
+	c.Spills += s.Spills
+	c.KVBufferExpansions += s.Expansions
+	begun := time.Now()
+	a.awaitDisk()
+	a.spillTime += time.Since(begun)
+	return out, nil
+}
+
+// commit commits the part or, if a later run may need it, the map output.
+func (a *mapAttempt) commit(out *shuffle.MapOutput) error {
+	if a.buf == nil {
+		return a.part.Commit()
+	}
+	if a.job.keeper != nil {
+		err := out.Store(func(s shuffle.Stored) error { return a.job.keeper.Commit(int(a.id.Task), s, &a.counters) })
+		if err != nil {
+			return err
+		}
+	}
+	// A reduce waits as long as its disk takes to read what this attempt has spilled (readSpills).
+	if a.run.disks != nil {
+		a.job.makers.Store(out, &a.attempt)
+	}
+	return nil
+}
+
+// notify is notifySpill of the kvbuffer.
+func (a *mapAttempt) notify(e shuffle.Event) {
+	if e.Kind == shuffle.SpillStart { // on the attempt's thread
+		a.spills = true
+	}
+	a.notifySpill(e)
 }
 
 // bufferOptions returns the options of the attempt's kvbuffer.
-func (a *SlotAttempt) bufferOptions() spill.Options {
-	j, e := a.Job, a.Env
+func (a *mapAttempt) bufferOptions() spill.Options {
+	j, r := a.job, a.run
 	o := spill.Options{
-		Parts: j.Parts, Cuts: j.Cuts, Partition: j.Spec.Partition, AppendKey: j.Spec.AppendKey,
-		SortLate:   e.Fits,
-		StartBytes: min(e.SortBufferBytes, max(spill.LeastBytes, a.floorBytes-a.roomBytes-overheadBytes)), KVBuffer: e.KVBuffer,
-		Lease: a.lease, Seed: e.HashSeed, AfmBytes: e.AfmBytes, CreateTemp: e.CreateTemp("map"),
-		Killed: a.Killed, Late: a.user.emittedLate, Guard: guard.Own, Background: a.helper, Notify: a.notifySpill,
+		Parts: j.Parts, Cuts: j.Cuts, Partition: j.spec.Partition, AppendKey: j.spec.AppendKey,
+		SortLate:   r.fits,
+		StartBytes: min(r.sortBufferBytes, max(spill.LeastBytes, a.floorBytes-a.roomBytes-overheadBytes)), KVBuffer: r.o.KVBuffer,
+		Lease: a.lease, Seed: r.hashSeed, AfmBytes: r.afmBytes, CreateTemp: r.createTemp("map"),
+		Killed: a.killed, Late: a.user.emittedLate, Guard: guard.Own, Background: a.helper, Notify: a.notify,
 	}
-	if j.Spec.NewCombiner != nil {
+	if j.spec.NewCombiner != nil {
 		o.Combiner = func() jobs.Reducer {
-			c := j.Spec.NewCombiner()
+			c := j.spec.NewCombiner()
 			if err := a.begin(c); err != nil {
 				panic(err)
 			}
 			return c
 		}
 	}
-	if j.Keeper != nil {
-		o.OnDisk, o.CreateTemp = true, j.Keeper.Create
+	if j.keeper != nil {
+		o.OnDisk, o.CreateTemp = true, j.keeper.Create
 	}
 	// A frequent key may have several parts. Each map sends it to one of them.
 	if j.Spread > 0 {
-		o.Cuts = CutsOf(j.Cuts, int(a.ID.Task), j.Spread)
+		o.Cuts = CutsOf(j.Cuts, int(a.id.Task), j.Spread)
 	}
 	if j.Parts == 1 {
 		o.Ranges = &j.ranges
 	}
-	if group := j.Spec.GroupBytes; group != nil && o.Partition == nil {
+	if group := j.spec.GroupBytes; group != nil && o.Partition == nil {
 		o.Partition = func(key []byte, parts int) int { return spill.HashPartition(key[:group(key):len(key)], parts) }
 	}
 	// A total order without cut points has one part. An empty list, unlike nil, keeps the
 	// kvbuffer from dividing keys by their hashes.
-	if j.Spec.Ordered && j.Spec.Partition == nil && j.Cuts == nil {
+	if j.spec.Ordered && j.spec.Partition == nil && j.Cuts == nil {
 		o.Cuts = [][]byte{}
 	}
-	if j.Spec.NewFolder != nil {
-		o.Folder = j.Spec.NewFolder()
+	if j.spec.NewFolder != nil {
+		o.Folder = j.spec.NewFolder()
 	}
 	return o
 }
 
-// feed calls each for every block of the source, and flushes the mapper at the end. each passes
-// the block to the mapper, and the mapper emits to out.
-//
-// The way of a record from its file to the kvbuffer, and who owns its chunk, stand in the
-// comment of package input.
-func (a *SlotAttempt) feed(src feed.Source, mapper jobs.Mapper, out jobs.Emitter, each func(input.LentBlock) error) error {
-	if err := a.readAll(src, mapper, each); err != nil {
-		return err
-	}
-	if f, ok := mapper.(jobs.Flusher); ok {
-		return guard.Run("flush", func() error { return f.Flush(out) })
-	}
-	return nil
-}
-
-// readAll calls Begin of the mapper, and each for every block of the source. It closes the source
-// even if user code ends the goroutine.
-func (a *SlotAttempt) readAll(src feed.Source, mapper jobs.Mapper, each func(input.LentBlock) error) (err error) {
-	began := time.Now()
-	in, err := src.Open(feed.Memory{Lease: a.lease})
-	a.readTime += time.Since(began)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		ended := in.Close()
-		// A failure of the input is permanent. A part of a job before is a temporary file: another
-		// attempt may be able to read it.
-		if _, part := src.(feed.Part); ended != nil && !part {
-			ended = feed.Input(ended)
-		}
-		err = cmp.Or(err, ended)
-	}()
-	// The mapper may charge memory of its own to the attempt (jobs.Attempter).
-	if err := a.begin(mapper); err != nil {
-		return err
-	}
-	return a.mapBlocks(in, src.StoredBytes(), each)
-}
-
-// mapBlocks calls each for every block. It counts records and bytes, and notes progress after
-// each block. totalBytes is the length of the source; 0: it is not known. It returns jobs.ErrKilled
-// when the attempt is killed.
-func (a *SlotAttempt) mapBlocks(in feed.Blocks, totalBytes int64, each func(input.LentBlock) error) error {
-	// readBytes are the bytes for which the attempt has waited at the tracker's slowed-down disk.
-	spec, readBytes := &a.Job.Spec, int64(0)
-	for {
-		began := time.Now()
-		if !in.Next() {
-			a.readTime += time.Since(began)
-			return nil
-		}
-		b := in.Block()
-		if a.Env.Pace != nil {
-			a.readFromDisk(b.ConsumedBytes - readBytes)
-			readBytes = b.ConsumedBytes
-		}
-		a.readTime += time.Since(began)
-		// Records are counted by their delimiters, in one pass over the block. The mapper does
-		// not report how many it finds.
-		if !a.Job.Uncounted {
-			a.Counters.MapInputRecords += countRecords(b.Data, spec.Delim.Byte(), spec.RecordBytes)
-		}
-		a.Counters.MapInputBytes += int64(len(b.Data))
-		if err := each(b); err != nil {
-			return a.inFile(err, b.Block)
-		}
-		// This happens once a block: once a record would be too slow. Emit notices a kill
-		// within a long block.
-		a.tick(b.ConsumedBytes, totalBytes)
-		a.stretch(leastPause)
-		if a.Killed() {
-			return jobs.ErrKilled
-		}
-	}
-}
-
 // inFile adds the place of the block in the input to an error. An error of the side data gets the name of
 // its file instead.
-func (a *SlotAttempt) inFile(err error, b jobs.Block) error {
+func (a *mapAttempt) inFile(err error, b jobs.Block) error {
 	if side := new(jobs.SideError); errors.As(err, &side) {
-		return errs.Inputf(cmp.Or(a.Job.SidePath, "side data"), "%w", side.Err)
+		return errs.Inputf(cmp.Or(a.job.sidePath, "side data"), "%w", side.Err)
 	}
 	if b.Path == "" { // the job has no input
 		return err
@@ -266,70 +332,4 @@ func countRecords(data []byte, delim byte, recordBytes int) int64 {
 		n++
 	}
 	return n
-}
-
-// mapToOutput maps the source of a map-only job straight to its part.
-func (a *SlotAttempt) mapToOutput(src feed.Source) error {
-	mapper := a.Job.Spec.NewMapper() // first, because it may panic
-	return a.writePart(func(text *textOut) error {
-		out := a.emitter(text)
-		err := a.feed(src, mapper, out, func(b input.LentBlock) error {
-			err := guard.Run("map", func() error { return mapper.Map(b.Block, out) })
-			if err == nil {
-				err = text.err
-			}
-			return err
-		})
-		if err == nil {
-			err = text.end()
-		}
-		return err
-	})
-}
-
-// emitter returns the Emitter by which user code writes to text.
-func (a *SlotAttempt) emitter(text *textOut) jobs.Emitter {
-	if a.Job.Spec.Bare {
-		return bareOut{text}
-	}
-	return text
-}
-
-// writePart opens the part of the attempt, calls write to fill it, and commits it. If anything
-// fails before the commit, or ends the goroutine, it drops the part.
-func (a *SlotAttempt) writePart(write func(*textOut) error) error {
-	part, err := a.Job.Sink.Part(int(a.ID.Task), int(a.ID.N))
-	if err != nil {
-		return err
-	}
-	a.part = part
-	whole := false
-	defer func() {
-		if !whole {
-			part.Abort()
-		}
-	}()
-	text, err := newTextOut(a, part)
-	if err != nil {
-		return err
-	}
-	err = write(text)
-	bytes, records := text.bytes, text.records // user code that emits too late may change text
-	// All this comes before the commit, because it may fail the attempt, and a commit cannot be
-	// undone.
-	for _, step := range []func() error{a.endOutputs, a.closeUser, a.atEnd} {
-		if err == nil {
-			err = step()
-		}
-	}
-	if err != nil {
-		return err
-	}
-	a.Counters.OutputBytes += bytes
-	a.Counters.ReduceOutputRecords += records
-	whole = true
-	if err = part.Commit(); err == nil {
-		a.user.commit()
-	}
-	return err
 }

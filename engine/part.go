@@ -36,17 +36,17 @@ func (b bareOut) Emit(key, value []byte) {
 
 // newTextOut makes a textOut that writes to w. Its buffer is a chunk of the attempt's lease. The
 // chunk goes back when the lease is closed.
-func newTextOut(a *SlotAttempt, w io.Writer) (*textOut, error) {
+func newTextOut(a *attempt, w io.Writer) (*textOut, error) {
 	return newTextOutOf(a, w, membudget.ChunkBytes)
 }
 
 // newTextOutOf is newTextOut with a buffer of at least so many bytes.
-func newTextOutOf(a *SlotAttempt, w io.Writer, bytes int) (*textOut, error) {
+func newTextOutOf(a *attempt, w io.Writer, bytes int) (*textOut, error) {
 	c, err := feed.Memory{Lease: a.lease}.Get(bytes)
 	if err != nil {
 		return nil, err
 	}
-	text := &textOut{w: w, buf: c.Data[:0], of: a.user, delim: a.Job.Spec.Delim.Byte()}
+	text := &textOut{w: w, buf: c.Data[:0], of: a.user, delim: a.job.spec.Delim.Byte()}
 	a.texts = append(a.texts, text)
 	return text, nil
 }
@@ -102,7 +102,7 @@ func (t *textOut) put(p []byte) {
 		if p = p[n:]; len(p) == 0 {
 			return
 		}
-		if t.of.attempt.Killed() {
+		if t.of.attempt.killed() {
 			panic(jobs.ErrKilled)
 		}
 		t.flush()
@@ -140,7 +140,7 @@ const outputBytes = 16 << 10
 
 // output returns the Emitter of a named output (jobs.OwnAttempt.Output). It returns no error: if
 // the output cannot be opened, endOutputs fails the attempt at its end.
-func (a *SlotAttempt) output(name string) jobs.Emitter {
+func (a *attempt) output(name string) jobs.Emitter {
 	if text, ok := a.outputs[name]; ok {
 		return a.emitter(text)
 	}
@@ -158,8 +158,8 @@ func (a *SlotAttempt) output(name string) jobs.Emitter {
 // openOutput opens a named output beside the part of the attempt. The output is committed or
 // dropped with the part. openOutput fails if the job does not list the name, because each part of
 // the result has a file for each listed name.
-func (a *SlotAttempt) openOutput(name string) (*textOut, error) {
-	if !slices.Contains(a.Job.Spec.Outputs, name) {
+func (a *attempt) openOutput(name string) (*textOut, error) {
+	if !slices.Contains(a.job.spec.Outputs, name) {
 		return nil, fmt.Errorf("output %q is none of the job's Outputs", name)
 	}
 	part, ok := a.part.(output.Besides)
@@ -175,14 +175,14 @@ func (a *SlotAttempt) openOutput(name string) (*textOut, error) {
 
 // endOutputs writes the buffers of named outputs, in the order of jobs.Job.Outputs, and ends the
 // outputs. It returns the first error of any of them.
-func (a *SlotAttempt) endOutputs() error {
+func (a *attempt) endOutputs() error {
 	a.user.emitted.Store(true)
-	for _, name := range a.Job.Spec.Outputs {
+	for _, name := range a.job.spec.Outputs {
 		if text := a.outputs[name]; text != nil {
 			if err := text.end(); err != nil {
 				return err
 			}
-			a.Counters.OutputBytes += text.bytes
+			a.counters.OutputBytes += text.bytes
 		}
 	}
 	for _, text := range a.outputs { // names that the job does not list have an error and no part

@@ -12,19 +12,19 @@ import (
 )
 
 // complete adds the shuffle and the sink, which depend on the numbers of tasks.
-func (j *runningJob) complete() {
-	if !j.MapOnly() {
-		j.Shuffle = shuffle.NewShuffle(len(j.maps), j.Parts)
+func (j *job) complete() {
+	if !j.mapOnly() {
+		j.shuffle = shuffle.NewShuffle(len(j.maps), j.Parts)
 	}
 	switch ch := j.chain; {
 	// The output of an inner job stays in memory and temporary files until the next job has read
 	// it. A job of several rounds is never the last one of its chain.
 	case j.step < len(ch.job.Chain)-1:
-		j.Sink = output.NewSpools(j.Parts, ch.run.budget, ch.run.createTemp("part"))
+		j.sink = output.NewSpools(j.Parts, ch.run.budget, ch.run.createTemp("part"))
 	case ch.discards():
-		j.Sink = &output.Discard{}
+		j.sink = &output.Discard{}
 	default:
-		j.Sink = j.newTargetSink()
+		j.sink = j.newTargetSink()
 	}
 }
 
@@ -43,7 +43,7 @@ func (ch *chain) reduces(job *jobs.Job, inputBytes int64, streams, sampled bool)
 	}
 	// With four reduces for each slot, the slots end at about the same time.
 	most := int64(4 * ch.run.o.slotCount())
-	if job.Ordered && ch.run.env.Fits {
+	if job.Ordered && ch.run.fits {
 		most *= 2 // no part is read from disk, so small ones cost little and balance better
 	}
 	if streams {
@@ -65,13 +65,13 @@ func (ch *chain) reducers() int {
 // planMaps makes the map tasks of the first job of a chain, or the feeder that finds them. For
 // an ordered job it samples the cut points. It fails if the input cannot be sampled, or if the map
 // outputs cannot fit in memory and on disk.
-func (j *runningJob) planMaps(streams bool) error {
+func (j *job) planMaps(streams bool) error {
 	r := j.chain.run
-	sampled := !j.divideAsBefore() && !j.MapOnly() && j.Spec.Ordered && j.Spec.Partition == nil && j.Parts > 1
+	sampled := !j.divideAsBefore() && !j.mapOnly() && j.spec.Ordered && j.spec.Partition == nil && j.Parts > 1
 	var first *feed.Held
 	switch {
-	case j.Spec.NoInput:
-		for range j.Spec.Maps {
+	case j.spec.NoInput:
+		for range j.spec.Maps {
 			j.maps = append(j.maps, mapTask{source: feed.Empty{}})
 		}
 		return nil
@@ -94,7 +94,7 @@ func (j *runningJob) planMaps(streams bool) error {
 	default:
 		j.readSplits()
 	}
-	of := Sampled{Job: &j.Spec, Side: j.Side, Plan: j.plan, First: first, Try: Retry(r.ctx, r.o.Attempts, r.o.TaskTimeout, j.chain.note)}
+	of := Sampled{Job: &j.spec, Side: j.side, Plan: j.plan, First: first, Try: Retry(r.ctx, r.o.Attempts, r.o.TaskTimeout, j.chain.note)}
 	// Bytes of map output for each byte of input; 0: not known, and Check samples by itself.
 	ratio := 0.0
 	if sampled {
@@ -103,16 +103,15 @@ func (j *runningJob) planMaps(streams bool) error {
 			return err
 		}
 	}
-	room := Room{Sampled: of, Budget: r.budget, Temp: r.journal.Temp(r.temp), MaxBytes: r.o.MaxTempBytes, Fits: r.env.Fits, Plain: r.o.Codec == shuffle.None, Note: j.chain.note}
-	return room.Check(r.ctx, ratio)
+	return j.checkRoom(of, ratio)
 }
 
 // readSplits makes a map task of each split of the plan. If the input has streams, or is still to
 // be found, it makes a feeder instead.
-func (j *runningJob) readSplits() {
+func (j *job) readSplits() {
 	r := j.chain.run
 	if j.plan == nil || len(j.plan.Streams) > 0 {
-		j.feeder = feed.NewFeeder(r.ctx, &j.Spec, j.plan, r.budget, r.pieces, j.skippedBinary)
+		j.feeder = feed.NewFeeder(r.ctx, &j.spec, j.plan, r.budget, r.pieces, j.skippedBinary)
 		return
 	}
 	for i := range j.plan.Splits {
@@ -122,13 +121,13 @@ func (j *runningJob) readSplits() {
 
 // sample sets the cut points of the job, and the number of its parts. It returns how many bytes
 // maps emit for each byte of input.
-func (j *runningJob) sample(of Sampled) (ratio float64, err error) {
+func (j *job) sample(of Sampled) (ratio float64, err error) {
 	r := j.chain.run
-	asked := j.Spec.Reduces > 0 || j.chain.reducers() > 0
+	asked := j.spec.Reduces > 0 || j.chain.reducers() > 0
 	// A frequent key may have several parts if the result does not show where a part ends. Then
 	// the result is one file or stream, and reduces do not read groups.
 	if !asked && j.chain.job.OutputDir == "" {
-		if j.PassesThrough() {
+		if j.passesThrough() {
 			j.Spread = len(j.maps)
 		}
 	}

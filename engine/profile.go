@@ -18,25 +18,24 @@ type profiled struct {
 	region *trace.Region   // the current phase
 }
 
-// Profiled runs work on the calling thread, which is that of the attempt's slot. If the run is
-// profiled, it labels the thread meanwhile. It returns the error of work.
-func (a *SlotAttempt) Profiled(work func() error) error {
-	if !a.Env.Profile {
-		return work()
+// startProfile labels the calling thread, which is that of the attempt's slot, until end is called. It does
+// nothing if the run is not profiled.
+func (a *attempt) startProfile() (end func()) {
+	if !a.run.o.Profile {
+		return func() {}
 	}
-	kind := a.ID.Kind.String()
-	ctx, task := trace.NewTask(a.ctx, kind+" "+a.Job.Spec.Name)
-	defer task.End()
-	slot := fmt.Sprintf("s%d", a.Slot)
-	trace.Log(ctx, "attempt", a.Name()+" on "+slot)
-	a.profile = &profiled{ctx: pprof.WithLabels(ctx, pprof.Labels("slot", slot, "job", a.Job.Spec.Name, "kind", kind))}
-	defer func() {
+	kind := a.id.Kind.String()
+	ctx, task := trace.NewTask(a.ctx, kind+" "+a.job.spec.Name)
+	slot := fmt.Sprintf("s%d", a.slot)
+	trace.Log(ctx, "attempt", a.name()+" on "+slot)
+	a.profile = &profiled{ctx: pprof.WithLabels(ctx, pprof.Labels("slot", slot, "job", a.job.spec.Name, "kind", kind))}
+	a.profile.enter(kind)
+	return func() {
 		a.profile.region.End()
 		// The thread goes on with attempts of other jobs.
 		pprof.SetGoroutineLabels(context.Background())
-	}()
-	a.profile.enter(kind)
-	return work()
+		task.End()
+	}
 }
 
 // enter ends a phase and begins the next one.
@@ -51,26 +50,32 @@ func (p *profiled) enter(phase string) {
 	p.region = trace.StartRegion(p.ctx, phase)
 }
 
-// phase notifies the Listener that the attempt has entered a phase.
-func (a *SlotAttempt) phase(phase slots.Phase) {
-	a.measure(phase)
-	a.profile.enter(phase.String())
-	a.listener.Phase(a, phase)
+// phase tells the Ledger that the attempt has entered a phase.
+func (a *attempt) phase(p slots.Phase) {
+	a.measure(p)
+	a.profile.enter(p.String())
+	c := a.run.coordinator
+	c.inbox.Post(func() {
+		// The attempt may have ended, or been abandoned, meanwhile.
+		if c.running[a.id] == a {
+			c.ledger.Phase(c.run.now(), a.id, p)
+		}
+	})
 }
 
 // helper runs a closure on a helper thread of the slot (pool.Pool.Helper), so that spilling
 // in the background does not use another core.
-func (a *SlotAttempt) helper(f func()) { a.Env.Pool.Helper(a.Slot, a.labelled("spill", f)) }
+func (a *attempt) helper(f func()) { a.run.pool.Helper(a.slot, a.labelled("spill", f)) }
 
 // onIdleCore runs a closure on the core of an idle slot (pool.Pool.OnIdleCore). It returns false if no
 // core is idle.
-func (a *SlotAttempt) onIdleCore(f func(idle func() bool)) bool {
-	return a.Env.Pool.OnIdleCore(a.Slot, func(idle func() bool) { a.labelled("sort", func() { f(idle) })() })
+func (a *attempt) onIdleCore(f func(idle func() bool)) bool {
+	return a.run.pool.OnIdleCore(a.slot, func(idle func() bool) { a.labelled("sort", func() { f(idle) })() })
 }
 
 // labelled returns a closure that runs f, adds the processor time of f to the attempt and, if the
 // run is profiled, labels the thread.
-func (a *SlotAttempt) labelled(phase string, f func()) func() {
+func (a *attempt) labelled(phase string, f func()) func() {
 	f = a.withCPU(f)
 	p := a.profile
 	if p == nil {

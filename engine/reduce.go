@@ -20,107 +20,139 @@ import (
 // map that has read its input may still have most of its time ahead.
 const third = int64(slots.AllDone) / 3
 
-// Copying reports whether the attempt is a reduce, and in its copy phase at that progress.
-func (a *SlotAttempt) Copying(done slots.Progress) bool {
-	return a.ID.Kind == slots.Reduce && int64(done) < third
+// copying reports whether the attempt is a reduce, and in its copy phase at that progress.
+func (a *attempt) copying(done slots.Progress) bool {
+	return a.id.Kind == slots.Reduce && int64(done) < third
 }
 
-// Reduce runs a reduce attempt on its slot's thread. It copies its partition of
-// every map output, merges down to as many runs as one pass can take (the sort
-// phase), and reduces.
-func (a *SlotAttempt) Reduce() error {
-	fetch := a.Job.Shuffle.Fetch(int(a.ID.Task))
-	defer fetch.Close()
-	if err := a.copyPhase(fetch); err != nil {
-		return err
-	}
-	if err := a.awaitGate(); err != nil {
-		return err
-	}
-	input := fetch.Input()
-	// Memory is reserved after the copy phase, so that a reduce that waits for maps leaves the
-	// memory to them.
-	return a.withRoom(func() error {
-		a.Counters.ReduceInputRecords, a.Counters.ReduceShuffleBytes = input.Records, input.Bytes()
-		a.phase(slots.PhaseSort)
-		begun := time.Now()
-		a.readSpills(fetch.Outputs())
-		m, err := shuffle.NewMerge(a.ctx, a.mergeOptions(fetch.Outputs()))
-		if err != nil {
+// reduceAttempt is an attempt of a reduce task.
+type reduceAttempt struct {
+	attempt
+	gate   chan struct{} // the coordinator closes it to end the copy phase (slots.PhaseGate); nil: there is no gate
+	fetch  *shuffle.Fetch
+	copied bool // fetch has the outputs of all maps
+}
+
+// runReduce is the life of a reduce attempt. If the error is that a record did not fit, the slot's thread
+// calls runReduce again, with a larger floor (needsMore). The second try uses the copies of the first.
+func (a *reduceAttempt) runReduce() error {
+	// Copy. A reduce that waits for maps has no room yet, so that it leaves the memory to them.
+	if !a.copied {
+		if err := a.copyPhase(); err != nil {
 			return err
 		}
-		defer m.Close()
-		a.CopyTime += time.Since(begun)
-		defer func() { a.CopyTime += m.ReadTime() }()
-		a.phase(slots.PhaseReduce)
-		a.progress.Store(2 * third)
-		return a.reduce(m)
-	})
+	}
+	// Get room. What is not committed in the end is dropped.
+	if err := a.getRoom(); err != nil {
+		return err
+	}
+	defer a.leaveRoom()
+
+	// Sort: merge down to as many runs as one pass can take.
+	a.phase(slots.PhaseSort)
+	begun, outputs, input := time.Now(), a.fetch.Outputs(), a.fetch.Input()
+	a.counters.ReduceInputRecords, a.counters.ReduceShuffleBytes = input.Records, input.Bytes()
+	a.readSpills(outputs)
+	m, err := shuffle.NewMerge(a.ctx, a.mergeOptions(outputs))
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	a.outcome.CopyTime = a.fetch.Took + time.Since(begun)
+
+	// Reduce. There are three loops: the attempt takes the cheapest one that the job allows.
+	a.phase(slots.PhaseReduce)
+	a.progress.Store(2 * third)
+	reducer := a.job.newReducer() // before the part is opened, because it may panic
+	column, passes := a.job.passedColumn(reducer)
+	if passes {
+		// Parts of a known size are written in parallel, each at its own offset.
+		if err := a.job.setSizes[column](); err != nil {
+			return err
+		}
+	}
+	if err := a.openPart(); err != nil {
+		return err
+	}
+	if err := a.begin(reducer); err != nil {
+		return err
+	}
+	if each, ok := reducer.(jobs.RecordReducer); passes {
+		err = a.passThrough(m, column)
+	} else if ok && a.job.spec.GroupBytes == nil {
+		err = a.reduceRecords(m, each)
+	} else {
+		err = a.reduceGroups(m, reducer)
+	}
+	a.outcome.CopyTime += m.ReadTime()
+
+	// Finish. All that may fail comes before the commit, which cannot be undone.
+	if err == nil {
+		err = errors.Join(m.Err(), a.closePart())
+	}
+	if err == nil {
+		err = a.closeUser()
+	}
+	if err == nil {
+		err = a.atEnd()
+	}
+	if err == nil {
+		err = a.part.Commit()
+	}
+	if err != nil {
+		return err
+	}
+	a.undo = nil
+	a.user.commit()
+	return nil
 }
 
-// copyPhase waits until fetch has the output of every map of the job. It fails when the attempt
-// is killed or the job is over.
-func (a *SlotAttempt) copyPhase(fetch *shuffle.Fetch) error {
+// copyPhase waits until the attempt has the output of every map of the job, and until its gate is open. It
+// leases no memory. It fails when the attempt is killed or the job is over.
+func (a *reduceAttempt) copyPhase() error {
 	a.phase(slots.PhaseCopy)
-	a.Waiting.Store(true)
-	defer a.Waiting.Store(false)
-	o := shuffle.CopyOptions{
+	a.waiting.Store(true)
+	defer a.waiting.Store(false)
+	err := a.fetch.Copy(a.ctx, shuffle.CopyOptions{
+		Copiers:    a.run.o.Copiers,
+		Network:    a.lineOf(a.run.networks),
 		SleepUntil: a.sleepUntil,
 		Copied:     func(copied, maps int) { a.progress.Store(scaled(third, int64(copied), int64(maps))) },
 		Fetched:    func(first, copies int, bytes int64) { a.detail(trace.OpFetch, int64(first), int64(copies), bytes) },
-	}
-	if p := a.Env.Pace; p != nil {
-		o.Copiers = p.copiers
-		if p.network != nil {
-			o.Network = p.network[a.Tracker]
-		}
-	}
-	err := fetch.Copy(a.ctx, o)
-	a.CopyBytes, a.CopyTime = fetch.Bytes, fetch.Took
+	})
+	a.copied, a.outcome.CopyBytes = err == nil, a.fetch.Bytes
 	a.progress.Store(third)
-	return err
+	if err != nil || a.gate == nil {
+		return err
+	}
+	select {
+	case <-a.gate:
+		return nil
+	default:
+	}
+	a.phase(slots.PhaseHeld)
+	select {
+	case <-a.gate:
+		return nil
+	case <-a.ctx.Done():
+		return context.Cause(a.ctx)
+	}
 }
 
 // mergeOptions returns the options of the attempt's merge.
-func (a *SlotAttempt) mergeOptions(outputs []*shuffle.MapOutput) shuffle.MergeOptions {
-	e := a.Env
+func (a *reduceAttempt) mergeOptions(outputs []*shuffle.MapOutput) shuffle.MergeOptions {
+	r := a.run
 	// The attempt keeps three file descriptors: for the file of a pass, for its part, and a
 	// spare one. It keeps one more for each named output. A merge needs two.
 	o := shuffle.MergeOptions{
-		Inputs: outputs, Part: int(a.ID.Task), GroupBytes: a.Job.Spec.GroupBytes, Factor: e.MergeFactor, Lease: a.lease, CreateTemp: e.CreateTemp("merge"),
-		Codec: e.Codec, FDs: max(2, e.FDsPerTask-3-len(a.Job.Spec.Outputs)), Killed: a.Killed, Notify: a.notifySpill,
+		Inputs: outputs, Part: int(a.id.Task), GroupBytes: a.job.spec.GroupBytes, Factor: r.o.MergeFactor, Lease: a.lease, CreateTemp: r.createTemp("merge"),
+		Codec: r.o.Codec, FDs: max(2, r.fdsPerTask-3-len(a.job.spec.Outputs)), Killed: a.killed, Notify: a.notifySpill,
 	}
 	// A slow attempt must not get the help of another core: it would be less slow.
-	if e.LendsCores && a.Stretch == 0 {
+	if r.lendsCores && a.slowdown == 0 {
 		o.OnIdleCore = a.onIdleCore
 	}
 	return o
-}
-
-// reduce runs the reducer over the merge, and writes and commits the part. There are three loops:
-// without a reducer, by records, and by groups. It takes the cheapest one that the job allows.
-func (a *SlotAttempt) reduce(m *shuffle.Merge) error {
-	reducer := a.Job.newReducer() // first, because it may panic
-	if err := a.Job.setSizes(reducer); err != nil {
-		return err
-	}
-	return a.writePart(func(text *textOut) error {
-		err := a.begin(reducer)
-		if err != nil {
-			return err
-		}
-		if column, ok := a.Job.passedColumn(reducer); ok {
-			err = a.passThrough(m, column, text)
-		} else if each, ok := reducer.(jobs.RecordReducer); ok && a.Job.Spec.GroupBytes == nil {
-			err = a.reduceRecords(m, each, text)
-		} else {
-			err = a.reduceGroups(m, reducer, text)
-		}
-		if err == nil {
-			err = errors.Join(m.Err(), text.end())
-		}
-		return err
-	})
 }
 
 // recordsPerTick is the number of records after which a reduce notes progress and checks
@@ -129,41 +161,41 @@ const recordsPerTick = 1 << 14
 
 // passThrough writes a column of every record of the merge, without calling a reducer. It has
 // one loop for each case, so that no loop branches for each record.
-func (a *SlotAttempt) passThrough(m *shuffle.Merge, column jobs.Column, text *textOut) error {
-	n := int64(0)
-	if a.Job.Spec.Bare {
+func (a *reduceAttempt) passThrough(m *shuffle.Merge, column jobs.Column) error {
+	n, text := int64(0), a.text
+	if a.job.spec.Bare {
 		for m.Next() {
 			if text.records++; column == jobs.ValueColumn {
 				text.put(m.Value())
 			} else {
 				text.put(m.Key())
 			}
-			if n++; n%recordsPerTick == 0 && !a.alive(n, text) {
+			if n++; n%recordsPerTick == 0 && !a.alive(n) {
 				break
 			}
 		}
 	} else if column == jobs.ValueColumn {
 		for m.Next() {
 			text.line(m.Value())
-			if n++; n%recordsPerTick == 0 && !a.alive(n, text) {
+			if n++; n%recordsPerTick == 0 && !a.alive(n) {
 				break
 			}
 		}
 	} else {
 		for m.Next() {
 			text.line(m.Key())
-			if n++; n%recordsPerTick == 0 && !a.alive(n, text) {
+			if n++; n%recordsPerTick == 0 && !a.alive(n) {
 				break
 			}
 		}
 	}
-	a.Counters.ReduceInputGroups += n
-	return a.stopCause(m, text)
+	a.counters.ReduceInputGroups += n
+	return a.stopCause(m)
 }
 
 // reduceGroups calls the reducer once for each group of records.
-func (a *SlotAttempt) reduceGroups(m *shuffle.Merge, reducer jobs.Reducer, text *textOut) error {
-	n, out := int64(0), a.emitter(text)
+func (a *reduceAttempt) reduceGroups(m *shuffle.Merge, reducer jobs.Reducer) error {
+	n, out := int64(0), a.emitter(a.text)
 	groups := m.Groups()
 	err := guard.Run("reduce", func() error {
 		for groups.NextGroup() {
@@ -171,20 +203,20 @@ func (a *SlotAttempt) reduceGroups(m *shuffle.Merge, reducer jobs.Reducer, text 
 				return err
 			}
 			// Values.Next checks for a kill too, so a kill within a long group is noticed.
-			if n++; n%1024 == 0 && !a.alive(n, text) {
+			if n++; n%1024 == 0 && !a.alive(n) {
 				break
 			}
 		}
 		return a.flush(m, reducer, out)
 	})
-	a.Counters.ReduceInputGroups += n
-	return a.ended(m, text, err)
+	a.counters.ReduceInputGroups += n
+	return a.ended(m, err)
 }
 
 // reduceRecords calls the reducer once for each record, and counts the groups: runs of equal
 // keys.
-func (a *SlotAttempt) reduceRecords(m *shuffle.Merge, reducer jobs.RecordReducer, text *textOut) error {
-	n, number, out, last := int64(0), int64(0), a.emitter(text), []byte{}
+func (a *reduceAttempt) reduceRecords(m *shuffle.Merge, reducer jobs.RecordReducer) error {
+	n, number, out, last := int64(0), int64(0), a.emitter(a.text), []byte{}
 	err := guard.Run("reduce", func() error {
 		for m.Next() {
 			key := m.Key()
@@ -203,20 +235,20 @@ func (a *SlotAttempt) reduceRecords(m *shuffle.Merge, reducer jobs.RecordReducer
 			if keySeal.Broken() || valueSeal.Broken() {
 				return shuffle.ErrChanged
 			}
-			if n++; n%recordsPerTick == 0 && !a.alive(n, text) {
+			if n++; n%recordsPerTick == 0 && !a.alive(n) {
 				break
 			}
 		}
 		return a.flush(m, reducer, out)
 	})
-	a.Counters.ReduceInputGroups += number
-	return a.ended(m, text, err)
+	a.counters.ReduceInputGroups += number
+	return a.ended(m, err)
 }
 
 // flush calls Flush of a reducer that is a jobs.Flusher, unless the merge failed or the attempt
 // is killed.
-func (a *SlotAttempt) flush(m *shuffle.Merge, reducer any, out jobs.Emitter) error {
-	if f, ok := reducer.(jobs.Flusher); ok && m.Err() == nil && !a.Killed() {
+func (a *reduceAttempt) flush(m *shuffle.Merge, reducer any, out jobs.Emitter) error {
+	if f, ok := reducer.(jobs.Flusher); ok && m.Err() == nil && !a.killed() {
 		return f.Flush(out)
 	}
 	return nil
@@ -225,69 +257,34 @@ func (a *SlotAttempt) flush(m *shuffle.Merge, reducer any, out jobs.Emitter) err
 // ended returns the error with which a loop over a merge has stopped; nil: at the end of the
 // merge. err is the error of the reducer. A failed merge or a kill counts first, because it
 // makes reducers fail too.
-func (a *SlotAttempt) ended(m *shuffle.Merge, text *textOut, err error) error {
-	if err != nil && m.Err() == nil && !a.Killed() {
+func (a *reduceAttempt) ended(m *shuffle.Merge, err error) error {
+	if err != nil && m.Err() == nil && !a.killed() {
 		return err
 	}
-	return a.stopCause(m, text)
+	return a.stopCause(m)
 }
 
 // alive notes a sign of life and the progress: done of the reduce's input records, or groups. It
 // reports whether the loop goes on: the output has no error, and the attempt is not killed.
-func (a *SlotAttempt) alive(done int64, text *textOut) bool {
-	a.Beat.Add(1)
-	if total := a.Counters.ReduceInputRecords; total > 0 {
+func (a *reduceAttempt) alive(done int64) bool {
+	a.beat.Add(1)
+	if total := a.counters.ReduceInputRecords; total > 0 {
 		a.progress.Store(2*third + scaled(third, done, total))
 	}
 	a.stretch(leastPause)
-	return text.err == nil && !a.Killed()
+	return a.text.err == nil && !a.killed()
 }
 
 // stopCause returns the error that has stopped a loop over a merge; nil: the loop has reached
 // the end of the merge.
-func (a *SlotAttempt) stopCause(m *shuffle.Merge, text *textOut) error {
+func (a *reduceAttempt) stopCause(m *shuffle.Merge) error {
 	switch {
 	case m.Err() != nil:
 		return m.Err()
-	case text.err != nil:
-		return text.err
-	case a.Killed():
+	case a.text.err != nil:
+		return a.text.err
+	case a.killed():
 		return jobs.ErrKilled
 	}
 	return nil
-}
-
-// Gate holds a reduce in its copy phase until the coordinator opens it (slots.PhaseGate).
-type Gate chan struct{}
-
-// Open lets the reduce go on: it closes the channel. Only the coordinator calls it. It may be
-// called again.
-func (g Gate) Open() {
-	select {
-	case <-g:
-	default:
-		close(g)
-	}
-}
-
-// awaitGate waits until the gate is open. The reduce has copied all map outputs by then, and
-// leases no memory while it waits. awaitGate fails when the attempt is killed.
-func (a *SlotAttempt) awaitGate() error {
-	if a.Gate == nil {
-		return nil
-	}
-	select {
-	case <-a.Gate:
-		return nil
-	default:
-	}
-	a.phase(slots.PhaseHeld)
-	a.Waiting.Store(true)
-	defer a.Waiting.Store(false)
-	select {
-	case <-a.Gate:
-		return nil
-	case <-a.ctx.Done():
-		return context.Cause(a.ctx)
-	}
 }

@@ -58,7 +58,7 @@ func (r *run) report(err error) *Report {
 
 // report adds to the job's entry in the report: its description, counters and phases, and the
 // error of its chain.
-func (j *runningJob) report(r *Report) {
+func (j *job) report(r *Report) {
 	j.countRecords()
 	ch, rep := j.chain, &r.Jobs[j.id]
 	spec := ch.spec(j.step, j.number, rep.Reduces)
@@ -112,7 +112,7 @@ func (r *run) settings(c *report.Config) {
 	c.Set(&o.Config)
 	c.TaskTimeoutS, c.ShuffleBytesPerSecond, c.DiskBytesPerSecond, c.ParallelCopies, c.CopyBytesPerSecond = o.TaskTimeout.Seconds(), o.ShuffleBytesPerSecond, o.DiskBytesPerSecond, o.Copiers.Parallel, o.Copiers.BytesPerSecond
 	c.DataPlane = &report.DataPlane{
-		Pin: !o.NoPin, BlockBytes: r.blockBytes, MemoryBytes: o.MemoryBytes, SortBufferBytes: r.env.SortBufferBytes, SpillPercent: o.SpillPercent,
+		Pin: !o.NoPin, BlockBytes: r.blockBytes, MemoryBytes: o.MemoryBytes, SortBufferBytes: r.sortBufferBytes, SpillPercent: o.SpillPercent,
 		BufferGrowth: !o.NoGrowth, GrowthThreshold: o.GrowthThreshold, MergeFactor: o.MergeFactor, Compress: o.Codec.String(),
 	}
 }

@@ -30,7 +30,7 @@ func (r *run) openJournal() (err error) {
 
 // divideAsBefore takes over how a killed run has divided keys among reduces: its map outputs are
 // divided so. It reports false if there is no such run.
-func (j *runningJob) divideAsBefore() bool {
+func (j *job) divideAsBefore() bool {
 	journal := j.chain.run.journal
 	if journal == nil || journal.Division() == nil {
 		return false
@@ -42,12 +42,12 @@ func (j *runningJob) divideAsBefore() bool {
 
 // keepMaps makes the attempts of the job commit their outputs to the journal, if the run has
 // one. It also finds the outputs that a killed run has kept.
-func (j *runningJob) keepMaps() error {
+func (j *job) keepMaps() error {
 	keeper := j.chain.run.journal
 	if keeper == nil {
 		return nil
 	}
-	j.Keeper = keeper
+	j.keeper = keeper
 	if keeper.Division() == nil {
 		return keeper.Begin(journal.Division{Parts: j.Parts, Spread: j.Spread, Cuts: j.Cuts})
 	}
@@ -57,7 +57,7 @@ func (j *runningJob) keepMaps() error {
 
 // restoreMaps commits the map outputs of a killed run. Their maps run again only if
 // an output is lost.
-func (j *runningJob) restoreMaps() {
+func (j *job) restoreMaps() {
 	c := j.chain.run.coordinator
 	for i := range j.maps {
 		kept := j.restored[i]
@@ -68,7 +68,7 @@ func (j *runningJob) restoreMaps() {
 		// The map ran on no tracker of this run, so no lost tracker takes its output away.
 		t.output, t.ranOn, t.counters = kept.Output, -1, &kept.Counters
 		j.counters.Add(t.counters)
-		j.Shuffle.Commit(i, t.output)
+		j.shuffle.Commit(i, t.output)
 		c.ledger.Restore(c.run.now(), j.id, slots.TaskID(i))
 		if j.failing(slots.Map, slots.TaskID(i)) > 0 {
 			j.chain.note(fmt.Sprintf("faults: map task %d is restored, so it fails only if it has to run again", i))

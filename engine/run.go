@@ -48,6 +48,7 @@ import (
 	"mrlocal/internal/machine"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
+	"mrlocal/shuffle"
 	"mrlocal/slots"
 	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
@@ -72,7 +73,11 @@ type run struct {
 	journal     *journal.Journal // nil: the run cannot go on after a kill
 	stream      *trace.Stream
 	coordinator *coordinator
-	env         Env // shared by all attempts
+	shares                           // of each slot
+	hashSeed    uint64               // of the tables of kvbuffers
+	networks    []*shuffle.Bandwidth // of each tracker; nil: unbounded
+	disks       []*shuffle.Bandwidth // of each tracker, for inputs and spills; nil: unbounded
+	lendsCores  bool                 // a merge may sort on the cores of slots that are idle
 	trackers    Trackers
 	speed       []slots.PPM // of each tracker; slots.One: full speed
 
@@ -210,11 +215,12 @@ func (r *run) prepare(ctx context.Context, batch []BatchJob, o Options) error {
 		return errs.Optionf("Options.MemoryBytes", "%w", err)
 	}
 	r.divideMemory(totalBytes, streams)
+	r.hashSeed = rand.Uint64() | 1 // the result does not depend on it
 	r.setPace()
 	return nil
 }
 
-// divideMemory divides the bound of memory among its uses, and sets most of r.env. The floors of
+// divideMemory divides the bound of memory among its uses, and sets r.shares and r.pieces. The floors of
 // all slots and the pieces of streams fit into the bound at the same time, so no attempt waits for
 // ever. When memory is short, the budget refuses or evicts all other uses. These are the growth of
 // kvbuffers, map outputs, and parts between the jobs of a chain.
@@ -223,27 +229,20 @@ func (r *run) prepare(ctx context.Context, batch []BatchJob, o Options) error {
 // outputs are likely to fit in memory, room is left for them. Otherwise most of the memory goes to
 // kvbuffers, so that there are few sorted runs to merge.
 func (r *run) divideMemory(inputBytes int64, streamJobs int) {
-	env, pieces := r.divide(r.budget.Limit(), inputBytes, streamJobs)
-	r.env.Fits, r.env.SortBufferBytes, r.env.FloorBytes = env.Fits, env.SortBufferBytes, env.FloorBytes
-	if r.pieces = pieces; pieces != nil {
-		r.env.HeldTotalBytes, r.env.DecoderBytes = pieces.TotalBytes(), pieces.DecoderBytes
-		pieces.AllowWindows(func(limitBytes int64) int64 {
-			env, pieces := r.divide(limitBytes, inputBytes, streamJobs)
-			return limitBytes - pieces.TotalBytes() - env.FloorBytes // nothing is decoded ahead beside a window
+	r.shares, r.pieces = r.divide(r.budget.Limit(), inputBytes, streamJobs)
+	if r.pieces != nil {
+		r.pieces.AllowWindows(func(limitBytes int64) int64 {
+			shares, pieces := r.divide(limitBytes, inputBytes, streamJobs)
+			return limitBytes - pieces.TotalBytes() - shares.floorBytes // nothing is decoded ahead beside a window
 		})
 	}
 	// Descriptors are divided as memory is, by slots.
-	r.env.DivideFDs(r.o.allSlots())
-	o := &r.o
-	r.env.Budget, r.env.AfmBytes, r.env.CreateTemp, r.env.Stderr = r.budget, r.afmBytes, r.createTemp, o.Stderr
-	r.env.HashSeed = rand.Uint64() | 1 // the result does not depend on it
-	r.env.KVBuffer, r.env.MergeFactor, r.env.Profile = o.KVBuffer, o.MergeFactor, o.Profile
+	r.divideFDs(r.o.allSlots())
 }
 
 // divide computes how a bound of limitBytes is divided. It changes nothing, so that larger bounds
-// can be tried. Only Fits and the fields of Env.DivideMemory are set in env. pieces is nil if
-// no input is a stream.
-func (r *run) divide(limitBytes, inputBytes int64, streamJobs int) (env Env, pieces *feed.Pieces) {
+// can be tried. Descriptors are not divided. pieces is nil if no input is a stream.
+func (r *run) divide(limitBytes, inputBytes int64, streamJobs int) (s shares, pieces *feed.Pieces) {
 	total, slotCount := limitBytes, r.o.allSlots()
 	if streamJobs > 0 {
 		pieces = feed.NewPieces(limitBytes, cmp.Or(r.blockBytes, 1<<20), r.aheadBytes(limitBytes, streamJobs), slotCount, streamJobs)
@@ -252,9 +251,27 @@ func (r *run) divide(limitBytes, inputBytes int64, streamJobs int) (env Env, pie
 	// The estimate is that map outputs take four thirds of the bytes of the input. They may take
 	// three fifths of the memory. The size of a stream is not known, and a journal keeps all map
 	// outputs on disk.
-	env.Fits = inputBytes+inputBytes/3 < total*3/5 && streamJobs == 0 && r.journal == nil
-	env.DivideMemory(total, int64(slotCount), r.o.SortBufferBytes)
-	return env, pieces
+	s.fits = inputBytes+inputBytes/3 < total*3/5 && streamJobs == 0 && r.journal == nil
+	s.divideMemory(total, int64(slotCount), r.o.SortBufferBytes)
+	return s, pieces
+}
+
+// heldBytes returns the most bytes that pieces of streams lease together, until the run ends.
+func (r *run) heldBytes() int64 {
+	if r.pieces == nil {
+		return 0
+	}
+	return r.pieces.TotalBytes()
+}
+
+// mostFloorBytes returns the largest floor that an attempt may wait for. It is the bound minus the
+// memory that the streams of the run may hold until they end.
+func (r *run) mostFloorBytes() int64 {
+	bytes := r.budget.Limit() - r.heldBytes()
+	if r.pieces != nil {
+		bytes -= r.pieces.DecoderBytes()
+	}
+	return bytes
 }
 
 // aheadBytes returns how many bytes decoding ahead may take. They are enough for a helper on each
@@ -276,20 +293,20 @@ func (r *run) aheadBytes(limitBytes int64, streamJobs int) int64 {
 // setPace notes how the options slow down trackers, networks and disks.
 func (r *run) setPace() {
 	o := &r.o
-	r.env.Pace = NewPace(o.Trackers, o.ShuffleBytesPerSecond, o.DiskBytesPerSecond, o.Copiers)
+	r.networks, r.disks = bandwidths(o.Trackers, o.ShuffleBytesPerSecond), bandwidths(o.Trackers, o.DiskBytesPerSecond)
 	r.speed = slices.Repeat([]slots.PPM{slots.One}, o.Trackers)
 	for _, s := range o.Slow {
 		r.speed[s.Tracker] = s.Factor
 	}
 }
 
-// stretch returns the factor on the time of an attempt (SlotAttempt.Stretch): its tracker may
-// be slow, or the input of a map remote. level is the locality of a map. stretch returns 0 for an
+// slowdown returns the factor on the time of an attempt (attempt.slowdown): its tracker may
+// be slow, or the input of a map remote. level is the locality of a map. slowdown returns 0 for an
 // attempt that is not slowed down.
-func (r *run) stretch(a *runningAttempt, level slots.Level) float64 {
+func (r *run) slowdown(a *attempt, level slots.Level) float64 {
 	// Half the speed doubles the time.
-	factor := float64(slots.One) / float64(r.speed[a.Tracker])
-	if remote := a.ID.Kind == slots.Map && level < slots.LevelTracker; remote && r.coordinator.ledger.View().Placed(a.job.id) {
+	factor := float64(slots.One) / float64(r.speed[a.tracker])
+	if remote := a.id.Kind == slots.Map && level < slots.LevelTracker; remote && r.coordinator.ledger.View().Placed(a.job.id) {
 		factor *= float64(r.o.RemotePenalty) / float64(slots.One)
 	}
 	if factor == 1 {
@@ -355,11 +372,10 @@ func (r *run) startSlots() error {
 	if len(warnings) > 0 {
 		r.o.Note(fmt.Sprintf("slots run unbound: %v", warnings[0]))
 	}
-	r.env.Pool = r.pool
 	// A policy that lends no slots lends no cores to merges either, so that policies with and
 	// without lending stay comparable (docs/adr/0032). With several trackers a merge could use
 	// the core of another tracker.
-	r.env.LendsCores = ledger.Traits().Lends && r.o.Trackers == 1 && r.env.Pace == nil
+	r.lendsCores = ledger.Traits().Lends && r.o.Trackers == 1 && !r.slowsData()
 	return nil
 }
 

@@ -19,57 +19,67 @@ const (
 	fdsOfAttempt = 5
 )
 
-// DivideFDs divides the file descriptors that the process may open among slotCount slots. It
-// sets FDsPerTask. If all slots at once would need too many, it sets FDTurns too, so that
+// shares is how the memory and the descriptors of the process are divided among the slots of a run.
+type shares struct {
+	fits            bool  // the map outputs of all inputs are likely to fit in memory
+	floorBytes      int64 // lease of each attempt before it starts
+	sortBufferBytes int64 // first size of a kvbuffer, a part of floorBytes
+
+	fdsPerTask int                 // file descriptors that an attempt may have open
+	fdTurns    *semaphore.Weighted // one for each attempt that may have files open; nil: all may
+}
+
+// divideFDs divides the file descriptors that the process may open among slotCount slots. It
+// sets fdsPerTask. If all slots at once would need too many, it sets fdTurns too, so that
 // attempts wait for a turn.
-func (e *Env) DivideFDs(slotCount int) {
+func (s *shares) divideFDs(slotCount int) {
 	free := machine.FDLimit() - reservedFDs
 	// At least one attempt may run, even if the limit leaves it fewer descriptors than it needs.
 	atOnce := max(1, min(slotCount, free/fdsOfAttempt))
-	e.FDsPerTask = max(fdsOfAttempt, free/atOnce)
+	s.fdsPerTask = max(fdsOfAttempt, free/atOnce)
 	if atOnce < slotCount {
-		e.FDTurns = semaphore.NewWeighted(int64(atOnce))
+		s.fdTurns = semaphore.NewWeighted(int64(atOnce))
 	}
 }
 
-// DivideMemory divides bytes among slotCount slots. It sets SortBufferBytes and FloorBytes,
-// and reads Fits. sortBufferBytes is the first size of a kvbuffer that the user wants. If it
+// divideMemory divides bytes among slotCount slots. It sets sortBufferBytes and floorBytes,
+// and reads fits. sortBufferBytes is the first size of a kvbuffer that the user wants. If it
 // is 0, the first size is a share of its slot's memory, between 4 and 256 MiB.
 //
 // The floors of all slots fit at once, because none is larger than a slot's share.
-func (e *Env) DivideMemory(bytes, slotCount, sortBufferBytes int64) {
+func (s *shares) divideMemory(bytes, slotCount, sortBufferBytes int64) {
 	perSlot := bytes / slotCount
 	// If map outputs fit in memory, three quarters are left for them. If they do not, a
 	// larger kvbuffer leaves fewer sorted runs to merge.
 	share := perSlot / 4
-	if !e.Fits {
+	if !s.fits {
 		share = perSlot * 3 / 4
 	}
 	wanted := cmp.Or(sortBufferBytes, min(max(share, 4<<20), 256<<20))
-	e.SortBufferBytes = min(wanted, perSlot-overheadBytes)
+	s.sortBufferBytes = min(wanted, perSlot-overheadBytes)
 	// A small kvbuffer does not make the floor small: reduces have the same floor for their merges.
-	e.FloorBytes = min(perSlot, max(e.SortBufferBytes+overheadBytes, 6<<20))
+	s.floorBytes = min(perSlot, max(s.sortBufferBytes+overheadBytes, 6<<20))
 }
 
 // takeFDs waits until the attempt may open files. It is called before the attempt leases
 // memory, so that no other attempt can wait for this one meanwhile.
-func (a *SlotAttempt) takeFDs() error {
-	if a.Env.FDTurns == nil {
+func (a *attempt) takeFDs() error {
+	if a.run.fdTurns == nil {
 		return nil
 	}
-	a.Waiting.Store(true)
-	defer a.Waiting.Store(false)
-	if a.Env.FDTurns.Acquire(a.ctx, 1) != nil {
+	a.waiting.Store(true)
+	defer a.waiting.Store(false)
+	if a.run.fdTurns.Acquire(a.ctx, 1) != nil {
 		return jobs.ErrKilled
 	}
 	a.hasFDs.Store(true)
 	return nil
 }
 
-// LeaveFDs ends the attempt's turn, if it has one. It may be called again, and from any
+// leaveFDs ends the attempt's turn, if it has one. It may be called again, and from any
 // goroutine.
-func (a *SlotAttempt) LeaveFDs() {
+func (a *attempt) leaveFDs() {
 	if a.hasFDs.CompareAndSwap(true, false) {
-		a.Env.FDTurns.Release(1)
+		a.run.fdTurns.Release(1)
 	}
 }

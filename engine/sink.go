@@ -14,7 +14,7 @@ import (
 // file or stream. The output is begun when the chain is opened or, in a very large
 // batch, with the first part.
 type targetSink struct {
-	job     *runningJob
+	job     *job
 	inOrder bool // one file or stream gets all parts in order
 
 	// begin begins the output with the first call, and returns it. Attempts begin parts at the same
@@ -24,12 +24,12 @@ type targetSink struct {
 
 // newTargetSink makes the sink of the last job of a chain. It also makes the job's Releaser, if
 // the job has one: a Releaser gets the parts in order.
-func (j *runningJob) newTargetSink() *targetSink {
-	s := &targetSink{job: j, inOrder: j.chain.job.OutputDir == "" || j.Spec.NewReleaser != nil && j.MapOnly()}
+func (j *job) newTargetSink() *targetSink {
+	s := &targetSink{job: j, inOrder: j.chain.job.OutputDir == "" || j.spec.NewReleaser != nil && j.mapOnly()}
 	s.begin = sync.OnceValues(s.beginOnce)
 	// The Releaser lives as long as the job: it sees the parts of all attempts in order.
-	if j.MapOnly() && j.Spec.NewReleaser != nil {
-		j.releaser = j.Spec.NewReleaser()
+	if j.mapOnly() && j.spec.NewReleaser != nil {
+		j.releaser = j.spec.NewReleaser()
 	}
 	if j.chain.target() != nil {
 		_, _ = s.begin() // Part returns the error again
@@ -45,9 +45,9 @@ func (s *targetSink) beginOnce() (*output.Target, error) {
 		return nil, err
 	}
 	j, r := s.job, s.job.chain.run
-	p := output.Parts{Count: j.Parts, MapOnly: j.MapOnly(), Memory: r.budget, CreateTemp: r.createTemp("part")}
+	p := output.Parts{Count: j.Parts, MapOnly: j.mapOnly(), Memory: r.budget, CreateTemp: r.createTemp("part")}
 	p.Compressors = min(r.o.allSlots(), len(r.cores)) // no more cores than the slots have
-	if j.MapOnly() {
+	if j.mapOnly() {
 		// The output calls these functions on its own goroutines. Only the coordinator may
 		// change the job, so they go through its inbox.
 		inbox := r.coordinator.inbox
@@ -59,7 +59,7 @@ func (s *targetSink) beginOnce() (*output.Target, error) {
 	}
 	target.Expect(p)
 	// With a feeder the number of parts is not known before its last map.
-	if j.MapOnly() && j.feeder == nil {
+	if j.mapOnly() && j.feeder == nil {
 		target.Seal(len(j.maps))
 	}
 	return target, nil

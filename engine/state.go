@@ -87,7 +87,7 @@ func (s jobState) Next() []jobState {
 }
 
 // attemptState is how far an attempt has come. Two facts are not part of it. The attempt was
-// killed: SlotAttempt.Killed says so, because its thread reads that too. Its tracker is
+// killed: attempt.killed says so, because its thread reads that too. Its tracker is
 // lost: see coordinator.onLostTracker.
 type attemptState uint8
 

@@ -1,10 +1,10 @@
 package engine
 
 import (
+	"context"
 	"testing"
 
 	"mrlocal/internal/testkit"
-	"mrlocal/slots"
 )
 
 func TestStatesAreOrdered(t *testing.T) {
@@ -17,9 +17,10 @@ func TestStatesAreOrdered(t *testing.T) {
 
 // The thread of such an attempt runs no user code that could hang.
 func TestAnAttemptThatWaitsForItsSourceIsKilledButNotAbandoned(t *testing.T) {
-	a := &runningAttempt{SlotAttempt: newSlotAttempt(t.Context(), slots.AttemptID{}, 0, nil, nil, nil)}
+	a := &attempt{}
+	a.ctx, a.cancel = context.WithCancelCause(t.Context())
 	(&coordinator{}).abandon(a)
-	if !a.Killed() || a.state != attemptWaiting {
-		t.Errorf("killed %v, %v", a.Killed(), a.state)
+	if !a.killed() || a.state != attemptWaiting {
+		t.Errorf("killed %v, %v", a.killed(), a.state)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"mrlocal/internal/invariant"
 	"mrlocal/jobs"
 )
 
@@ -14,7 +13,7 @@ import (
 // the attempt starts again with more memory. User code may break the rule, on any goroutine. So what
 // it still calls after that time must do no harm.
 type userTime struct {
-	attempt   *SlotAttempt
+	attempt   *attempt
 	emitted   atomic.Bool // the last call that may emit has returned
 	over      atomic.Bool // all user code is closed
 	late      atomic.Bool // user code has emitted after its last call
@@ -43,17 +42,17 @@ func (u *userTime) commit() {
 
 // failJob makes errLate the error of the job.
 func (u *userTime) failJob() {
-	err := fmt.Errorf("%s: %w", u.attempt.Name(), errLate)
-	u.attempt.Job.late.CompareAndSwap(nil, &err)
+	err := fmt.Errorf("%s: %w", u.attempt.name(), errLate)
+	u.attempt.job.late.CompareAndSwap(nil, &err)
 }
 
 // own returns what the attempt offers to user code. After the time of user code, its functions do
 // nothing.
 func (u *userTime) own() jobs.OwnAttempt {
 	a := u.attempt
-	a.Job.sealSide()
+	a.job.sideSeal()
 	own := jobs.OwnAttempt{
-		Context: a.ctx, Task: int(a.ID.Task), Number: int(a.ID.N), Side: a.Job.Side,
+		Context: a.ctx, Task: int(a.id.Task), Number: int(a.id.N), Side: a.job.side,
 		Progress: func(done, total int64) {
 			if !u.over.Load() {
 				a.tick(done, total)
@@ -76,7 +75,7 @@ func (u *userTime) own() jobs.OwnAttempt {
 		},
 		Charge: func(bytes int64) bool { return !u.over.Load() && a.charge(bytes) },
 	}
-	if len(a.Job.Spec.Outputs) > 0 {
+	if len(a.job.spec.Outputs) > 0 {
 		own.Output = func(name string) jobs.Emitter {
 			if u.emitted.Load() || u.over.Load() {
 				return &textOut{of: u}
@@ -87,19 +86,13 @@ func (u *userTime) own() jobs.OwnAttempt {
 	return own
 }
 
-// sealSide seals the side data before the first attempt gets it, in a checked build.
-func (j *SharedJob) sealSide() *invariant.Seal {
-	j.sideOnce.Do(func() { j.sideSeal = invariant.NewSeal(j.Side) })
-	return &j.sideSeal
-}
-
 // end returns errLate if user code has emitted too late, and in a checked build an error if it has changed
 // the side data. An attempt calls it before the commit.
 func (u *userTime) end() error {
 	switch {
 	case u.late.Load():
 		return errLate
-	case u.attempt.Job.sealSide().Broken():
+	case u.attempt.job.sideSeal().Broken():
 		return errors.New("user code has changed the side data, which all attempts share")
 	}
 	return nil

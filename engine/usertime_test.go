@@ -1,14 +1,18 @@
 package engine
 
-import "testing"
+import (
+	"testing"
+
+	"mrlocal/jobs"
+)
 
 // TestALostRecordFailsItsTaskOrItsJob: user code that emits on a goroutine of its own may do so at any step
 // of the end of its attempt.
 func TestALostRecordFailsItsTaskOrItsJob(t *testing.T) {
 	for at := range 4 {
-		a := &SlotAttempt{Job: &SharedJob{}}
+		a := &attempt{job: (&chain{job: &BatchJob{Chain: jobs.Chain{{}}}}).newJob(0)}
 		u := &userTime{attempt: a}
-		steps := []func() error{u.end, func() error { return nil }, func() error { u.commit(); return a.Job.Late() }}
+		steps := []func() error{u.end, func() error { return nil }, func() error { u.commit(); return a.job.lateError() }}
 		var err error
 		for i, step := range steps {
 			if i == at {
@@ -20,7 +24,7 @@ func TestALostRecordFailsItsTaskOrItsJob(t *testing.T) {
 		}
 		if at == len(steps) {
 			u.emittedLate()
-			err = a.Job.Late()
+			err = a.job.lateError()
 		}
 		if err == nil {
 			t.Errorf("a record before step %d is lost, and nobody says so", at)

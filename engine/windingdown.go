@@ -57,7 +57,7 @@ func (c *coordinator) windDown() {
 			c.inbox.Apply()
 		case <-deadline.C:
 			// The list is copied, because abandon takes attempts out of it.
-			for _, a := range append([]*runningAttempt(nil), c.order...) {
+			for _, a := range append([]*attempt(nil), c.order...) {
 				c.abandon(a)
 			}
 			return
@@ -68,9 +68,9 @@ func (c *coordinator) windDown() {
 // abandon gives up an attempt whose thread hangs in user code. The slot gets a new thread. To the
 // Ledger the attempt has failed, or was killed if its job has ended. An attempt that waits for its
 // source runs no user code. Its thread ends by itself once the attempt is killed.
-func (c *coordinator) abandon(a *runningAttempt) {
+func (c *coordinator) abandon(a *attempt) {
 	j := a.job
-	a.Kill()
+	a.kill()
 	if a.state == attemptWaiting {
 		return
 	}
@@ -79,29 +79,29 @@ func (c *coordinator) abandon(a *runningAttempt) {
 	c.run.abandonedThreads++
 	// abandonedThreads keeps the memory of the budget mapped after the run, because the thread
 	// may still use it.
-	c.run.pool.Abandon(a.Slot)
-	a.LeaveFDs() // its thread may never do that
-	if a.ID.Kind == slots.Map {
-		j.noteStuck(a.ID.Task)
+	c.run.pool.Abandon(a.slot)
+	a.leaveFDs() // its thread may never do that
+	if a.id.Kind == slots.Map {
+		j.noteStuck(a.id.Task)
 	}
 	// Another attempt of the task may wait for the source.
 	c.handOverSource(a)
 	c.mayBeDone(j)
 	if !c.onLostTracker(a) {
-		c.ledger.Finish(c.run.now(), a.ID, slots.Outcome{Killed: j.state >= jobEnded})
+		c.ledger.Finish(c.run.now(), a.id, slots.Outcome{Killed: j.state >= jobEnded})
 	}
 	// The thread does not give back its lease. If the rest cannot hold one floor, no attempt
 	// could start, and the run would wait for ever.
-	c.hungBytes += c.run.env.FloorBytes
-	if c.run.budget.Limit()-c.run.env.HeldTotalBytes-c.hungBytes < c.run.env.FloorBytes && c.state < runInterrupted {
+	c.hungBytes += c.run.floorBytes
+	if c.run.budget.Limit()-c.run.heldBytes()-c.hungBytes < c.run.floorBytes && c.state < runInterrupted {
 		c.failAll(errors.New("no memory is left for tasks: threads that hang hold it all; raise Options.MemoryBytes"))
 	}
 }
 
 // timeOut fails an attempt that has shown no sign of life for Options.TaskTimeout.
-func (c *coordinator) timeOut(a *runningAttempt) {
+func (c *coordinator) timeOut(a *attempt) {
 	c.abandon(a)
-	err := fmt.Errorf("%s: no progress for %v", a.Name(), c.run.o.TaskTimeout)
+	err := fmt.Errorf("%s: no progress for %v", a.name(), c.run.o.TaskTimeout)
 	a.job.chain.note(err.Error() + ": its thread is abandoned")
 	c.failJob(a.job, err, false)
 }

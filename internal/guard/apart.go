@@ -12,25 +12,30 @@ import (
 // CatchPanic runs work and returns its error. A panic in mrlocal's own code becomes an
 // error and does not end the process, so that the run can still remove its files.
 func CatchPanic(work func() error) (err error) {
-	defer func() {
-		p := recover()
-		if user, is := p.(*Error); is { // from a constructor (Job)
-			err = user
-		} else if p == any(jobs.ErrKilled) { // by an Emitter that no user code called
-			err = jobs.ErrKilled
-		} else if p != nil {
-			err = &Defect{fault: p, Stack: debug.Stack()}
-		}
-	}()
+	defer recovered(&err)
 	return work()
 }
 
-// RunToEnd runs the work of an attempt and calls end with its error. It calls end also if user code
-// ends the goroutine, as t.Fatal of package testing does. Then the thread goes on as a new goroutine.
+// RunToEnd runs the work of an attempt as CatchPanic does, and calls end with its error. It calls end also
+// if user code ends the goroutine, as t.Fatal of package testing does. Then the thread goes on as a new
+// goroutine.
 func RunToEnd(work func() error, end func(err error)) {
 	err := error(&Error{What: "user code", Cause: errors.New("has ended its goroutine by runtime.Goexit")})
 	defer func() { end(err) }()
-	err = CatchPanic(work)
+	defer recovered(&err)
+	err = work()
+}
+
+// recovered makes a panic the error of the function that defers it.
+func recovered(err *error) {
+	p := recover()
+	if user, is := p.(*Error); is { // from a constructor (Job)
+		*err = user
+	} else if p == any(jobs.ErrKilled) { // by an Emitter that no user code called
+		*err = jobs.ErrKilled
+	} else if p != nil {
+		*err = &Defect{fault: p, Stack: debug.Stack()}
+	}
 }
 
 // Apart is CatchPanic on a goroutine of its own, for which it waits. So user code in work cannot end
