@@ -284,6 +284,9 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
+	if errors.Is(e.Err, io.ErrUnexpectedEOF) {
+		return fmt.Sprintf("spilled data %s at byte %d: is cut short", e.Path, e.Offset)
+	}
 	return fmt.Sprintf("spilled data %s at byte %d: %v", e.Path, e.Offset, e.Err)
 }
 

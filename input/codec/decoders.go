@@ -308,8 +308,17 @@ func (d *Decoders) Explain(err error, at int64) error {
 	case errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		return &FileError{fmt.Errorf("a zstd frame after %d decoded bytes needs a larger window than the first one: %w", at, err)}
 	}
-	return &FileError{fmt.Errorf("%s data is %s after %d decoded bytes: %w", d.codec, what, at, err)}
+	return &FileError{&damage{fmt.Sprintf("%s data is %s after %d decoded bytes", d.codec, what, at), err}}
 }
+
+// damage is the error of a decoder in words for users. The words of the decoder are those of its library.
+type damage struct {
+	text  string
+	cause error
+}
+
+func (e *damage) Error() string { return e.text }
+func (e *damage) Unwrap() error { return e.cause }
 
 // Close ends the goroutines and gives back the memory that was charged. The Decoders may be used
 // again.
