@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -110,7 +111,7 @@ func (b *building) readRumenTask(in *objects, reduce bool) error {
 	}
 	b.dropped.add(attempts-1, droppedAttempts)
 	b.record(string(id), *done)
-	return err
+	return cmp.Or(err, b.checkCount())
 }
 
 // These are names in a tally of what was dropped.

@@ -123,7 +123,7 @@ func (j *slsJob) read(in *objects) error {
 					j.fail("task %d: %w", j.tasks, err)
 				}
 				j.tasks++
-				return nil
+				return j.checkCount()
 			})
 		case to[key] != nil:
 			return in.value(to[key])

@@ -298,6 +298,8 @@ func TestTooManyTasksAreRefused(t *testing.T) {
 		text string
 	}{
 		{source.SLS, `{"job.tasks": [{"duration.ms": 5, "count": 2000000000}]}`},
+		{source.SLS, `{"job.tasks": [` + strings.Repeat(`{"duration.ms": 5},`, 20) + "no JSON"},
+		{source.Rumen, `{"mapTasks":[` + strings.Repeat(`{"attempts":[{"result":"SUCCESS","startTime":5,"finishTime":7}]},`, 20) + "no JSON"},
 		{source.SLS, `{"job.count": 6, "job.tasks": [{"duration.ms": 5, "count": 2}]}`},
 		{source.Rumen, `{"jobID":"a","submitTime":1,"mapTasks":[` + strings.Repeat(`{"attempts":[{"result":"SUCCESS","startTime":5,"finishTime":7}]},`, 50) + `{}]}`},
 	} {
