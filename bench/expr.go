@@ -102,8 +102,8 @@ func (p *parser) space() {
 	}
 }
 
-// take reports whether token comes next. If so, it skips the token.
-func (p *parser) take(token string) bool {
+// accept reports whether token comes next. If so, it skips the token.
+func (p *parser) accept(token string) bool {
 	if p.space(); strings.HasPrefix(p.text[p.at:], token) {
 		p.at += len(token)
 		return true
@@ -115,7 +115,7 @@ func (p *parser) take(token string) bool {
 // with the same character.
 func (p *parser) sign() string {
 	for _, s := range []string{"<=", ">=", "==", "<", ">"} {
-		if p.take(s) {
+		if p.accept(s) {
 			return s
 		}
 	}
@@ -169,9 +169,9 @@ func (p *parser) sum() value {
 	a := p.term()
 	for p.err == nil {
 		switch {
-		case p.take("+"):
+		case p.accept("+"):
 			a = p.pair(a, p.term(), func(x, y float64) float64 { return x + y })
-		case p.take("-"):
+		case p.accept("-"):
 			a = p.pair(a, p.term(), func(x, y float64) float64 { return x - y })
 		default:
 			return a
@@ -185,9 +185,9 @@ func (p *parser) term() value {
 	a := p.factor()
 	for p.err == nil {
 		switch {
-		case p.take("*"):
+		case p.accept("*"):
 			a = p.pair(a, p.factor(), func(x, y float64) float64 { return x * y })
-		case p.take("/"):
+		case p.accept("/"):
 			a = p.pair(a, p.factor(), func(x, y float64) float64 { return x / y })
 		default:
 			return a
@@ -200,9 +200,9 @@ func (p *parser) term() value {
 // and a word before [ a metric.
 func (p *parser) factor() value {
 	switch {
-	case p.take("-"):
+	case p.accept("-"):
 		return p.pair(number(0), p.factor(), func(x, y float64) float64 { return x - y })
-	case p.take("("):
+	case p.accept("("):
 		a := p.sum()
 		p.must(")")
 		return a
@@ -213,15 +213,15 @@ func (p *parser) factor() value {
 	}
 	if n, err := strconv.ParseFloat(word, 64); err == nil {
 		// A percentage becomes a fraction, because metrics are fractions.
-		if p.take("%") {
+		if p.accept("%") {
 			n /= 100
 		}
 		return number(n)
 	}
 	switch {
-	case p.take("("):
+	case p.accept("("):
 		return p.function(word)
-	case p.take("["):
+	case p.accept("["):
 		return p.metric(word)
 	}
 	return p.fail("%q is neither a number nor followed by ( or [", word)
@@ -229,7 +229,7 @@ func (p *parser) factor() value {
 
 // must skips token. It fails if another text comes next.
 func (p *parser) must(token string) {
-	if p.err == nil && !p.take(token) {
+	if p.err == nil && !p.accept(token) {
 		p.fail("%s is missing before %q", token, p.text[p.at:])
 	}
 }
@@ -271,7 +271,7 @@ func (p *parser) function(name string) value {
 	for p.err == nil {
 		a := p.sum()
 		all.v, all.x = append(all.v, a.v...), append(all.x, a.x...)
-		if !p.take(",") {
+		if !p.accept(",") {
 			break
 		}
 	}

@@ -128,7 +128,7 @@ func (b *batch) add(path string) error {
 	if b.excepted(path, st) {
 		return ErrOutput
 	}
-	if err := b.w.take(path, st, true); err != nil {
+	if err := b.w.visit(path, st, true); err != nil {
 		return errs.Cause(err)
 	}
 	// take has added exactly one file, because directories were refused above.

@@ -35,7 +35,7 @@ func (w *walker) remote(path string) error {
 	case err != nil:
 		return errs.Inputf(shown(path), "%w", err)
 	case !f.Dir:
-		w.takeRemote(path, f, true)
+		w.visitRemote(path, f, true)
 		return nil
 	}
 	files, hidden, err := w.plan.hdfs.Walk(path, w.o.All)
@@ -43,7 +43,7 @@ func (w *walker) remote(path string) error {
 		return errs.Inputf(shown(path), "%w", err)
 	}
 	for _, f := range files {
-		w.takeRemote(f.Name, f, false)
+		w.visitRemote(f.Name, f, false)
 	}
 	if w.hidden += hidden; len(files) == 0 {
 		w.noFiles(path, hidden)
@@ -51,7 +51,7 @@ func (w *walker) remote(path string) error {
 	return nil
 }
 
-// takeRemote adds a file of HDFS. named reports whether the user named it.
-func (w *walker) takeRemote(path string, f hdfs.File, named bool) {
+// visitRemote adds a file of HDFS. named reports whether the user named it.
+func (w *walker) visitRemote(path string, f hdfs.File, named bool) {
 	w.plan.Files = append(w.plan.Files, File{Path: path, Bytes: f.Bytes, id: remoteIdentity(f), Rereadable: true, mayRead: true, named: named, kind: inHDFS, blockBytes: f.BlockBytes})
 }

@@ -394,7 +394,7 @@ func (w *walker) folder(f *folder) error {
 func (w *walker) entry(e *entry) error {
 	switch {
 	case e.below == nil:
-		return w.take(e.path, e.stat, false)
+		return w.visit(e.path, e.stat, false)
 	case e.folder != nil:
 		return w.folder(e.folder)
 	case isLinkLoop(e.err):

@@ -54,7 +54,7 @@ func (w *walker) named(path string) error {
 	}
 	st, err := statPath(path)
 	if err == nil {
-		return w.take(path, st, true)
+		return w.visit(path, st, true)
 	}
 	// A link whose target is missing is a mistake, and no glob.
 	if _, lerr := os.Lstat(path); lerr == nil {
@@ -100,9 +100,9 @@ func (w *walker) stdin() error {
 	return nil
 }
 
-// take adds the files of a path that exists. named reports whether the user named it; if not, it
-// was found in a directory or by a glob. take may also only count a file that is left out.
-func (w *walker) take(path string, st stat, named bool) error {
+// visit adds the files of a path that exists. named reports whether the user named it; if not, it
+// was found in a directory or by a glob. visit may also only count a file that is left out.
+func (w *walker) visit(path string, st stat, named bool) error {
 	switch st.mode.Type() {
 	case fs.ModeDir:
 		return w.gather(newTree(w, path), named)
@@ -155,7 +155,7 @@ func (w *walker) glob(pattern string) error {
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return byPath(&a, &b) })
 	for _, e := range entries {
-		if err := w.take(e.path, e.stat, false); err != nil {
+		if err := w.visit(e.path, e.stat, false); err != nil {
 			return err
 		}
 	}

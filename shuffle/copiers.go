@@ -89,8 +89,8 @@ func (b *Bandwidth) takes(bytes int64) time.Duration {
 	return time.Duration(float64(bytes) / float64(b.BytesPerSecond) * float64(time.Second))
 }
 
-// settle brings the state of the line up to now. b.mu is held.
-func (b *Bandwidth) settle() {
+// advance brings the state of the line up to now. b.mu is held.
+func (b *Bandwidth) advance() {
 	// Nothing was read from free until now, so writes went through in that time.
 	if now := time.Now(); b.mu.free.Before(now) {
 		b.mu.written = max(0, b.mu.written-now.Sub(b.mu.free))
@@ -102,7 +102,7 @@ func (b *Bandwidth) settle() {
 func (b *Bandwidth) Read(bytes int64) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.settle()
+	b.advance()
 	b.mu.free = b.mu.free.Add(b.takes(bytes))
 	return b.mu.free
 }
@@ -111,7 +111,7 @@ func (b *Bandwidth) Read(bytes int64) time.Time {
 func (b *Bandwidth) Write(bytes int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.settle()
+	b.advance()
 	b.mu.written += b.takes(bytes)
 }
 
@@ -119,6 +119,6 @@ func (b *Bandwidth) Write(bytes int64) {
 func (b *Bandwidth) Flushed() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.settle()
+	b.advance()
 	return b.mu.free.Add(b.mu.written)
 }

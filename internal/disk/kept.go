@@ -48,7 +48,7 @@ func KeepTemp(dir string, r *TempRoot) (*KeptTemp, error) {
 		return nil, refuse(dir, "%v", errs.Cause(err))
 	}
 	k := &KeptTemp{above: dir, root: r}
-	if err := k.take(made); err != nil {
+	if err := k.claim(made); err != nil {
 		if k.Path != "" && !k.Found {
 			_ = removeLocked(k.Path) // a SweepTemp removes the directory later if this fails
 		}
@@ -60,9 +60,9 @@ func KeepTemp(dir string, r *TempRoot) (*KeptTemp, error) {
 	return k, nil
 }
 
-// take locks the directory above, and then finds or makes the one in it. made reports that KeepTemp
+// claim locks the directory above, and then finds or makes the one in it. made reports that KeepTemp
 // has just made the directory above.
-func (k *KeptTemp) take(made bool) (err error) {
+func (k *KeptTemp) claim(made bool) (err error) {
 	info, err := os.Stat(k.above)
 	switch {
 	case err != nil:

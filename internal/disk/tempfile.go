@@ -90,7 +90,7 @@ func (t *TempFile) charge(bytes int64) error {
 	if bytes <= t.mu.charged {
 		return nil
 	}
-	if err := t.root.take(bytes - t.mu.charged); err != nil {
+	if err := t.root.charge(bytes - t.mu.charged); err != nil {
 		return err
 	}
 	t.mu.charged = bytes
@@ -182,8 +182,8 @@ func (t *TempFile) Remove() error {
 	return err
 }
 
-// take counts bytes against the bound. It fails with a *limitError.
-func (r *TempRoot) take(bytes int64) error {
+// charge counts bytes against the bound. It fails with a *limitError.
+func (r *TempRoot) charge(bytes int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.maxBytes > 0 && r.mu.used+bytes > r.maxBytes {

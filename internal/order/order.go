@@ -79,7 +79,7 @@ func (r *Ranking[K]) Set(id int32, key K) {
 		r.heap = append(r.heap, ranked[K]{})
 	}
 	r.moving = ranked[K]{key, id}
-	r.settle(i)
+	r.sift(i)
 }
 
 // Keep sets the key of id if wanted is true, and else takes id out.
@@ -103,7 +103,7 @@ func (r *Ranking[K]) Remove(id int32) {
 	r.heap = r.heap[:last]
 	r.place[id] = 0
 	if i < last {
-		r.settle(i)
+		r.sift(i)
 	}
 }
 
@@ -122,9 +122,9 @@ func (r *Ranking[K]) less(a, b *ranked[K]) bool {
 	return a.id < b.id && !r.Less(&b.key, &a.key)
 }
 
-// settle puts moving into the heap. heap[i] is free. settle moves the free place up or down until
+// sift puts moving into the heap. heap[i] is free. sift moves the free place up or down until
 // moving fits there.
-func (r *Ranking[K]) settle(i int) {
+func (r *Ranking[K]) sift(i int) {
 	for i > 0 {
 		up := (i - 1) / 2
 		if !r.less(&r.moving, &r.heap[up]) {

@@ -107,7 +107,7 @@ func (l *link) join(now time.Duration, job int32, f *Flow, id slots.SlotID) {
 	j := &l.jobs[i]
 	j.copiers = append(j.copiers, copier{slot: id, from: l.served})
 	l.copying++
-	l.take(j)
+	l.include(j)
 	l.catchUp(j)
 }
 
@@ -209,7 +209,7 @@ func (l *link) runTo(now time.Duration) {
 		until := end
 		for i := range l.jobs {
 			j := &l.jobs[i]
-			if l.take(j); j.seen < int32(len(j.flow.Outputs)) {
+			if l.include(j); j.seen < int32(len(j.flow.Outputs)) {
 				until = least(until, AmountOf(j.flow.Outputs[j.seen].At))
 			}
 		}
@@ -232,7 +232,7 @@ func (l *link) runTo(now time.Duration) {
 		}
 	}
 	for i := range l.jobs {
-		l.take(&l.jobs[i])
+		l.include(&l.jobs[i])
 	}
 }
 
@@ -247,9 +247,9 @@ func (l *link) pass(t Amount) {
 	}
 }
 
-// take includes the outputs in j.there that have become available until l.at. If the group waited,
+// include adds the outputs in j.there that have become available until l.at. If the group waited,
 // it copies again.
-func (l *link) take(j *copyingJob) {
+func (l *link) include(j *copyingJob) {
 	seen := j.seen
 	for n := int32(len(j.flow.Outputs)); seen < n && !l.at.Less(AmountOf(j.flow.Outputs[seen].At)); {
 		seen++

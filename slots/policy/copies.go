@@ -19,7 +19,7 @@ type Copies struct {
 	checked [trace.Kinds]slots.PPM                  // by kind: share of the running jobs that are checked for pending tasks
 	idle    func(v *slots.View, k slots.Kind) int32 // slots that tasks of kind k could have now
 	open    [trace.Kinds]bool                       // by kind: copies may start
-	settled [trace.Kinds]bool                       // by kind: the rankings include copies (Order.settle)
+	current [trace.Kinds]bool                       // by kind: the rankings include copies (Order.rerank)
 	running int32                                   // number of running jobs
 	inOrder [trace.Kinds]runningJobs                // by kind; kept only if some jobs are checked and others not
 	counted []bool                                  // by job: it counts in running
@@ -57,7 +57,7 @@ func (c *Copies) ranked(id slots.JobID, k slots.Kind) int32 {
 		return 0
 	}
 	n := &c.jobs[id].kinds[k]
-	if n.ranked = n.worth; !c.settled[k] {
+	if n.ranked = n.worth; !c.current[k] {
 		return 0
 	}
 	return n.worth
@@ -65,7 +65,7 @@ func (c *Copies) ranked(id slots.JobID, k slots.Kind) int32 {
 
 // copiesIn returns how many copies of a pool's tasks of kind k may start.
 func (o *Order) copiesIn(id slots.PoolID, k slots.Kind) int32 {
-	if o.copies == nil || !o.copies.settled[k] || o.copies.worth[k] == 0 {
+	if o.copies == nil || !o.copies.current[k] || o.copies.worth[k] == 0 {
 		return 0
 	}
 	return *At(&o.copies.inPool[k], id)

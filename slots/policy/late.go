@@ -388,7 +388,7 @@ func (o *Order) rankRunning(v *slots.View, j slots.JobView, runs bool) {
 }
 
 // balance is called after every change. For each kind it decides by SEPB whether copies may
-// start. The rankings follow when somebody reads them (settle).
+// start. The rankings follow when somebody reads them (rerank).
 func (o *Order) balance(v *slots.View) {
 	for k := range slots.Kind(trace.Kinds) {
 		o.copies.open[k] = false
@@ -396,18 +396,18 @@ func (o *Order) balance(v *slots.View) {
 			idle := o.copies.idle(v, k)
 			o.copies.open[k] = leavesSlots(o.pendingChecked(v, k, idle), idle)
 		}
-		if len(o.skipped) > 0 { // settle would put skipped jobs back, so their visit must not put it off
-			o.settle(v, k)
+		if len(o.skipped) > 0 { // rerank would put skipped jobs back, so their visit must not put it off
+			o.rerank(v, k)
 		}
 	}
 }
 
-// settle ranks the jobs of the candidates again, if copies of kind k may start now and could not
+// rerank ranks the jobs of the candidates again, if copies of kind k may start now and could not
 // at the last call, or the reverse. Where each free slot takes a copy that changes twice for a
 // copy, but nobody reads the rankings while no slot is free.
-func (o *Order) settle(v *slots.View, k slots.Kind) {
-	if c := o.copies; c != nil && c.settled[k] != c.open[k] {
-		c.settled[k] = c.open[k]
+func (o *Order) rerank(v *slots.View, k slots.Kind) {
+	if c := o.copies; c != nil && c.current[k] != c.open[k] {
+		c.current[k] = c.open[k]
 		c.each(k, func(c *candidate) { o.rankCopied(v, c.Attempt.Job, k) })
 	}
 }

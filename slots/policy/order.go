@@ -146,7 +146,7 @@ func (o *Order) Update(v *slots.View) {
 
 // Demand returns the demand of all pools for kind k.
 func (o *Order) Demand(v *slots.View, k slots.Kind) *Demand {
-	o.settle(v, k)
+	o.rerank(v, k)
 	return &o.total[k]
 }
 
@@ -268,7 +268,7 @@ func (o *Order) First(v *slots.View, k slots.Kind) (slots.PoolID, bool) {
 	if n := len(o.skipped); n > 0 && o.skipped[n-1].why == slots.RefusedWeight && !o.skipped[n-1].copy {
 		return 0, false
 	}
-	o.settle(v, k)
+	o.rerank(v, k)
 	id, ok := o.pools[k].First()
 	return slots.PoolID(id), ok
 }
@@ -302,7 +302,7 @@ type Numbers func(pool slots.PoolID) []slots.Number
 // it. It reports whether a task started. numbers are those of the rule, for explanations.
 func (o *Order) Grant(v *slots.View, d *slots.Decision, f Offer, numbers Numbers) bool {
 	for {
-		o.settle(v, f.Kind)
+		o.rerank(v, f.Kind)
 		pool, ok := o.pools[f.Kind].First()
 		if !ok {
 			return false
@@ -317,7 +317,7 @@ func (o *Order) Grant(v *slots.View, d *slots.Decision, f Offer, numbers Numbers
 // reports whether a task started. A job that is refused is skipped for the rest of the visit.
 // If anywhere is true, a map starts even if its job waits for a local slot.
 func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer, numbers Numbers, anywhere bool) bool {
-	o.settle(v, f.Kind)
+	o.rerank(v, f.Kind)
 	id := o.firstJob(pool, f.Kind)
 	if f.Rule == trace.RuleNone {
 		f.Rule = o.shareRule(v, pool, f.Kind)
@@ -352,7 +352,7 @@ func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer
 // started.
 func (o *Order) GrantLocal(v *slots.View, d *slots.Decision, numbers Numbers) bool {
 	const k = slots.Map
-	o.settle(v, k)
+	o.rerank(v, k)
 	pool, ok := o.pools[k].First()
 	if !ok {
 		return false

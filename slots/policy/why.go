@@ -14,7 +14,7 @@ import (
 
 // why returns the reasons of a grant to job id of a pool. numbers are those of the rule.
 func (o *Order) why(v *slots.View, pool slots.PoolID, id slots.JobID, k slots.Kind, numbers Numbers) slots.Why {
-	o.settle(v, k.Other()) // beatenPools reads both kinds
+	o.rerank(v, k.Other()) // beatenPools reads both kinds
 	w := slots.Why{Numbers: append(numbers(pool), roomNumbers(v)...)}
 	if o.shape != LineUp {
 		w.Numbers = append(w.Numbers, o.standing(v, pool, k)...)

@@ -61,7 +61,7 @@ func ClaimOf(p slots.Policy) (*Claim, error) {
 	if o, ok := p.(slots.Observer); ok {
 		c.Policy = &observing{guarded: g, observer: o}
 	}
-	if !c.take(reflect.ValueOf(p)) {
+	if !c.claim(reflect.ValueOf(p)) {
 		c.Release()
 		return nil, errs.Optionf("Options.Policy", "serves another run that is going on; give each run a policy of its own")
 	}
@@ -121,12 +121,12 @@ func (c *Claim) Stalled(l *slots.Ledger, wake time.Duration, attempts int) error
 	return &errs.Error{Kind: errs.JobFailed, Object: "Options.Policy", Cause: fmt.Errorf("%s: %s and it has asked for no wake-up", c.guarded.name, does)}
 }
 
-// take takes the address of a policy, and then the policies in its fields. It returns false if one
+// claim takes the address of a policy, and then the policies in its fields. It returns false if one
 // of them serves another run.
-func (c *Claim) take(v reflect.Value) bool {
+func (c *Claim) claim(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Interface:
-		return c.take(v.Elem())
+		return c.claim(v.Elem())
 	case reflect.Pointer:
 		// A field at the start of a struct has the address of the struct.
 		if v.IsNil() || v.Type().Elem().Size() == 0 || slices.Contains(c.held, v.Pointer()) {
@@ -136,16 +136,16 @@ func (c *Claim) take(v reflect.Value) bool {
 			return false // the other run may change the fields at this moment
 		}
 		c.held = append(c.held, v.Pointer())
-		return c.take(v.Elem())
+		return c.claim(v.Elem())
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if f := v.Field(i); holds(f.Type()) && !c.take(f) {
+			if f := v.Field(i); holds(f.Type()) && !c.claim(f) {
 				return false
 			}
 		}
 	case reflect.Slice, reflect.Array:
 		for i := range v.Len() {
-			if !c.take(v.Index(i)) {
+			if !c.claim(v.Index(i)) {
 				return false
 			}
 		}

@@ -144,7 +144,7 @@ func History(name string, r io.Reader, o Reading) (*Set, error) {
 func (p *past) read(name string, in *bufio.Reader) error {
 	// Peek fails for a shorter file, which eachLine below then refuses.
 	if first, _ := in.Peek(len(avroBinary)); string(first) == avroBinary {
-		return binaryHistory(name, in, p.take)
+		return binaryHistory(name, in, p.event)
 	}
 	n := 0 // lines that are not empty
 	return eachLine(name, in, func(at, line string) error {
@@ -159,15 +159,15 @@ func (p *past) read(name string, in *bufio.Reader) error {
 		case n <= 2: // the schema
 			return nil
 		}
-		if err := p.take(line); err != nil {
+		if err := p.event(line); err != nil {
 			return errs.Inputf(at, "%s", errs.OfJSON(err))
 		}
 		return nil
 	})
 }
 
-// take adds an event in Avro's JSON form. It skips events of a type that History does not read.
-func (p *past) take(line string) error {
+// event adds an event in Avro's JSON form. It skips events of a type that History does not read.
+func (p *past) event(line string) error {
 	var of struct {
 		Type  string                     `json:"type"`
 		Event map[string]json.RawMessage `json:"event"`

@@ -78,7 +78,7 @@ func (h *history1) line(at, line string) error {
 	if h.escaped && (!strings.HasSuffix(line, ".") || strings.HasSuffix(line, `\.`)) {
 		return nil
 	}
-	err := h.take(h.record.String())
+	err := h.read(h.record.String())
 	h.record.Reset()
 	if err != nil {
 		return h.bad(err)
@@ -115,8 +115,8 @@ func (h *history1) job(id string) *past {
 	return p
 }
 
-// take reads a whole record.
-func (h *history1) take(record string) error {
+// read reads a whole record.
+func (h *history1) read(record string) error {
 	kind, of, err := fields1(record, h.escaped)
 	if err != nil {
 		return err
@@ -124,17 +124,17 @@ func (h *history1) take(record string) error {
 	switch kind {
 	case "Meta", "Jobtracker", "Task":
 	case "Job":
-		return h.takeJob(of)
+		return h.readJob(of)
 	case "MapAttempt", "ReduceAttempt":
-		return h.takeAttempt(kind == "ReduceAttempt", of)
+		return h.readAttempt(kind == "ReduceAttempt", of)
 	default:
 		return fmt.Errorf("%q is no record of a history of Hadoop 1.x; a .jhist file has another format", short(kind))
 	}
 	return nil
 }
 
-// takeJob reads a record about a job. Only its last one has the outcome.
-func (h *history1) takeJob(of map[string]string) error {
+// readJob reads a record about a job. Only its last one has the outcome.
+func (h *history1) readJob(of map[string]string) error {
 	id := of["JOBID"]
 	if id == "" {
 		return fmt.Errorf("the record of a job has no JOBID")
@@ -154,8 +154,8 @@ func (h *history1) takeJob(of map[string]string) error {
 	return nil
 }
 
-// takeAttempt reads the start or the end of an attempt.
-func (h *history1) takeAttempt(reduce bool, of map[string]string) error {
+// readAttempt reads the start or the end of an attempt.
+func (h *history1) readAttempt(reduce bool, of map[string]string) error {
 	// The ID of a task is task_CLUSTER_JOB_KIND_NUMBER, or tip_... in old histories.
 	id := strings.Split(of["TASKID"], "_")
 	if len(id) < 4 {

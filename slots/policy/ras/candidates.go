@@ -108,8 +108,8 @@ func (c *candidates) setIdle(s *rasJob, idle, unplaced bool) {
 	s.idle, s.unplaced = idle, unplaced
 }
 
-// settle ends a placement: only jobs with placed tasks stay touched.
-func (c *candidates) settle() {
+// keepPlaced ends a placement: only jobs with placed tasks stay touched.
+func (c *candidates) keepPlaced() {
 	c.touched = slices.DeleteFunc(c.touched, func(s *rasJob) bool {
 		s.touched = s.allotted[slots.Map] > 0 || s.allotted[slots.Reduce] > 0
 		return !s.touched

@@ -28,7 +28,7 @@ func (r *RAS) place(v *slots.View) {
 	r.placeReducers()
 	r.placeMappers()
 	r.switchProfiles()
-	r.settle()
+	r.keepPlaced()
 }
 
 // placeRunning empties the placement, places the running tasks, and estimates how many maps each
@@ -67,13 +67,13 @@ func (r *RAS) placeRunning(v *slots.View) {
 			r.touch(s)
 			if s.put(k, n, t, 1); k == slots.Map {
 				s.part += r.leftOf(v.Now(), &slot)
-				r.takeMap(s, n, 1)
+				r.chargeMap(s, n, 1)
 				continue
 			}
 			n.reduces++
 			// An advanced reduce needs the resources of its reduce phase from now on.
 			if slot.Advanced {
-				r.take(n, s.reducing(n), 1)
+				r.charge(n, s.reducing(n), 1)
 				continue
 			}
 			r.shuffle(s, n, t, 1)
@@ -111,14 +111,14 @@ func fitting(needs, capacity slots.Vector) int32 {
 	return int32(n)
 }
 
-// takeMap adds count maps of a job to the load of a tracker; a negative count removes some.
-func (r *RAS) takeMap(s *rasJob, n *node, count int32) {
+// chargeMap adds count maps of a job to the load of a tracker; a negative count removes some.
+func (r *RAS) chargeMap(s *rasJob, n *node, count int32) {
 	n.maps = n.maps.Plus(s.mapping(n).Times(count))
-	r.take(n, s.mapping(n).Times(count), count)
+	r.charge(n, s.mapping(n).Times(count), count)
 }
 
-// take adds needs and slots to the load of a tracker.
-func (r *RAS) take(n *node, needs slots.Vector, slotsUsed int32) {
+// charge adds needs and slots to the load of a tracker.
+func (r *RAS) charge(n *node, needs slots.Vector, slotsUsed int32) {
 	n.used += slotsUsed
 	n.load = n.load.Plus(needs)
 }
@@ -131,7 +131,7 @@ func (r *RAS) shuffle(s *rasJob, n *node, t int, count int32) {
 	}
 	s.on[t].waiting += count
 	n.copying = n.copying.Plus(s.copying(n, s.total).Times(count))
-	r.take(n, s.copying(n, s.counted).Times(count), count)
+	r.charge(n, s.copying(n, s.counted).Times(count), count)
 }
 
 // switchReducers reserves room for running reduces to switch from shuffle to reduce [RAS11,
@@ -227,7 +227,7 @@ func (r *RAS) placeReducer(s *rasJob, t int) {
 		r.free--
 	}
 	if s.mapsDone {
-		r.take(n, s.reducing(n), 1)
+		r.charge(n, s.reducing(n), 1)
 		return
 	}
 	r.shuffle(s, n, t, 1)
@@ -380,7 +380,7 @@ func (r *RAS) fill(n *node, t int) {
 func (r *RAS) putMap(s *rasJob, n *node, t int, count int32) {
 	r.touch(s)
 	s.put(slots.Map, n, t, count)
-	r.takeMap(s, n, count)
+	r.chargeMap(s, n, count)
 	r.recount(s)
 	s.setUtility()
 	r.rank(s)

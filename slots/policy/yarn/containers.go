@@ -63,7 +63,7 @@ func (c *Base) Grant(v *slots.View, d *slots.Decision, r Ranker, o Offer, why fu
 	}
 	if d.Grant(slots.Grant{Slot: slots.NoSlot, Job: o.Job, Kind: o.Kind, Task: slots.NoTask, Rule: o.Rule}) {
 		c.Start(v.Now(), d.Started().Slot)
-		c.Nodes.take(v, d.Started().Slot, v.Job(o.Job), o.Kind)
+		c.Nodes.charge(v, d.Started().Slot, v.Job(o.Job), o.Kind)
 		c.Update(v, r)
 		return true
 	}

@@ -136,8 +136,8 @@ func (n *Nodes) waiting(v *slots.View) (held []slots.Vector, count []int32, larg
 	return held, count, largest
 }
 
-// take counts the request of a task that was started on a slot of the visited tracker.
-func (n *Nodes) take(v *slots.View, s slots.SlotID, j slots.JobView, k slots.Kind) {
+// charge counts the request of a task that was started on a slot of the visited tracker.
+func (n *Nodes) charge(v *slots.View, s slots.SlotID, j slots.JobView, k slots.Kind) {
 	if !n.on {
 		return
 	}

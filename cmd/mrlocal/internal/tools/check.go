@@ -54,7 +54,7 @@ func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 	}
 	check := func(_ context.Context, b *checkedBlock) { b.check(order, delim, j.least) }
 	err := inorder.Each(ctx, workers, 2*workers, blocks, check, func(b *checkedBlock) error {
-		err := j.take(b)
+		err := j.judge(b)
 		free.Put(b)
 		return err
 	})
@@ -84,9 +84,9 @@ type judge struct {
 	used      int64     // bytes of these blocks
 }
 
-// take looks at the next block. It returns errDisorder if a line is out of order, after it has reported
+// judge looks at the next block. It returns errDisorder if a line is out of order, after it has reported
 // that line with -c. It returns io.EOF if all lines are in order and no block follows.
-func (j *judge) take(b *checkedBlock) error {
+func (j *judge) judge(b *checkedBlock) error {
 	out := b.out
 	// The first line of a block is compared with the last one of the block before.
 	if j.number > 0 && b.lines > 0 && j.order.Compare(&b.first, &j.before) < j.least {
