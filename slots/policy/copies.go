@@ -24,7 +24,6 @@ type Copies struct {
 	inOrder [trace.Kinds]runningJobs                // by kind; kept only if some jobs are checked and others not
 	counted []bool                                  // by job: it counts in running
 	asked   time.Duration                           // time from which a Probe asked for progress; negative: no Probe is due
-	groups  []group                                 // scratch of look: those with candidates before or after it
 }
 
 // RuleSpeculative is the rule of copies of running tasks.
@@ -115,18 +114,22 @@ func (o *Order) look(v *slots.View) {
 	if !looks && v.Now() < c.expires {
 		return
 	}
-	c.groups = c.withCandidates(c.groups[:0])
 	if looks {
 		c.look(v)
 	} else if !c.expire(v.Now()) {
 		return
 	}
-	c.groups = c.withCandidates(c.groups)
-	for _, g := range c.groups {
-		if k := &c.of(g.job).kinds[g.kind]; k.ranked != k.worth {
+	for _, g := range c.recounted {
+		m := c.jobs[g.job]
+		if m == nil { // the job has ended
+			continue
+		}
+		k := &m.kinds[g.kind]
+		if k.recounted = false; k.ranked != k.worth {
 			o.rankCopied(v, g.job, g.kind)
 		}
 	}
+	c.recounted = c.recounted[:0]
 	o.balance(v)
 }
 
@@ -160,14 +163,6 @@ func (o *Order) askProgress(v *slots.View, d *slots.Decision) {
 	if v.Used(slots.Map)+v.Used(slots.Reduce) < w.Times(slots.Map, v.Capacity(slots.Map))+w.Times(slots.Reduce, v.Capacity(slots.Reduce)) {
 		d.WakeAt(max(c.asked, v.Now()))
 	}
-}
-
-// withCandidates appends the group of each candidate to groups, as often as it has candidates.
-func (c *Copies) withCandidates(groups []group) []group {
-	for i := range c.list {
-		groups = append(groups, group{c.list[i].Attempt.Job, c.list[i].Attempt.Kind})
-	}
-	return groups
 }
 
 // Speculating passes facts to the copies of an Order. A policy embeds it and so is a

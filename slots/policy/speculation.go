@@ -30,10 +30,11 @@ type speculation struct {
 	list []candidate   // the longest time left first
 	slow int64         // a tracker with less progress is slow
 
-	worth   [trace.Kinds]int32   // number of candidates by kind
-	inPool  [trace.Kinds][]int32 // the same by pool of their jobs
-	marks   [64]uint64           // the bits of markOf of the candidates, and of some that are none any more
-	expires time.Duration        // before this time no candidate would end before a copy
+	worth     [trace.Kinds]int32   // number of candidates by kind
+	inPool    [trace.Kinds][]int32 // the same by pool of their jobs
+	recounted []group              // those whose number of candidates has changed since a look or expire ranked them
+	marks     [64]uint64           // the bits of markOf of the candidates, and of some that are none any more
+	expires   time.Duration        // before this time no candidate would end before a copy
 
 	// Of the latest look. progress is kept for slowTracker, the rest is scratch.
 	groups   []group         // of the running attempts, if they are linked
@@ -98,6 +99,7 @@ type sample struct {
 	again       time.Duration // when to look at them again; negative: this look has noted it, or nobody needs it
 	worth       int32         // number of candidates
 	ranked      int32         // worth when the job was ranked last (Copies.ranked)
+	recounted   bool          // it is in speculation.recounted
 }
 
 // add adds the time of a finished task. If there are enough, it replaces the oldest one.
@@ -279,7 +281,11 @@ func (s *speculation) forget(gone func(c *candidate) bool) {
 // count adds n candidates like c to the numbers of candidates.
 func (s *speculation) count(c *candidate, n int32) {
 	m, kind := s.of(c.Attempt.Job), c.Attempt.Kind
-	m.kinds[kind].worth += n
+	k := &m.kinds[kind]
+	if k.worth += n; !k.recounted {
+		k.recounted = true
+		s.recounted = append(s.recounted, group{c.Attempt.Job, kind})
+	}
 	s.worth[kind] += n
 	*At(&s.inPool[kind], m.pool) += n
 }
