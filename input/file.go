@@ -17,10 +17,10 @@ import (
 type handle struct {
 	path   string
 	raw    rawFile
-	file   *os.File     // a FIFO, instead of raw; else nil
-	remote *hdfs.Reader // a file of HDFS, instead of raw; else nil
-	shared bool         // raw is standard input: others share its offset, so only ReadAt may be used
-	base   int64        // if it is shared: where the input begins in it
+	file   *os.File // a FIFO, instead of raw; else nil
+	remote Text     // a file of HDFS or a text, instead of raw; else nil
+	shared bool     // raw is standard input: others share its offset, so only ReadAt may be used
+	base   int64    // if it is shared: where the input begins in it
 	closed bool
 }
 
@@ -92,8 +92,8 @@ func (h *handle) open() rawFile {
 // stat returns the attributes of the open file. The path may name another file by now. A file of
 // HDFS has no open file, so its attributes are those of the path. The bytes are those of the input.
 func (h *handle) stat() (stat, error) {
-	if h.remote != nil {
-		return remoteStat(h.remote)
+	if r, ok := h.remote.(*hdfs.Reader); ok {
+		return remoteStat(r)
 	}
 	st, err := h.open().stat()
 	st.bytes -= h.base

@@ -187,6 +187,7 @@ const (
 	inHDFS
 	fifo
 	stdin
+	ofText // see OpenText
 )
 
 // regular reports whether a file can be read at any offset.

@@ -57,6 +57,25 @@ func (p *Plan) Reopen(s Split, mem Memory) *Reader {
 	return r
 }
 
+// Text is a text that does not change while it is read. ReadAt fills its buffer if the text has so many
+// bytes.
+type Text interface {
+	io.Reader
+	io.ReaderAt
+	io.Closer
+}
+
+// OpenText returns a reader of a text that is no input file, with so many bytes. The records end as o
+// says. Blocks have the given path and number of a file. The reader closes t.
+func OpenText(path string, file int32, t Text, bytes int64, o Options, mem Memory) *Reader {
+	o.NoDecode = true
+	p := &Plan{o: o, first: file, Files: []File{{Path: path, Bytes: bytes, kind: ofText}}}
+	r := &Reader{plan: p, length: bytes, handle: handle{path: path, remote: t}, hold: hold{mem: mem}}
+	r.cut = newCut(p, Piece{End: bytes}, &r.handle)
+	r.src = &r.cut
+	return r
+}
+
 // Next moves to the next block and reports whether there is one. It ends the loan of the current
 // block.
 func (r *Reader) Next() bool {

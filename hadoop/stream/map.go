@@ -1,15 +1,14 @@
 package stream
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
-	"slices"
 
+	"mrlocal/input"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/membudget"
@@ -31,21 +30,20 @@ func (c *child) runMap(stdin io.Reader) error {
 	if file := c.o.Task.InputFile; file != "" {
 		b.Path, b.File = file, fileNumber(file)
 	}
-	r := blockReader{in: bufio.NewReader(stdin), buf: make([]byte, 0, blockBytes)}
-	for first := true; ; first = false {
-		data, err := r.next()
-		// An empty split gives one empty block, so that the mapper sees each file.
-		if err == io.EOF && !first {
-			break
-		}
-		if err != nil && err != io.EOF {
+	last := func(data []byte) int { return bytes.LastIndexByte(data, '\n') + 1 }
+	cut := input.Cutter{R: stdin, LastEnd: last, Bytes: blockBytes}
+	// An empty split gives one empty block, so that the mapper sees each file.
+	var data []byte
+	for ended := false; !ended; {
+		data, err = cut.Next(data)
+		if ended = err == io.EOF; err != nil && !ended {
 			return fmt.Errorf("read standard input: %w", err)
 		}
 		if c.job.SkipBinary && bytes.IndexByte(data, 0) >= 0 {
 			return errs.Inputf(b.Path, "holds a NUL byte; mrlocal run skips such a binary file, but a map cannot skip the file's other splits; give -a to read it as text")
 		}
 		// The file ends with standard input, unless that is one of several splits of a file.
-		b.Data, b.Last = data, c.o.Task.InputFile == "" && r.last()
+		b.Data, b.Last = data, c.o.Task.InputFile == "" && ended
 		c.counters[mapInputBytes] += int64(len(data))
 		if err := m.Map(b, out); err != nil {
 			return err
@@ -53,9 +51,6 @@ func (c *child) runMap(stdin io.Reader) error {
 		b.Offset += int64(len(data))
 		if err := out.Err(); err != nil {
 			return err
-		}
-		if err == io.EOF {
-			break
 		}
 	}
 	if f, ok := m.(jobs.Flusher); ok {
@@ -72,53 +67,6 @@ func fileNumber(path string) int32 {
 	h := fnv.New32a()
 	h.Write([]byte(path))
 	return int32(h.Sum32() >> 1)
-}
-
-// blockReader reads blocks of whole lines.
-type blockReader struct {
-	in   *bufio.Reader
-	buf  []byte // its capacity is the length of a block
-	used int    // bytes of buf that the last block had
-	eof  bool
-}
-
-// next returns the next block, borrowed until the next call. Only the last line of the input may
-// lack its newline. The error is io.EOF behind the last block.
-func (r *blockReader) next() ([]byte, error) {
-	n := copy(r.buf, r.buf[r.used:])
-	r.buf, r.used = r.buf[:n], 0
-	searched := 0 // bytes of buf without a newline
-	for !r.eof {
-		if len(r.buf) == cap(r.buf) {
-			if i := bytes.LastIndexByte(r.buf[searched:], '\n'); i >= 0 {
-				r.used = searched + i + 1
-				return r.buf[:r.used], nil
-			}
-			searched = len(r.buf)
-			r.buf = slices.Grow(r.buf, len(r.buf)) // a line is longer than the buffer
-		}
-		n, err := r.in.Read(r.buf[len(r.buf):cap(r.buf)])
-		r.buf = r.buf[:len(r.buf)+n]
-		if err == io.EOF {
-			r.eof = true
-		} else if err != nil {
-			return nil, err
-		}
-	}
-	if len(r.buf) == 0 {
-		return nil, io.EOF
-	}
-	r.used = len(r.buf)
-	return r.buf, nil
-}
-
-// last reports whether the input ends with the last block. It may wait for the next byte.
-func (r *blockReader) last() bool {
-	if r.used < len(r.buf) {
-		return false
-	}
-	_, err := r.in.Peek(1)
-	return r.eof || err == io.EOF
 }
 
 // emitter gets what a mapper emits. Err returns the first error. end writes what is left, and returns

@@ -3,11 +3,11 @@ package streaming
 import (
 	"bytes"
 	"compress/zlib"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 
+	"mrlocal/input"
 	"mrlocal/input/codec"
 )
 
@@ -19,7 +19,7 @@ type ReaderOptions struct {
 	Charge   func(bytes int64) error // asks for bytes of memory beyond BufferBytes; nil: all are granted
 }
 
-// BufferBytes is the length of a Reader's buffer at first.
+// RecordBufferBytes is the length of a RecordReader's blocks at first.
 const RecordBufferBytes = 256 << 10
 
 // Reader reads the lines of a split. One goroutine uses it.
@@ -27,13 +27,14 @@ type RecordReader struct {
 	o        ReaderOptions
 	file     *os.File // nil: closed
 	decoders codec.Decoders
-	src      io.Reader // the text of file, decoded
 	path     string
 
-	buf   []byte // buf[at:] was read and not returned
+	cut   input.Cutter // of the text of file, decoded
+	block []byte       // whole lines; block[at:] was not returned
 	at    int
-	ended bool  // src has no more
-	pos   int64 // place of buf[at], in the file or in the text of a compressed file
+	err   error // why no block follows; nil: one may; io.EOF: the text has ended
+	full  error // err, if a record does not fit in memory
+	pos   int64 // place of block[at], in the file or in the text of a compressed file
 	end   int64 // place at which the split ends; without limit in a compressed file
 }
 
@@ -45,13 +46,14 @@ func Open(s FileSplit, o ReaderOptions) (*RecordReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &RecordReader{o: o, file: f, src: f, path: s.Path, pos: s.Start, end: s.Start + s.Length, buf: make([]byte, 0, RecordBufferBytes)}
+	r := &RecordReader{o: o, file: f, path: s.Path, pos: s.Start, end: s.Start + s.Length}
+	r.cut = input.Cutter{R: f, LastEnd: r.lastEnd, Bytes: RecordBufferBytes, Grow: r.grow}
 	switch {
 	case s.Codec != "" && s.Start > 0: // a later split of a bzip2 file
-		r.ended, r.end = true, -1
+		r.err, r.end = io.EOF, -1
 	case s.Codec != "":
 		r.end = 1<<63 - 1
-		r.src, err = r.decode(s)
+		r.cut.R, err = r.decode(s)
 	case s.Start > 0:
 		_, err = f.Seek(s.Start, io.SeekStart)
 	}
@@ -131,12 +133,10 @@ func (r *RecordReader) Chunk() (text []byte, lines int64, err error) {
 	if r.pos == 0 || r.o.Delimiter != nil || r.o.MaxBytes > 0 || r.pos > r.end {
 		return nil, 0, nil
 	}
-	if bytes.IndexByte(r.buf[r.at:], '\n') < 0 && !r.ended {
-		if err := r.fill(); err != nil {
-			return nil, 0, err
-		}
+	if err := r.fill(); err != nil {
+		return nil, 0, err
 	}
-	text = r.buf[r.at:]
+	text = r.block[r.at:]
 	// Lines that end behind r.end are left to Next, which knows whether they belong to the split.
 	if left := r.end - r.pos; int64(len(text)) > left {
 		text = text[:left]
@@ -153,78 +153,78 @@ func (r *RecordReader) Chunk() (text []byte, lines int64, err error) {
 // line returns the next line of the file, and its length n with its end. n is 0 at the end
 // of the file. It ignores the limits of the split, and the caller moves r.pos.
 func (r *RecordReader) line() (line []byte, n int, err error) {
-	scanned := 0 // bytes of buf[at:] in which no line ends
-	for {
-		rest := r.buf[r.at:]
-		if end, skip, ok := r.findEnd(rest, scanned); ok {
-			r.at += end + skip
-			return rest[:end], end + skip, nil
-		}
-		if r.ended {
-			r.at = len(r.buf)
-			return rest, len(rest), nil
-		}
-		// A delimiter of several bytes may lie across two reads, so its length less one is searched
-		// again. For CR LF that is one byte.
-		scanned = max(0, len(rest)-max(1, len(r.o.Delimiter)-1))
-		if err := r.fill(); err != nil {
-			return nil, 0, err
-		}
+	if err := r.fill(); err != nil {
+		return nil, 0, err
 	}
+	rest := r.block[r.at:]
+	end, skip := r.findEnd(rest)
+	r.at += end + skip
+	return rest[:end], end + skip, nil
 }
 
-// findEnd finds the end of the first line in p, searching from index from on. The line is
-// p[:end], and its end has skip bytes. ok is false if p has no end of a line, or if p may
-// stop within one.
-func (r *RecordReader) findEnd(p []byte, from int) (end, skip int, ok bool) {
+// fill reads the next block if all lines of this one were returned, unless the text has ended.
+func (r *RecordReader) fill() error {
+	if r.at == len(r.block) && r.err == nil {
+		r.block, r.err = r.cut.Next(r.block)
+		r.at = 0
+	}
+	switch {
+	case r.at < len(r.block) || r.err == io.EOF:
+		return nil
+	case r.full != nil:
+		return r.full
+	}
+	return fmt.Errorf("%s: %w", r.path, r.decoders.Explain(r.err, r.pos))
+}
+
+// findEnd finds the end of the first line in p. The line is p[:end], and its end has skip bytes. Only
+// the last line of the text has no end.
+func (r *RecordReader) findEnd(p []byte) (end, skip int) {
 	if d := r.o.Delimiter; d != nil {
-		n := bytes.Index(p[from:], d)
-		return from + n, len(d), n >= 0
+		if n := bytes.Index(p, d); n >= 0 {
+			return n, len(d)
+		}
+		return len(p), 0
 	}
-	lf := bytes.IndexByte(p[from:], '\n')
-	limit := len(p) // a CR behind the first LF does not matter
-	if lf >= 0 {
-		lf += from
-		limit = lf
+	line, skip := p, 0
+	if lf := bytes.IndexByte(p, '\n'); lf >= 0 { // a CR behind the first LF does not matter
+		line, skip = p[:lf], 1
 	}
-	cr := bytes.IndexByte(p[from:limit], '\r')
+	cr := bytes.IndexByte(line, '\r')
 	switch {
 	case cr < 0:
-		return lf, 1, lf >= 0
-	case from+cr == len(p)-1 && !r.ended: // LF may follow
-		return 0, 0, false
-	case from+cr == lf-1:
-		return lf - 1, 2, true
+		return len(line), skip
+	case cr == len(line)-1:
+		return cr, 1 + skip
 	}
-	return from + cr, 1, true
+	return cr, 1
 }
 
-// fill reads more of the file into the buffer. It moves buf[at:] to the start of the
-// buffer, and doubles a full buffer. At the end of the file it sets r.ended.
-func (r *RecordReader) fill() error {
-	r.buf = r.buf[:copy(r.buf, r.buf[r.at:])]
-	r.at = 0
-	if len(r.buf) == cap(r.buf) {
-		if r.o.Charge != nil {
-			if err := r.o.Charge(int64(cap(r.buf))); err != nil {
-				return fmt.Errorf("%s: the record at byte %d is longer than %d bytes: %w", r.path, r.pos, cap(r.buf), err)
+// lastEnd returns the index in p behind the last whole line; 0: there is none.
+func (r *RecordReader) lastEnd(p []byte) int {
+	if d := r.o.Delimiter; d != nil {
+		// A search from the end could find a delimiter that overlaps with the one before it.
+		for at := 0; ; {
+			n := bytes.Index(p[at:], d)
+			if n < 0 {
+				return at
 			}
-		}
-		r.buf = append(make([]byte, 0, 2*cap(r.buf)), r.buf...)
-	}
-	// A Read may return nothing without an error (io.Reader), but not for ever.
-	for range 100 {
-		n, err := r.src.Read(r.buf[len(r.buf):cap(r.buf)])
-		r.buf = r.buf[:len(r.buf)+n]
-		switch {
-		case err == io.EOF:
-			r.ended = true
-			return nil
-		case err != nil:
-			return fmt.Errorf("%s: %w", r.path, r.decoders.Explain(err, r.pos))
-		case n > 0:
-			return nil
+			at += n + len(d)
 		}
 	}
-	return errors.New(r.path + ": " + io.ErrNoProgress.Error())
+	// LF may follow a CR at the end.
+	p = bytes.TrimSuffix(p, []byte{'\r'})
+	lf := bytes.LastIndexByte(p, '\n') + 1
+	return lf + bytes.LastIndexByte(p[lf:], '\r') + 1
+}
+
+// grow charges the memory of a longer block, and of the text that is read behind it.
+func (r *RecordReader) grow(bytes int) error {
+	if r.o.Charge == nil {
+		return nil
+	}
+	if err := r.o.Charge(2 * int64(bytes)); err != nil {
+		r.full = fmt.Errorf("%s: the record at byte %d is longer than %d bytes: %w", r.path, r.pos, bytes, err)
+	}
+	return r.full
 }

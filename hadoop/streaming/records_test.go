@@ -203,3 +203,30 @@ func TestElementsLieBetweenTheirMarks(t *testing.T) {
 		t.Errorf("%q begins behind the split", got)
 	}
 }
+
+// TestLinesAcrossBlocks has ends of lines, also of two bytes and such that overlap, at each place around
+// the end of a block.
+func TestLinesAcrossBlocks(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		end       string
+		delimiter []byte
+	}{"LF": {"\n", nil}, "CR": {"\r", nil}, "CR LF": {"\r\n", nil}, "CR CR LF": {"\r\r\n", nil}, "overlapping": {"aaa", []byte("aa")}, "three": {"ab;", []byte("ab;")}} {
+		for _, at := range []int{1, 2, 3, 4, 5, 6} {
+			line := strings.Repeat("x", RecordBufferBytes-at)
+			text := line + c.end + "y" + c.end + line + c.end + "z"
+			split := c.end
+			if c.delimiter != nil {
+				split = string(c.delimiter)
+			}
+			want := strings.Split(strings.ReplaceAll(text, "\r\r\n", "\r\n\r\n"), strings.ReplaceAll(split, "\r\r\n", "\r\n"))
+			path := write(t, dir, "in", text)
+			for _, chunks := range []bool{false, true} {
+				got := lines(t, FileSplit{Path: path, Length: int64(len(text))}, chunks, ReaderOptions{Delimiter: c.delimiter})
+				if !slices.Equal(got, want) {
+					t.Errorf("%s, %d bytes before the end of the block, chunks %t: %d lines, want %d", name, at, chunks, len(got), len(want))
+				}
+			}
+		}
+	}
+}

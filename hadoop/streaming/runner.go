@@ -73,7 +73,7 @@ func (r *runner) start(kind string, split *FileSplit) error {
 	// These are the buffers of the pipes, of records on their way, and of the reader of the split.
 	// A combiner is not charged, because it runs within the memory of its map.
 	if !r.combine {
-		if err := r.charge(4*PipeBytes + RecordBufferBytes); err != nil {
+		if err := r.charge(4*PipeBytes + 2*RecordBufferBytes); err != nil {
 			return err
 		}
 	}

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"slices"
 	"sync"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/input"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/inorder"
 	"mrlocal/jobs/sort"
@@ -41,7 +41,7 @@ func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 	blocks := func(yield func(*checkedBlock) bool) {
 		// This goroutine owns the file, because its last read may end after check has returned.
 		defer f.close()
-		cut := lineCutter{r: f, delim: delim, size: checkedBytes}
+		cut := cutLines(f, delim, checkedBytes)
 		for more := true; more; {
 			b, ok := free.Get().(*checkedBlock)
 			if !ok {
@@ -166,43 +166,21 @@ func (b *checkedBlock) end(n int, delim byte) int {
 
 // lineCutter cuts the text of a reader into blocks of whole lines.
 type lineCutter struct {
-	r     io.Reader
+	input.Cutter
 	delim byte
-	size  int    // of a block, in bytes; a block with a longer line is longer
-	rest  []byte // the part of a line that was read with the block before
 }
 
-// next returns the next block, in the memory of buf if it is large enough. With the last block it
-// also returns an error: io.EOF at the end of the text. It adds the delimiter to a last line that has
-// none. If reading fails within a line, the block ends before that line.
+// cutLines returns a lineCutter with blocks of so many bytes. A block with a longer line is longer.
+func cutLines(r io.Reader, delim byte, blockBytes int) *lineCutter {
+	last := func(data []byte) int { return bytes.LastIndexByte(data, delim) + 1 }
+	return &lineCutter{input.Cutter{R: r, LastEnd: last, Bytes: blockBytes}, delim}
+}
+
+// next returns the next block as Cutter.Next does. It adds the delimiter to a last line that has none.
 func (c *lineCutter) next(buf []byte) ([]byte, error) {
-	buf = append(slices.Grow(buf[:0], c.size), c.rest...)
-	for {
-		// No line has ended in the whole block, so the block grows to twice its size.
-		if len(buf) == cap(buf) {
-			buf = slices.Grow(buf, cap(buf))
-		}
-		// io.ReadFull would turn io.EOF and a decoder's io.ErrUnexpectedEOF into the same error. The
-		// first is the end, the second is a file that was cut short.
-		var err error
-		for err == nil && len(buf) < cap(buf) {
-			var n int
-			n, err = c.r.Read(buf[len(buf):cap(buf)])
-			buf = buf[:len(buf)+n]
-		}
-		if err == io.EOF {
-			if len(buf) > 0 && buf[len(buf)-1] != c.delim {
-				buf = append(buf, c.delim)
-			}
-			return buf, io.EOF
-		}
-		whole := bytes.LastIndexByte(buf, c.delim) + 1
-		if err != nil {
-			return buf[:whole], err
-		}
-		if whole > 0 {
-			c.rest = append(c.rest[:0], buf[whole:]...)
-			return buf[:whole], nil
-		}
+	buf, err := c.Next(buf)
+	if err == io.EOF && len(buf) > 0 && buf[len(buf)-1] != c.delim {
+		buf = append(buf, c.delim)
 	}
+	return buf, err
 }

@@ -61,7 +61,7 @@ func TestCheckFindsTheFirstDisorder(t *testing.T) {
 // beginOfABlock returns the number, from 0, of a line at the beginning of a block that is not the
 // first one.
 func beginOfABlock(t *testing.T, lines []string, r *rand.Rand) int {
-	cut := lineCutter{r: strings.NewReader(strings.Join(lines, "\n")), delim: '\n', size: checkedBytes}
+	cut := cutLines(strings.NewReader(strings.Join(lines, "\n")), '\n', checkedBytes)
 	var begins []int
 	for at := 0; ; {
 		block, err := cut.next(nil)

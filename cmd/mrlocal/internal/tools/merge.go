@@ -49,7 +49,7 @@ func (s *sorter) merge(ctx context.Context, order *sort.Order) error {
 		defer m.leave(-1)
 		m.free <- &mergeBlock{}
 		m.free <- &mergeBlock{}
-		go m.readAhead(lineCutter{r: m, delim: s.delimiter(), size: size}, reads, stop)
+		go m.readAhead(cutLines(m, s.delimiter(), size), reads, stop)
 		more, err := m.next()
 		switch {
 		case err != nil:
@@ -98,7 +98,7 @@ type mergeBlock struct {
 
 // readAhead fills blocks until the file ends, a line is refused, or stop is closed. It owns the file
 // and closes it. A send to reads waits until fewer than mergeReads regular files are being read.
-func (m *mergeSource) readAhead(cut lineCutter, reads chan struct{}, stop <-chan struct{}) {
+func (m *mergeSource) readAhead(cut *lineCutter, reads chan struct{}, stop <-chan struct{}) {
 	defer m.close()
 	number := int64(0) // lines in the blocks before
 	regular := false
