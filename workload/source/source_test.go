@@ -3,6 +3,7 @@ package source_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"strings"
@@ -111,6 +112,34 @@ func TestTracesBecomeWorkloads(t *testing.T) {
 			if !strings.Contains(got, want+"\n") {
 				t.Errorf("%s: no line %s in\n%s", c.file, want, got)
 			}
+		}
+	}
+}
+
+// Rumen's Folder repeats jobs under their IDs. It moves the starts and ends of attempts, but not the end of their shuffle.
+func TestATraceThatRumenHasFolded(t *testing.T) {
+	// A reduce that starts at 10 s and ends at 20 s. moved is what the Folder adds, in ms; shuffled is -1 if the
+	// trace has no end of the shuffle.
+	job := func(moved, shuffled int) string {
+		return fmt.Sprintf(`{"jobID":"job_1_0001","submitTime":%d,"outcome":"SUCCESS","mapTasks":[{"attempts":[{"result":"SUCCESS","startTime":%d,"finishTime":%d,"mapOutputBytes":8}]}],
+			"reduceTasks":[{"attempts":[{"result":"SUCCESS","startTime":%d,"shuffleFinished":%d,"finishTime":%d}]}]}`+"\n", 1+moved, 5000+moved, 7000+moved, 10_000+moved, shuffled, 20_000+moved)
+	}
+	s, err := source.Rumen("t", strings.NewReader(job(0, 14_000)+job(30_000, 14_000)+job(60_000, 99_000)+job(90_000, 104_000)+job(120_000, -1)), source.Reading{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Notes = append(s.Notes, s.Account(source.Cluster{}, source.Tasks{})...)
+	got := text(t, s, err)
+	for _, want := range []string{
+		"jobs whose ID the trace repeats, which get a number: 4", "reduces that last from their start, because the end of their shuffle is unknown: 3",
+		"{name: job_1_0001, submit: 1ms, maps: 1, map_time: 2s, reduces: 1, reduce_time: 6s,", // its shuffle ends at 14 s
+		"{name: job_1_0001-2, submit: 30.001s, maps: 1, map_time: 2s, reduces: 1, reduce_time: 10s,",
+		"{name: job_1_0001-3, submit: 1m0.001s, maps: 1, map_time: 2s, reduces: 1, reduce_time: 10s,",
+		"{name: job_1_0001-4, submit: 1m30.001s, maps: 1, map_time: 2s, reduces: 1, reduce_time: 6s,",
+		"{name: job_1_0001-5, submit: 2m0.001s, maps: 1, map_time: 2s, reduces: 1, reduce_time: 10s,",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in\n%s", want, got)
 		}
 	}
 }
