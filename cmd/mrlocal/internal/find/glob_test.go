@@ -67,7 +67,10 @@ func TestMatch(t *testing.T) {
 		{"[[.a.]-c]", "b", "no", "yes", "no"},
 		{"[[=a=]]", "a", "no", "yes", "no"},
 		{"[[=a=]]", "a]", "yes", "no", "yes"},
-		{"[[.ab.]]", "a]", "yes", "bad", "yes"},
+		{"[[.ab.]]", "a]", "yes", "no", "yes"},
+		{"[a[.foo.]b]", "a", "no", "yes", "no"},
+		{"[a[.foo.]b]", "b", "no", "no", "no"},
+		{"[!a[.foo.]b]", "c", "no", "no", "no"},
 		{"*a*/**/*b?c", "xa/y/z/bbxc", "yes", "yes", "yes"},
 	} {
 		git, gitOK := GitGlob(c.glob)

@@ -44,7 +44,7 @@ func randomName(r *rand.Rand) Name {
 	kind := draw(r, []NameKind{Include, Exclude, ExcludeDir})
 	globs := []string{"*.c", "a.c", "sub/*", "*/a.c", "a?c", "[ab].c", "[!a]*", "[^a]*", "*", "sub", "sub/", "./sub", ".", "..", "", "/", "//", "deep", "sub/deep", "*b", "./*", "s*", "[", "[a", "we[ird", "we\\[ird", "we[[]ird",
 		"\\a.c", "a\\.c", "*.c/", "[[:alpha:]].c", "[[:upper:]]*", "[a-]*", "[]w]*", "*.[ch]", "a*c", "link", "link*", "{a,b}.c", "**", "a\\\\b", "a[\\\\]b", "é", "?", "??", "[z-a].c", "[[:foo:]]*", "[[:alpha:]", "deep/", "x\\", "sub//a.c", "*a.c", "/a.c",
-		"[[.a.]].c", "[[=a=]].c", "[[.a.]-c].[c-[.h.]]", "[[.a.]-].c", "[![=a=]]*", "[[=a=]-c].*", "[[.ab.]]*", "[[.].][...][.-.]]*", "[a-[=h=]*", "[[.[.]]a", "[[=ab=]].c", "[[.a.][=b=]].[ch]", "[[.a"}
+		"[[.a.]].c", "[[=a=]].c", "[[.a.]-c].[c-[.h.]]", "[[.a.]-].c", "[![=a=]]*", "[[=a=]-c].*", "[[.ab.]]*", "[[.].][...][.-.]]*", "[a-[=h=]*", "[[.[.]]a", "[[=ab=]].c", "[[.a.][=b=]].[ch]", "[[.a", "[a[.foo.]b].c", "[!a[.foo.]b].c", "[a-[.foo.]b].[a-h]", "[ab[.foo.]-z].c", "[a[.foo.].c", "[b[..]a].*", "[[.foo.]a].c"}
 	return Name{kind, draw(r, globs)}
 }
 

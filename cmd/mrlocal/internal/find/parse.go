@@ -1,6 +1,7 @@
 package find
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -152,6 +153,9 @@ func (p *parser) bracket() (*set, found) {
 	if inverted {
 		p.at++
 	}
+	// fnmatch stops at a collating symbol that is no single byte. Only what stands before it can match, and nothing
+	// in an inverted set.
+	var before *set
 	for first := true; ; first = false {
 		if p.at == len(p.text) {
 			return nil, open
@@ -178,6 +182,10 @@ func (p *parser) bracket() (*set, found) {
 			p.at += 5
 			continue
 		}
+		if p.unknownSymbol() {
+			before = cmp.Or(before, s.copy())
+			continue
+		}
 		symbol := p.symbol()
 		lo, ok := p.member()
 		if !ok {
@@ -192,6 +200,10 @@ func (p *parser) bracket() (*set, found) {
 			continue
 		}
 		p.at++
+		if p.unknownSymbol() { // it ends a range, of which nothing is in the set
+			before = cmp.Or(before, s.copy())
+			continue
+		}
 		hi, ok := p.member()
 		if !ok || p.language == ripgrep && hi < lo {
 			return nil, wrong
@@ -202,14 +214,38 @@ func (p *parser) bracket() (*set, found) {
 			s.add(lo, lo)
 		}
 	}
-	if inverted {
+	switch {
+	case before != nil && inverted:
+		return &set{}, closed
+	case before != nil:
+		return before, closed
+	case inverted:
 		s.invert()
 	}
 	return s, closed
 }
 
+// copy returns a copy of the set.
+func (s *set) copy() *set {
+	c := *s
+	return &c
+}
+
 // symbol reports whether a collating symbol of fnmatch follows, as [.a.].
 func (p *parser) symbol() bool { return p.language == gnu && strings.HasPrefix(p.text[p.at:], "[.") }
+
+// unknownSymbol reads a collating symbol of fnmatch that is no single byte, as [.ab.]. If there is none, it reads
+// nothing and returns false.
+func (p *parser) unknownSymbol() bool {
+	if !p.symbol() {
+		return false
+	}
+	name, _, found := strings.Cut(p.text[p.at+2:], ".]")
+	if found = found && len(name) != 1; found {
+		p.at += len("[.") + len(name) + len(".]")
+	}
+	return found
+}
 
 // member reads a byte of a set. In ripgrep, a backslash stands for itself there. ok is false if a
 // backslash ends the glob, or a collating symbol is not one byte.
