@@ -113,7 +113,7 @@ func parsePoints(text []byte) (s points, err error) {
 		}
 	}
 	if s.Number == 0 {
-		return points{}, fmt.Errorf("there are no points to begin with")
+		return points{}, fmt.Errorf("there are no centroids")
 	}
 	return s, nil
 }
