@@ -28,12 +28,12 @@ import (
 	"mrlocal/slots/explain"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/fifo"
+	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/spill"
 	"mrlocal/trace"
-	"mrlocal/trace/tracetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testkit.Transitions{M: m}) }
@@ -296,7 +296,7 @@ func TestARealRunsFactsReplayToTheSameDecisions(t *testing.T) {
 func TestUnderPIDHFSMapsBorrowTheReduceSlotAndUnderFairTheyDoNot(t *testing.T) {
 	in := writeFiles(t, []jobtest.File{{Path: "a", Data: text(81, 4_000_000)}})
 	for sched, borrows := range map[string]bool{"fair": false, "pi-dhfs": true} {
-		log := &tracetest.Log{}
+		log := &policytest.Log{}
 		_, report := must(t, chains(t)["grep"](), engine.Options{
 			JobOptions: engine.JobOptions{Inputs: []string{in}, BlockBytes: 256 << 10}, Policy: newPolicy(t, sched), Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, MemoryBytes: 64 << 20,
 			Watch: func(s *trace.Stream) { s.Attach(log) },

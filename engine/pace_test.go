@@ -9,10 +9,10 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
 	"mrlocal/slots"
+	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/setup"
 	"mrlocal/spill"
 	"mrlocal/trace"
-	"mrlocal/trace/tracetest"
 )
 
 // Throttled runs take the time that is computed. The clock is fake: only sleeps take time.
@@ -114,7 +114,7 @@ func TestTheTimeOfACopyHasTheDiskAndTheMerge(t *testing.T) {
 	for name, disk := range map[string]int64{"a disk of 1 MB/s": 1_000_000, "no bound": 0} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var log tracetest.Log
+				var log policytest.Log
 				_, r := must(t, chains(t)["sort"](), engine.Options{
 					JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 512 << 10, Reducers: 2}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, NoPin: true, MemoryBytes: 64 << 20,
 					DiskBytesPerSecond: disk, SortBufferBytes: 128 << 10, KVBuffer: spill.KVBuffer{NoGrowth: true}, TempDirs: []string{t.TempDir()}, Watch: func(s *trace.Stream) { s.Attach(&log) },
@@ -147,7 +147,7 @@ func TestTheTimeOfACopyGrowsWithWhatIsReadBack(t *testing.T) {
 		dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(163, size)}})
 		least := time.Hour // of several runs, because other load of the machine only adds time
 		for range 3 {
-			var log tracetest.Log
+			var log policytest.Log
 			_, r := must(t, chains(t)["sort"](), engine.Options{
 				JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: int64(size), Reducers: 1}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, NoPin: true, MemoryBytes: 128 << 20,
 				SortBufferBytes: int64(size) / 4, KVBuffer: spill.KVBuffer{NoGrowth: true}, TempDirs: []string{t.TempDir()}, Watch: func(s *trace.Stream) { s.Attach(&log) },

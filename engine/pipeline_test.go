@@ -12,10 +12,10 @@ import (
 	"mrlocal/shuffle"
 	"mrlocal/slots"
 	"mrlocal/slots/policy/fifo"
+	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/setup"
 	"mrlocal/spill"
 	"mrlocal/trace"
-	"mrlocal/trace/tracetest"
 )
 
 // opener is FIFO with an extra map slot on a tracker for each map that is in its I/O
@@ -90,7 +90,7 @@ func TestAMapThatWritesNothingHasNoIOPeriod(t *testing.T) {
 		"what is spilled":   {MemoryBytes: 64 << 20, SortBufferBytes: 64 << 10, KVBuffer: spill.KVBuffer{NoGrowth: true}},
 		"what does not fit": {MemoryBytes: 24 << 20, JobOptions: engine.JobOptions{Inputs: []string{dir, dir, dir, dir, dir, dir, dir, dir}}},
 	} {
-		var log tracetest.Log
+		var log policytest.Log
 		if o.Inputs == nil {
 			o.Inputs = []string{dir}
 		}
@@ -143,7 +143,7 @@ func (p *holder) Decide(v *slots.View, d *slots.Decision) {
 func TestAReduceIsHeldUntilThePolicyLetsItGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &holder{fifo.New(), 3 * time.Second, map[slots.SlotID]time.Duration{}}
-		var log tracetest.Log
+		var log policytest.Log
 		_, r := must(t, sleeping(t, secs(2, 2), secs(1, 1)), engine.Options{
 			Policy: p, Config: setup.Config{MapSlots: 2, ReduceSlots: 2}, NoPin: true, MemoryBytes: 64 << 20, Watch: func(s *trace.Stream) { s.Attach(&log) },
 		})
@@ -179,7 +179,7 @@ func TestAHeldReduceIsKilledAtOnce(t *testing.T) {
 func TestAMapIsNotDoneWhenItsInputIsRead(t *testing.T) {
 	const read = 2 * (slots.One / 3)
 	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(172, 1<<20)}})
-	var log tracetest.Log
+	var log policytest.Log
 	synctest.Test(t, func(t *testing.T) {
 		chain := failing(func(b jobs.Block, out jobs.Emitter) error {
 			for line := range b.Lines() {
@@ -213,7 +213,7 @@ func TestAMapIsNotDoneWhenItsInputIsRead(t *testing.T) {
 func TestTheTimeOfAMapIsDivided(t *testing.T) {
 	const blockBytes, perSecond = 128 << 10, 512 << 10
 	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(172, 1<<20)}})
-	var log tracetest.Log
+	var log policytest.Log
 	var mapped time.Duration
 	synctest.Test(t, func(t *testing.T) {
 		chain := failing(func(b jobs.Block, out jobs.Emitter) error {

@@ -20,11 +20,11 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/explain"
 	"mrlocal/slots/policy/fifo"
+	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
-	"mrlocal/trace/tracetest"
 )
 
 // sleeping returns a job whose maps and reduces take the given times.
@@ -135,7 +135,7 @@ func TestSleepingJobsStartAndEndExactlyWhenTheirTimesSay(t *testing.T) {
 					{Submission: setup.Submission{Name: "J02", Pool: "prod", Submit: 25*time.Second + 500*time.Millisecond}, Chain: sleeping(t, secs(1.125), secs(0.25))},
 					{Submission: setup.Submission{Name: "J03", Pool: "prod", After: []int{2}}, Chain: sleeping(t, secs(1), nil)},
 				}
-				log := &tracetest.Log{}
+				log := &policytest.Log{}
 				var events bytes.Buffer
 				r, err := engine.RunBatch(t.Context(), batch, engine.Options{
 					Policy: newPolicy(t, sched), Config: setup.Config{MapSlots: 2, ReduceSlots: 1, Pools: []slots.Pool{{Name: "prod"}, {Name: "test"}}}, NoPin: true, MemoryBytes: 64 << 20, Events: &events, Watch: func(s *trace.Stream) { s.Attach(log) },
@@ -188,7 +188,7 @@ func TestARemoteMapTakesAsMuchLonger(t *testing.T) {
 		for i := range times {
 			times[i] = time.Second
 		}
-		log := &tracetest.Log{}
+		log := &policytest.Log{}
 		_, r := must(t, sleeping(t, times, secs(1)), engine.Options{
 			Config: setup.Config{Trackers: 4, MapSlots: 1, ReduceSlots: 1, Replicas: 1, RemotePenalty: 3 * slots.One}, NoPin: true, MemoryBytes: 64 << 20,
 			Watch: func(s *trace.Stream) { s.Attach(log) },

@@ -16,11 +16,11 @@ import (
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
-	"mrlocal/trace/tracetest"
 	"mrlocal/workload"
 )
 
@@ -140,7 +140,7 @@ func TestTheEngineAndTheSimulatorGiveTheSameEvents(t *testing.T) {
 		}
 		for _, tuned := range worldPolicies() {
 			t.Run(w.name+"/"+tuned.name, func(t *testing.T) {
-				var simulated, real tracetest.Log
+				var simulated, real policytest.Log
 				p := func() slots.Policy {
 					o := policy.DefaultOptions()
 					o.LocalityDelay = &w.delay
@@ -291,7 +291,7 @@ func attemptCounters(r *report.Report) map[string]report.Counters {
 // story returns all facts and decisions as text, without what only one driver has:
 // phases, measurements, and visits that grant nothing. The answers to one Probe are in the
 // order of slots.
-func story(log *tracetest.Log) string {
+func story(log *policytest.Log) string {
 	var b bytes.Buffer
 	events := slices.Clone(log.Events)
 	progress := func(e trace.Event) bool { return e.Op == trace.OpProgress }

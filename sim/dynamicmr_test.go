@@ -10,11 +10,11 @@ import (
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dynamicmr"
 	"mrlocal/slots/policy/fair"
+	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
-	"mrlocal/trace/tracetest"
 	"mrlocal/workload"
 )
 
@@ -135,7 +135,7 @@ func localShare(r *report.Report) float64 {
 func TestSEPBAtZeroIsLATE(t *testing.T) {
 	f := manyJobs(t)
 	for _, cost := range []string{"l0", "l1", "l2"} {
-		var logs [2]tracetest.Log
+		var logs [2]policytest.Log
 		o := policy.DefaultOptions()
 		o.DHSA, o.PreScheduling, o.SEPBJobs = "off", false, 0
 		copies := 0
@@ -160,7 +160,7 @@ func TestSEPBAtZeroIsLATE(t *testing.T) {
 // fewer maps pend than map slots idle [DynamicMR14, "limits of sepb"].
 func TestBatchFirstCopiesNothingWhileMapsPend(t *testing.T) {
 	f := manyJobs(t)
-	log := &tracetest.Log{}
+	log := &policytest.Log{}
 	tuned(t, f, sim.Options{Watch: func(s *trace.Stream) { s.Attach(log) }}, func(o *policy.Options) { o.BorrowMap, o.BorrowReduce = 0, 0 })
 	pending, idle, copies := int64(0), 40, 0
 	for i := range log.Events {

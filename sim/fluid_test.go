@@ -13,11 +13,11 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/fifo"
+	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
-	"mrlocal/trace/tracetest"
 	"mrlocal/workload"
 )
 
@@ -375,7 +375,7 @@ func TestARunIsTheFluidThatItStandsFor(t *testing.T) {
 // fluidly runs f and compares.
 func fluidly(t tester, f *workload.File, o sim.Options) (r *report.Report, events []trace.Event) {
 	t.Helper()
-	log := &tracetest.Log{}
+	log := &policytest.Log{}
 	o.Watch = func(s *trace.Stream) { s.Attach(log) }
 	r = run(t, f, o)
 	perTracker := make([]int, len(r.Slots))

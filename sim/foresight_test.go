@@ -9,8 +9,8 @@ import (
 
 	"mrlocal/sim"
 	"mrlocal/slots"
+	"mrlocal/slots/policy/policytest"
 	"mrlocal/trace"
-	"mrlocal/trace/tracetest"
 )
 
 // TestNoPolicyKnowsTheFuture [DHFS13, section I]: two workloads that are equal until a moment
@@ -84,7 +84,7 @@ func until(t *testing.T, policyName string, times map[futureTask]time.Duration, 
 			job, 3*job, list(job, slots.Map, 14), list(job, slots.Reduce, 4)))
 	}
 	lines = append(lines, fmt.Sprintf("  - {name: late, submit: 41s, maps: %d, reduces: 2, map_time: 5s, reduce_time: 4s}", laterMaps))
-	var log tracetest.Log
+	var log policytest.Log
 	run(t, parse(t, lines...), sim.Options{Policy: named(t, policyName), Watch: func(s *trace.Stream) { s.Attach(&log) }})
 	done = map[futureTask]bool{}
 	for i := range log.Events {

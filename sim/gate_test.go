@@ -12,8 +12,8 @@ import (
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/policy/fifo"
+	"mrlocal/slots/policy/policytest"
 	"mrlocal/trace"
-	"mrlocal/trace/tracetest"
 	"mrlocal/workload"
 )
 
@@ -77,7 +77,7 @@ func TestAGateLetsReducesLeaveTheirCopyPhase(t *testing.T) {
 		for cost, want := range c.want {
 			g := c.gate
 			g.FIFO, g.let = *fifo.New(), map[slots.SlotID]bool{}
-			log := &tracetest.Log{}
+			log := &policytest.Log{}
 			r := run(t, f, sim.Options{Policy: &g, Cost: cost, Watch: func(s *trace.Stream) { s.Attach(log) }})
 			if seconds(r) != want {
 				t.Errorf("%s, %s: %v s, want %v s\n%s", c.name, cost, seconds(r), want, strings.Join(phases(log.Events), "\n"))

@@ -11,8 +11,8 @@ import (
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/policy/fifo"
+	"mrlocal/slots/policy/policytest"
 	"mrlocal/trace"
-	"mrlocal/trace/tracetest"
 	"mrlocal/workload"
 )
 
@@ -197,7 +197,7 @@ func TestNobodyWaitsForWhatNobodySharesAnyMore(t *testing.T) {
 		"{name: J, maps: 2, reduces: 2, map_time: 1s, reduce_time: 8760h, map_output: 1TB}",
 	} {
 		f := parse(t, "cluster: {trackers: 1, map_slots: 2, reduce_slots: 2, cores: 1, disk: 10MB, net: 10MB}", "jobs: ["+job+"]")
-		log := &tracetest.Log{}
+		log := &policytest.Log{}
 		r, err := sim.Run(t.Context(), f, sim.Options{Policy: &quitter{*fifo.New(), 5 * time.Second}, Cost: "l2", Heartbeat: time.Second, Watch: func(s *trace.Stream) { s.Attach(log) }})
 		if err == nil || !strings.Contains(err.Error(), "stalled") || len(log.Events) > 5000 {
 			t.Errorf("%s: %v after %d events, %v", job, err, len(log.Events), r.Error)

@@ -10,11 +10,11 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/explain"
 	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
-	"mrlocal/trace/tracetest"
 	"mrlocal/workload"
 )
 
@@ -80,7 +80,7 @@ func run(t tester, f *workload.File, o sim.Options) *report.Report {
 // replayable.
 func recorded(t tester, f *workload.File, o sim.Options) (*report.Report, []trace.Event, []byte) {
 	t.Helper()
-	log := &tracetest.Log{}
+	log := &policytest.Log{}
 	o.Watch = func(s *trace.Stream) { s.Attach(log) }
 	r, file := written(t, f, o)
 	if diff, err := explain.Replay(bytes.NewReader(file), registry.ForReplay, explain.ReplayOptions{}); err != nil || diff != nil {

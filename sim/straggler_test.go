@@ -8,8 +8,8 @@ import (
 
 	"mrlocal/sim"
 	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/policytest"
 	"mrlocal/trace"
-	"mrlocal/trace/tracetest"
 )
 
 // TestTheLongerStragglerIsCopied: two tasks of 1,000 to 3,000 s run beside tasks of 0.1 to
@@ -81,7 +81,7 @@ func TestLATELooksSixteenTimesInATask(t *testing.T) {
 		for i := range jobs {
 			lines = append(lines, fmt.Sprintf("  - {name: J%d, maps: %d, reduces: 1, map_time: {uniform: [%v, %v]}, reduce_time: {uniform: [%v, %v]}}", i, 1200/jobs, shortest, longest, shortest, longest))
 		}
-		var log tracetest.Log
+		var log policytest.Log
 		run(t, parse(t, lines...), sim.Options{Policy: named(t, "late"), Watch: func(s *trace.Stream) { s.Attach(&log) }})
 		looks, last, reports, attempts := time.Duration(0), time.Duration(-1), 0, 0
 		for i := range log.Events {

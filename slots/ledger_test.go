@@ -9,7 +9,6 @@ import (
 	"mrlocal/slots/policy/fifo"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/trace"
-	"mrlocal/trace/tracetest"
 )
 
 // anySlot is a policy that fills the free slots of the visited tracker with any tasks that may
@@ -54,7 +53,7 @@ func firstWith(v *slots.View, k slots.Kind) (slots.JobID, bool) {
 type desk struct {
 	*slots.Ledger
 	t   *testing.T
-	log tracetest.Log
+	log policytest.Log
 }
 
 func newDesk(t *testing.T, c slots.Config, p slots.Policy) *desk {

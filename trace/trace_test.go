@@ -66,7 +66,7 @@ func drawEvent(t *rapid.T, s *Stream) Event {
 	return e
 }
 
-// kept is a Sink that keeps all events. tracetest.Log, which does more, imports this package.
+// kept is a Sink that keeps all events. policytest.Log, which does more, imports this package.
 type kept []Event
 
 func (k *kept) Record(_ *Stream, e *Event) error {

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"mrlocal/internal/testkit"
 	"sync/atomic"
 	"testing"
+
+	"mrlocal/internal/testkit"
 )
 
 // bitWriter writes bits, the highest first.

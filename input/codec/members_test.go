@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"mrlocal/internal/testkit"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"mrlocal/internal/testkit"
 )
 
 // memberText returns text that compresses a little.

@@ -40,7 +40,6 @@ func within() map[string][]string {
 		"sim/...":                {"sim/..."}, // the driver, its cost models and its event queue
 		"bench/...":              {"bench/..."},
 		"internal/hdfs/hdfstest": {"internal/hdfs"},
-		"trace/tracetest":        {"trace"},
 		"jobs/jobtest":           {"jobs/..."},
 		"jobs/...":               {"jobs/internal/..."},
 		"jobs/grep":              {"jobs/grep/*"}, // what it searches with
@@ -99,7 +98,7 @@ func bans() []ban {
 		{"mrlocal/input/...", []string{"shuffle/..."}, nil, between},
 		{"mrlocal/output/...", []string{"shuffle/..."}, nil, between},
 		{"mrlocal/engine/...", []string{"shuffle/..."}, nil, between},
-		{"mrlocal/trace/tracetest", everywhere, []string{"slots/policy/policytest"}, "only tests keep all events of a run in memory"},
+		{"mrlocal/slots/policy/policytest", everywhere, []string{"slots/policy/policytest"}, "only tests drive a policy by hand, and keep all events of a run in memory"},
 		{"mrlocal/internal/testkit", everywhere, []string{"slots/policy/policytest"}, "only tests compare with golden files, and guard what they hand out"},
 	}
 }
@@ -139,7 +138,7 @@ func ownNouns() map[string]string {
 
 // oneOfMany are packages of a kind of which there are many, each for a table or for tests.
 func oneOfMany() []string {
-	return []string{"jobs/*", "slots/policy/*", "view/*", "internal/testkit", "trace/tracetest"}
+	return []string{"jobs/*", "slots/policy/*", "view/*", "internal/testkit"}
 }
 
 // A call that only some packages may make.

@@ -19,7 +19,6 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/explain"
 	"mrlocal/trace"
-	"mrlocal/trace/tracetest"
 )
 
 // Claims are the promises of a policy that Run checks.
@@ -214,7 +213,7 @@ func checkWorkload(t *rapid.T, newPolicy func() slots.Policy, claims Claims) {
 	w := drawWorkload(t, claims)
 	o := w.options
 	o.Each = func(now time.Duration, l *slots.Ledger) error { return checkIdle(l, claims) }
-	var log tracetest.Log
+	var log Log
 	var file bytes.Buffer
 	o.Sinks = []trace.Sink{&log, trace.NewJSONL(&file)}
 	l, err := Drive(w.config, newPolicy(), w.jobs, o)
@@ -225,7 +224,7 @@ func checkWorkload(t *rapid.T, newPolicy func() slots.Policy, claims Claims) {
 	if err := checkEvents(log.Events); err != nil {
 		t.Fatal(err)
 	}
-	var again tracetest.Log
+	var again Log
 	o.Sinks = []trace.Sink{&again}
 	p := newPolicy()
 	for range 2 {
@@ -260,7 +259,7 @@ func checkTimes(t *rapid.T, s slots.Stats) {
 
 // firstDifference returns the index of the first event in which two traces differ, and -1 for equal
 // traces. Rules are compared by name, because each trace has its own numbers of texts.
-func firstDifference(a, b *tracetest.Log) int {
+func firstDifference(a, b *Log) int {
 	i := 0
 	for i < min(len(a.Events), len(b.Events)) &&
 		a.Events[i] == b.Events[i] && a.Rule(&a.Events[i]) == b.Rule(&b.Events[i]) {

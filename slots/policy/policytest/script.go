@@ -14,7 +14,6 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
-	"mrlocal/trace/tracetest"
 )
 
 // Scripts runs the cases of the files that match pattern on a policy, and compares the gantts with
@@ -230,7 +229,7 @@ func (s *script) fault(verb string, job slots.JobID, task slots.TaskID, at time.
 
 // run runs the case. It returns the gantt and the figures below it, or the error of the run as text.
 func (s *script) run(p slots.Policy) string {
-	var log tracetest.Log
+	var log Log
 	var reasons strings.Builder
 	var timeline trace.Timeline
 	o := Options{Faults: s.faults, Speeds: s.speeds, Sinks: []trace.Sink{&log, &timeline}}

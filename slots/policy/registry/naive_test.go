@@ -13,7 +13,6 @@ import (
 	"mrlocal/slots/policy/dhfs"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/trace"
-	"mrlocal/trace/tracetest"
 )
 
 // naive is a policy that follows the text of an algorithm: it sorts all pools and scans
@@ -289,7 +288,7 @@ func TestFastPoliciesDecideAsTheAlgorithmsSay(t *testing.T) {
 
 // events returns the lines of the events of a run.
 func events(t *rapid.T, c slots.Config, p slots.Policy, jobs []policytest.ScriptJob, beat time.Duration) (lines []string) {
-	var log tracetest.Log
+	var log policytest.Log
 	if _, err := policytest.Drive(c, p, jobs, policytest.Options{Heartbeat: beat, Sinks: []trace.Sink{&log}}); err != nil {
 		t.Fatalf("%s: %v", p.Traits().Name, err)
 	}

@@ -1,12 +1,9 @@
-// Package tracetest keeps the events of a run for tests. Tests of several packages compare whole runs
-// event by event, or look for single events, which need no event file for that.
-//
-// Ownership: a Log belongs to the test, which reads it after the run.
-package tracetest
+package policytest
 
 import "mrlocal/trace"
 
-// Log is a trace.Sink that keeps every event in memory.
+// Log is a trace.Sink that keeps every event in memory. Tests of several packages compare whole runs
+// event by event, which need no event file for that. A Log belongs to the test.
 type Log struct {
 	Events []trace.Event
 	stream *trace.Stream
