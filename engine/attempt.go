@@ -251,13 +251,6 @@ func (a *attempt) done(maps, all int32) slots.Progress {
 	return slots.Progress(float64(share * whole))
 }
 
-// read counts records and bytes that a map has read from a source of its own
-// (jobs.OwnAttempt.Read).
-func (a *attempt) read(records, bytes int64) {
-	a.counters.MapInputRecords += records
-	a.counters.MapInputBytes += bytes
-}
-
 // charge counts bytes of memory of user code against the lease (jobs.OwnAttempt.Charge). It
 // reports false if the lease has no room beside the least memory of the kvbuffer and of the
 // blocks. A reduce has neither, and keeps the buffer of its text.

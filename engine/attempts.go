@@ -206,7 +206,7 @@ func (c *coordinator) attemptFailed(a *attempt, err error) {
 	// fails, because the part is written, and is booked as a success.
 	switch writes := a.writes() && j.state < jobEnded; {
 	case writes && err == nil && c.onLostTracker(a):
-		j.noteWritten(a)
+		j.written[a.id.Task] = a
 	case writes && err != nil && !c.onLostTracker(a) && j.written[a.id.Task] != nil:
 		c.bookWritten(a)
 		return

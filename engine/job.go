@@ -40,7 +40,7 @@ type job struct {
 	releaser jobs.Releaser           // nil: none
 	counters Counters
 	usage    []report.Usage            // by phase, of attempts that committed
-	written  map[slots.TaskID]*attempt // attempts on lost trackers that have committed the part of the task
+	written  map[slots.TaskID]*attempt // attempts on lost trackers that have committed the part of the task (attemptFailed)
 	stuck    map[slots.TaskID]struct{} // maps with an abandoned attempt, which may still read its source
 
 	// ---- shared with attempts
@@ -63,7 +63,10 @@ type job struct {
 
 // newJob returns the job at index step of the chain, without input and tasks.
 func (ch *chain) newJob(step int) *job {
-	j := &job{chain: ch, step: step, spec: guard.Job(ch.job.Chain[step]), side: ch.side, sidePath: ch.job.Side, binary: map[int32]struct{}{}}
+	j := &job{
+		chain: ch, step: step, spec: guard.Job(ch.job.Chain[step]), side: ch.side, sidePath: ch.job.Side,
+		binary: map[int32]struct{}{}, written: map[slots.TaskID]*attempt{}, stuck: map[slots.TaskID]struct{}{},
+	}
 	j.sideSeal = sync.OnceValue(func() *invariant.Seal {
 		seal := invariant.NewSeal(j.side)
 		return &seal
@@ -227,9 +230,7 @@ func (j *job) skippedBinary(files []int32) {
 	files = slices.Clone(files)
 	j.chain.run.coordinator.inbox.Post(func() {
 		for _, f := range files {
-			if j.binary != nil {
-				j.binary[f] = struct{}{}
-			}
+			j.binary[f] = struct{}{}
 		}
 	})
 }
@@ -255,22 +256,6 @@ func (j *job) recordSample() {
 	if j.Cuts != nil {
 		r.stream.Append(trace.Event{At: r.now(), Op: trace.OpSample, Job: int32(j.id), A: SamplePlaces, B: int64(len(j.Cuts))})
 	}
-}
-
-// noteWritten notes that an attempt on a lost tracker has committed its part.
-func (j *job) noteWritten(a *attempt) {
-	if j.written == nil {
-		j.written = map[slots.TaskID]*attempt{}
-	}
-	j.written[a.id.Task] = a
-}
-
-// noteStuck notes that an abandoned attempt may still read the source of a map.
-func (j *job) noteStuck(t slots.TaskID) {
-	if j.stuck == nil {
-		j.stuck = map[slots.TaskID]struct{}{}
-	}
-	j.stuck[t] = struct{}{}
 }
 
 // countLost adds the counters of maps whose outputs were lost after all reduces had copied them.

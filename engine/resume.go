@@ -22,8 +22,18 @@ func (r *run) openJournal() (err error) {
 	case !r.single():
 		return errs.Optionf("Options.ResumeDir", "a batch cannot go on after a kill")
 	}
+	settings := []string{fmt.Sprintf("Options.Reducers=%d", ch.reducers()), fmt.Sprintf("Options.Codec=%v", o.Codec)}
+	if o.NoDecode {
+		settings = append(settings, "Options.NoDecode=")
+	}
+	if o.UTF16 {
+		settings = append(settings, "Options.UTF16=")
+	}
+	if o.OutputDir != "" { // a run without it may divide a key among several reduces
+		settings = append(settings, "Options.OutputDir=")
+	}
 	r.journal, err = journal.Open(o.ResumeDir, ch.plan, journal.Run{
-		Job: &ch.job.Chain[0], Settings: o.ResumeSettings, Side: ch.job.Side, Reducers: ch.reducers(), Codec: o.Codec, NoDecode: o.NoDecode, UTF16: o.UTF16, Parts: o.OutputDir != "", Temp: r.temp, Output: o.OutputDir + o.OutputFile,
+		Job: &ch.job.Chain[0], Settings: append(settings, o.ResumeSettings...), Side: ch.job.Side, Temp: r.temp, Output: o.OutputDir + o.OutputFile,
 	})
 	return err
 }
@@ -35,8 +45,7 @@ func (j *job) divideAsBefore() bool {
 	if journal == nil || journal.Division() == nil {
 		return false
 	}
-	d := journal.Division()
-	j.Parts, j.Spread, j.Cuts = d.Parts, d.Spread, d.Cuts
+	j.Division = *journal.Division()
 	return true
 }
 
@@ -49,7 +58,7 @@ func (j *job) keepMaps() error {
 	}
 	j.keeper = keeper
 	if keeper.Division() == nil {
-		return keeper.Begin(journal.Division{Parts: j.Parts, Spread: j.Spread, Cuts: j.Cuts})
+		return keeper.Begin(j.Division)
 	}
 	j.restored = keeper.Outputs(j.Parts, j.chain.note)
 	return nil

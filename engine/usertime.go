@@ -51,28 +51,19 @@ func (u *userTime) failJob() {
 func (u *userTime) own() jobs.OwnAttempt {
 	a := u.attempt
 	a.job.sideSeal()
+	during := func(f func()) {
+		if !u.over.Load() {
+			f()
+		}
+	}
 	own := jobs.OwnAttempt{
 		Context: a.ctx, Task: int(a.id.Task), Number: int(a.id.N), Side: a.job.side,
-		Progress: func(done, total int64) {
-			if !u.over.Load() {
-				a.tick(done, total)
-			}
-		},
-		Lasts: func(total time.Duration) {
-			if !u.over.Load() {
-				a.lasts(total)
-			}
-		},
+		Progress: func(done, total int64) { during(func() { a.tick(done, total) }) },
+		Lasts:    func(total time.Duration) { during(func() { a.lasts(total) }) },
 		Read: func(records, bytes int64) {
-			if !u.over.Load() {
-				a.read(records, bytes)
-			}
+			during(func() { a.counters.MapInputRecords += records; a.counters.MapInputBytes += bytes })
 		},
-		Status: func(text string) {
-			if !u.over.Load() {
-				a.status(text)
-			}
-		},
+		Status: func(text string) { during(func() { a.status(text) }) },
 		Charge: func(bytes int64) bool { return !u.over.Load() && a.charge(bytes) },
 	}
 	if len(a.job.spec.Outputs) > 0 {

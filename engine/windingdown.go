@@ -82,7 +82,7 @@ func (c *coordinator) abandon(a *attempt) {
 	c.run.pool.Abandon(a.slot)
 	a.leaveFDs() // its thread may never do that
 	if a.id.Kind == slots.Map {
-		j.noteStuck(a.id.Task)
+		j.stuck[a.id.Task] = struct{}{}
 	}
 	// Another attempt of the task may wait for the source.
 	c.handOverSource(a)

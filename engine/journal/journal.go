@@ -70,12 +70,11 @@ type Journal struct {
 	}
 }
 
-// Division describes how the keys of a job are divided among its reduces. The fields are those of
-// engine.SharedJob.
+// Division describes how the keys of a job are divided among its reduces.
 type Division struct {
-	Parts  int      `json:"reduces"`
-	Spread int      `json:"spread,omitempty"`
-	Cuts   [][]byte `json:"cuts"`
+	Parts  int      `json:"reduces"`          // reduce tasks
+	Spread int      `json:"spread,omitempty"` // number of maps, if a frequent key may have several parts; 0: it has one
+	Cuts   [][]byte `json:"cuts"`             // cut points between the parts of a total order; nil: parts are by hash
 }
 
 // record is the line of a committed map.
@@ -90,13 +89,8 @@ type record struct {
 // where files go.
 type Run struct {
 	Job      *jobs.Job
-	Settings []string // engine.Options.ResumeSettings: lines of the form name=value
-	Side     string   // file of side data; "": none
-	Reducers int      // number that the user asks for; 0: any number
-	Codec    shuffle.Codec
-	NoDecode bool
-	UTF16    bool
-	Parts    bool           // the result is a directory, so it shows where a part ends
+	Settings []string       // options and engine.Options.ResumeSettings: lines of the form name=value
+	Side     string         // file of side data; "": none
 	Temp     *disk.TempRoot // bounds the bytes of map outputs
 	Output   string         // file or directory of the result; "": there is none
 }
@@ -115,9 +109,7 @@ func (r *Run) lines(blockBytes int64) ([]string, error) {
 		return nil, errs.Optionf("Options.ResumeDir", "the program's own file cannot be read, so another build would not be noticed: %w", errs.Cause(err))
 	}
 	j := r.Job
-	lines := append([]string{
-		fmt.Sprintf("Options.BlockBytes=%d", blockBytes), fmt.Sprintf("Options.Reducers=%d", r.Reducers), fmt.Sprintf("Options.Codec=%v", r.Codec),
-	}, r.Settings...)
+	lines := append([]string{fmt.Sprintf("Options.BlockBytes=%d", blockBytes)}, r.Settings...)
 	// The first difference is named. What the user chooses comes before what follows from it.
 	lines = append(lines,
 		fmt.Sprintf("Job.Name=%s", j.Name), fmt.Sprintf("Job.Delim=%v", j.Delim), fmt.Sprintf("Job.RecordBytes=%d", j.RecordBytes), fmt.Sprintf("Job.SkipBinary=%v", j.SkipBinary), fmt.Sprintf("Job.Ordered=%v", j.Ordered),
@@ -131,15 +123,6 @@ func (r *Run) lines(blockBytes int64) ([]string, error) {
 			return nil, errs.Inputf(r.Side, "%w", errs.Cause(err))
 		}
 		lines = append(lines, sideSetting+"="+digest)
-	}
-	if r.NoDecode {
-		lines = append(lines, "Options.NoDecode=")
-	}
-	if r.UTF16 {
-		lines = append(lines, "Options.UTF16=")
-	}
-	if r.Parts { // a run without parts may divide a key among several reduces
-		lines = append(lines, "Options.OutputDir=")
 	}
 	return lines, nil
 }

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"mrlocal/internal/disk"
 )
@@ -19,8 +18,7 @@ import (
 // shipped holds the archives that the job has unpacked, and the files that lie in directories
 // of their own. The first attempt that needs them unpacks them for all. Work.Close removes them.
 type shipped struct {
-	once   sync.Once
-	err    error              // of unpack
+	unpack func() error       // Work.unpack, once
 	places map[Shipped]string // the directory of an archive, or the path of a file's copy
 	temp   *disk.TempRoot     // holds all places; nil: nothing was unpacked
 }
@@ -50,9 +48,8 @@ func (w *Work) workDir(id taskID, n int) (dir string, temp *disk.TempRoot, err e
 	if len(w.args.Files) == 0 {
 		return "", nil, nil
 	}
-	w.ship.once.Do(func() { w.ship.err = w.unpack() })
-	if w.ship.err != nil {
-		return "", nil, w.ship.err
+	if err := w.ship.unpack(); err != nil {
+		return "", nil, err
 	}
 	temp = disk.NewTempRoot([]string{w.o.TempDir}, 0)
 	defer func() {

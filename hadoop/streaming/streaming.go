@@ -131,6 +131,7 @@ const (
 // exit code and the lines that Hadoop gives.
 func New(args *ParsedJob, o Options) (*Work, error) {
 	w := &Work{o: o, args: args, conf: args.Conf, Output: Local(args.Output), counted: map[taskID]tally{}}
+	w.ship.unpack = sync.OnceValue(w.unpack)
 	if w.o.Warn == nil {
 		w.o.Warn = func(string) {}
 	}

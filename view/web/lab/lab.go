@@ -43,9 +43,9 @@ type Lab struct {
 		started int               // number of simulations so far, for ids of cancels
 		cancels map[string]cancel // by client: its running simulation
 		lesson  *lesson.Lesson    // the lesson of the runs; nil: none
+
+		turns *semaphore.Weighted // a running simulation holds one of mostAtOnce places; nil: none has run
 	}
-	once  sync.Once           // makes turns
-	turns *semaphore.Weighted // a running simulation holds one of mostAtOnce places
 }
 
 // These bounds limit the memory of drafts: a model takes some 300 bytes a task. The drafts of
@@ -343,9 +343,14 @@ var errReplaced = &errs.Error{Kind: errs.Interrupted, Object: "simulation", Caus
 // awaitTurn waits until fewer than mostAtOnce simulations run. The caller must call release at the end
 // of its simulation. awaitTurn fails if ctx ends first.
 func (l *Lab) awaitTurn(ctx context.Context) (release func(), err error) {
-	l.once.Do(func() { l.turns = semaphore.NewWeighted(mostAtOnce) })
-	if l.turns.Acquire(ctx, 1) != nil {
+	l.mu.Lock()
+	if l.mu.turns == nil {
+		l.mu.turns = semaphore.NewWeighted(mostAtOnce)
+	}
+	turns := l.mu.turns
+	l.mu.Unlock()
+	if turns.Acquire(ctx, 1) != nil {
 		return nil, context.Cause(ctx)
 	}
-	return func() { l.turns.Release(1) }, nil
+	return func() { turns.Release(1) }, nil
 }
