@@ -37,6 +37,7 @@ func TestGrepUTF16IsRipgrep(t *testing.T) {
 	path := ripgrep(t, "1")
 	t.Chdir(t.TempDir())
 	// What differs for other texts, too (docs/grep.md).
+	// A space of \s is one of ASCII here, and U+2028 is one for ripgrep: [[:space:]] is ASCII in both.
 	apart := map[string][]string{"-o": {"-A1", "-C2", "-c", "-v"}, "-v": {"-U"}, "-U": {"-v", "-c", "-l", "-m1"}, "-C2": {"-A1"}, "-l": {"-c"}, "-m1": {"-A1", "-C2"}}
 	rapid.Check(t, func(r *rapid.T) {
 		order := drawOrder(r)
@@ -59,7 +60,7 @@ func TestGrepUTF16IsRipgrep(t *testing.T) {
 		if odd && slices.Contains(args, "-U") {
 			return // ripgrep 15 drops half a unit there, ripgrep 13 does not
 		}
-		args = append(args, "-e", rapid.SampledFrom([]string{"a", "^a", "é", "\U0001f600", ".b", "a$", "[^a]", "b|\u2028", "a\\s*b", "zz", "\ufffd"}).Draw(r, "pattern"))
+		args = append(args, "-e", rapid.SampledFrom([]string{"a", "^a", "é", "\U0001f600", ".b", "a$", "[^a]", "b|\u2028", "a[[:space:]]*b", "zz", "\ufffd"}).Draw(r, "pattern"))
 		theirs := slices.Concat(args, []string{"--include-zero"})
 		if rapid.Bool().Draw(r, "stdin") {
 			compareRipgrep(r, path, string(text), 1, append(args, "--label=<stdin>", "-"), append(theirs, "-"))
