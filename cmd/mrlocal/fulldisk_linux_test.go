@@ -80,31 +80,81 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// TestAFullDeviceIsAFailure: whatever command cannot write its standard output ends with 3 and one line.
+// fullDeviceLines returns a line of each command that prints to standard output, below the path of the command.
+// silent says why a command, or each command below it, has none.
+func fullDeviceLines() (lines map[string][]string, silent map[string]string) {
+	return map[string][]string{
+			"count": {"in", "in -o /dev/full"}, "grep": {"a in", "-c a in", "-l a in", "--files ."}, "sort": {"in", "-m in", "in -o /dev/full"},
+			"run wordcount": {"in", "in -o /dev/full", "in --events /dev/full", "in --report /dev/full", "in --svg /dev/full"},
+			"run sort":      {"in"}, "run grep": {"-e a in", "-e a in --lines"}, "run streaming": {"--quiet --mapper cat --reducer cat in"},
+			"run inverted-index": {"in"}, "run ranked-inverted-index": {"sequences"}, "run term-vector": {"--min 1 in"}, "run sequence-count": {"in"},
+			"run self-join": {"candidates"}, "run adjacency-list": {"edges"}, "run histogram-movies": {"movies"}, "run histogram-ratings": {"movies"},
+			"run kmeans": {"points"}, "run classification": {"points --centroids points"}, "run terasort": {"records"}, "run teravalidate": {"records"},
+			"run randomtext": {"--bytes 10"}, "run combine": {"in"}, "run select": {"in --keep-map 100 --keep-reduce 100"}, "run join": {"in in"},
+			"streaming": {"-info", "-help"}, "lint": {"streaming -info", "streaming --no-run -input in -output o -mapper cat|x -reducer cat"},
+			"stream wordcount": {"map"}, "stream sort": {"map"}, "stream grep": {"-e a map"}, "submit wordcount": {"--input hdfs://a/b --output hdfs://a/c --print"},
+			"batch": {"b.yaml --progress none"}, "sim": {"w.yaml", "w.yaml --events /dev/full", "w.yaml --html /dev/full"}, "sweep": {"w.yaml --map-slots 1..2", "w.yaml --map-slots 1..2 --csv /dev/full"},
+			"workload generate": {"--jobs 3", "--jobs 3 -o /dev/full"}, "workload import": {"--swim swim", "--swim swim -o /dev/full"},
+			"profile": {"b.yaml --runs 1"}, "profile wordcount": {"in"}, "tune wordcount": {"in --rounds 1"}, "validate": {"measured.yaml --sched fair --runs 1"},
+			"reproduce": {"--list", "table1 --format csv"}, "replay": {"e"}, "explain": {"e", "e --lent", "e --job A", "e --slot 0"}, "compare": {"e e"},
+			"convert": {"e"}, "gen": {"lines --size 10 -", "lines --size 10 /dev/full"}, "clean": {"--dry-run"}, "demo": {"--list", "borrow --speed fast --no-questions"},
+			"policies": {""}, "completion": {"bash"}, "man": {""}, "version": {"", "--licenses"},
+		}, map[string]string{
+			"ui":     "its page has an address, on standard error",
+			"submit": "as wordcount", "profile": "as wordcount", "tune": "as wordcount", // each job: one code prints
+		}
+}
+
+// TestAFullDeviceIsAFailure: whatever command cannot write its result or its help fails, and says so in one line
+// below the notes.
 func TestAFullDeviceIsAFailure(t *testing.T) {
 	t.Chdir(writeFiles(t, t.TempDir(), map[string]string{
-		"in":     "a b\n",
+		"in": "a b c d\n", "sequences": "a|b|c|in\t1\n", "swim": "J1\t0\t0\t100\t100\t100\n",
 		"w.yaml": "cluster: {map_slots: 1, reduce_slots: 1}\njobs:\n  - {name: A, maps: 2, map_time: 1s}\n",
 		"b.yaml": "jobs:\n  - {name: A, job: wordcount, args: {input: [in], output-file: out}}\n",
 	}))
-	var ignored bytes.Buffer
-	if got := run(t.Context(), []string{"sim", "w.yaml", "--events", "e"}, command.Env{Stdin: strings.NewReader(""), Stdout: &ignored, Stderr: &ignored, Getenv: os.Getenv}); got != 0 {
-		t.Fatal(got, ignored.String())
-	}
-	for _, line := range []string{
-		"version", "--help", "policies", "explain e", "replay e", "compare e e", "convert e", "sim w.yaml", "sweep w.yaml --map-slots 1..2", "batch b.yaml --progress none",
-		"run wordcount in --progress none", "run streaming --quiet --mapper cat --reducer cat in", "stream map wordcount", "completion bash", "man", "workload generate --jobs 3", "reproduce --list", "clean --dry-run",
-		"lint streaming -input in -output o -mapper cat|x -reducer cat", "submit wordcount --input hdfs://a/b --output hdfs://a/c --print",
-	} {
-		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	on := func(device, line string, prefix ...string) (int, string) {
+		stdout, err := os.OpenFile(device, os.O_WRONLY, 0)
 		if err != nil {
 			t.Skip(err)
 		}
+		defer stdout.Close()
 		var stderr bytes.Buffer
-		got := run(t.Context(), strings.Fields(line), command.Env{Stdin: strings.NewReader("a b\n"), Stdout: full, Stderr: &stderr, Getenv: os.Getenv})
-		_ = full.Close()
-		if text := stderr.String(); got != 3 || strings.Count(text, "\n") != 1 || !strings.Contains(text, "no space left on device") {
-			t.Errorf("%s: code %d: %s", line, got, text)
+		words := append(prefix, strings.Fields(line)...)
+		return run(t.Context(), words, command.Env{Stdin: strings.NewReader("a b\n"), Stdout: stdout, Stderr: &stderr, Getenv: os.Getenv}), stderr.String()
+	}
+	for _, line := range []string{"sim w.yaml --events e", "profile b.yaml --runs 1 -o measured.yaml", "gen candidates --size 100 candidates", "gen edges --size 100 edges",
+		"gen movies --size 100 movies", "gen points --size 100 points", "gen records --size 100 records"} {
+		if code, text := on(os.DevNull, line); code != 0 {
+			t.Fatal(line, code, text)
 		}
+	}
+	full := func(line string, path ...string) {
+		t.Helper()
+		device := "/dev/full"
+		if strings.Contains(line, device) {
+			device = os.DevNull
+		}
+		code, text := on(device, line, path...)
+		wrote := strings.Split(strings.TrimSpace(text), "\n")
+		last := wrote[len(wrote)-1]
+		if code == 0 || strings.Count(text, "no space left on device") != 1 || !strings.HasPrefix(last, "mrlocal: ") || !strings.Contains(last, "no space left on device") {
+			t.Errorf("%q %s: code %d: %s", path, line, code, text)
+		}
+	}
+	lines, silent := fullDeviceLines()
+	for _, leaf := range leaves(all()) {
+		name := join(leaf.Path)
+		full("--help", leaf.Path...)
+		own := lines[name]
+		if len(own) == 0 && silent[leaf.Path[0]] == "" {
+			t.Errorf("%s has no line in the table", name)
+		}
+		for _, line := range own {
+			full(line, leaf.Path...)
+		}
+	}
+	for _, line := range []string{"--help", "--version", "run --help", "help workload", "stream --help"} {
+		full(line)
 	}
 }

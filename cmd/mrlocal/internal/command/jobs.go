@@ -35,11 +35,17 @@ func Jobs() []NamedJob {
 type RunJob = func(ctx context.Context, e Env, line argv.Line, name string, build func(*Reader) (jobs.Chain, error)) (int, error)
 
 // ForEachJob returns c with a subcommand for each job of Jobs. A subcommand takes the flags that
-// flags returns for its job, then the flags of the job alone. It calls run.
+// flags returns for its job, then the flags of the job alone that have other names. It calls run.
 func ForEachJob(c Command, flags func(NamedJob) []argv.Spec, run RunJob) Command {
 	c.Args = "JOB [FLAGS] [PATH…]"
 	for _, j := range Jobs() {
-		c.Sub = append(c.Sub, Command{Name: j.Name, Usage: j.Use, Args: "[PATH…]", Long: c.Long, More: func() []argv.Spec { return slices.Concat(flags(j), j.Flags) },
+		c.Sub = append(c.Sub, Command{Name: j.Name, Usage: j.Use, Args: "[PATH…]", Long: c.Long,
+			More: func() []argv.Spec {
+				shared := flags(j)
+				return slices.Concat(shared, slices.DeleteFunc(slices.Clone(j.Flags), func(own argv.Spec) bool {
+					return slices.ContainsFunc(shared, func(f argv.Spec) bool { return f.Name == own.Name })
+				}))
+			},
 			Run: func(ctx context.Context, e Env, line argv.Line) (int, error) {
 				return run(ctx, e, line, j.Name, j.Build)
 			}})

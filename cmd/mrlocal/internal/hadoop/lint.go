@@ -1,7 +1,6 @@
 package hadoop
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,11 +21,11 @@ import (
 	"mrlocal/jobs"
 )
 
-// lint does the work of mrlocal lint streaming. It writes a line for each finding to stdout, and
+// lint does the work of mrlocal lint streaming. It prints a line for each finding, and
 // returns the exit code. args are the words after lint.
-func lint(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func lint(ctx context.Context, args []string, e command.Env) int {
 	if len(args) == 0 || args[0] != "streaming" {
-		fmt.Fprintln(stderr, "mrlocal: lint: give streaming and the arguments of hadoop-streaming")
+		fmt.Fprintln(e.Stderr, "mrlocal: lint: give streaming and the arguments of hadoop-streaming")
 		return 2
 	}
 	run := true
@@ -36,8 +36,7 @@ func lint(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	job, err := streaming.Args(args)
 	if err == nil && (job.Help || job.Info) {
-		usage(stdout)
-		return 0
+		return print(e, "lint", usageText, command.Done)
 	}
 	// An error in the arguments leaves nothing to check. It is reported below.
 	var found []string
@@ -51,22 +50,16 @@ func lint(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			found = append(found, more...)
 		}
 	}
-	var lost error
-	for _, f := range found {
-		_, wrong := fmt.Fprintln(stdout, f)
-		lost = cmp.Or(lost, wrong)
+	code := command.Done
+	if len(found) > 0 {
+		code = 1
+		found = append(found, "") // the last newline
 	}
-	switch {
-	case lost != nil && !command.Gone(lost):
-		fmt.Fprint(stderr, argv.ErrorLine("lint", lost))
-		return 3
-	case err != nil:
-		fmt.Fprint(stderr, argv.ErrorLine("lint", command.StreamingMistake(err)))
-		return 2
-	case len(found) > 0:
-		return 1
+	if code = print(e, "lint", strings.Join(found, "\n"), code); err != nil && code != command.Failed {
+		fmt.Fprint(e.Stderr, argv.ErrorLine("lint", command.StreamingMistake(err)))
+		return command.Usage
 	}
-	return 0
+	return code
 }
 
 // lintTimeout is the task timeout if the arguments set none.

@@ -38,7 +38,7 @@ func Lint() command.Command {
 			if len(args) > 0 && command.IsHelp(args[len(args)-1]) {
 				return 0, false
 			}
-			return lint(ctx, args, e.Stdout, e.Stderr), true
+			return lint(ctx, args, e), true
 		}}
 }
 
@@ -47,8 +47,7 @@ func Lint() command.Command {
 // hadoop-streaming. After the first error, all later steps are skipped.
 func runStreaming(ctx context.Context, args []string, e command.Env) int {
 	if len(args) == 1 && command.IsHelp(args[0]) {
-		usage(e.Stdout)
-		return command.Done
+		return print(e, "streaming", usageText, command.Done)
 	}
 	kind := command.StreamingJob()
 	flags := append(append(command.RunFlags(""), command.VerboseFlag(), command.QuietFlag()), kind.Flags...)
@@ -59,8 +58,7 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 		job, err = streaming.Args(theirs)
 	}
 	if err == nil && (job.Help || job.Info) {
-		usage(e.Stdout)
-		return command.Done
+		return print(e, "streaming", usageText, command.Done)
 	}
 	code, submitted := command.Done, false
 	if err == nil {
@@ -145,10 +143,17 @@ func refused(err error, stderr, stdout io.Writer) (code int, ok bool) {
 	return p.Exit, true
 }
 
-// usage writes the text of -help and --help to w.
-func usage(w io.Writer) { _, _ = io.WriteString(w, usageText) }
+// print writes text to standard output, and returns code. If that fails, it writes the error of the command
+// what, and returns command.Failed.
+func print(e command.Env, what, text string, code int) int {
+	if err := e.Write([]byte(text)); err != nil {
+		fmt.Fprint(e.Stderr, argv.ErrorLine(what, err))
+		return command.Failed
+	}
+	return code
+}
 
-// usageText is the help of mrlocal streaming. Its form is that of the help of StreamJob.
+// usageText is what -help and --help of mrlocal streaming print. Its form is that of the help of StreamJob.
 const usageText = `Usage: mrlocal streaming [FLAGS OF mrlocal run] [generic options] [options]
 Options, those of hadoop-streaming:
   -input          <path> files, directories, patterns
