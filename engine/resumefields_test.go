@@ -76,6 +76,31 @@ func otherOptions(dir string) map[string]otherOption {
 	}
 }
 
+// TestInputsThatAreNamedInAnotherGroupingAreOthers: the files and their order are the same, but not
+// Block.Input of each.
+func TestInputsThatAreNamedInAnotherGroupingAreOthers(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b", "c"} {
+		if err := os.WriteFile(filepath.Join(dir, name), text(76, 40_000), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	named := func(names ...string) (paths []string) {
+		for _, n := range names {
+			paths = append(paths, filepath.Join(dir, n))
+		}
+		return paths
+	}
+	r := newResumable(t, func() jobs.Chain { return build(t, sort.New, sort.Options{}) }, named("[ab]", "c")...)
+	r.stop(3)
+	for _, o := range [][]string{named("a", "[bc]"), named("a", "b", "c"), {dir}} {
+		r.o.Inputs = o
+		if _, err := engine.RunChain(t.Context(), r.chain(), r.o); !errs.IsUsage(err) || !strings.Contains(err.Error(), "belonged to path") {
+			t.Errorf("%v: error %v", o, err)
+		}
+	}
+}
+
 // leaves returns the names of the exported fields of a struct, and those of its embedded structs.
 // setup.Config counts as one field, because it only describes the cluster.
 func leaves(of reflect.Type) (names []string) {

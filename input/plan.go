@@ -348,6 +348,7 @@ func shown(path string) string {
 // has changed.
 type Fingerprint struct {
 	Path       string `json:"input"`
+	Of         int32  `json:"of,omitempty"` // index among the paths that the user named (jobs.Block.Input)
 	Bytes      int64  `json:"bytes"`
 	ModNanos   int64  `json:"mtime_ns"`
 	CtimeNanos int64  `json:"ctime_ns,omitempty"` // last change of content or attributes; no program can set it; 0: not known
@@ -370,7 +371,7 @@ const (
 // are read now, if the file is sampled.
 func (p *Plan) Fingerprint(i int) (Fingerprint, error) {
 	f := &p.Files[i]
-	print := Fingerprint{Path: f.Path, Bytes: f.Bytes, ModNanos: f.id.mtimeNanos, CtimeNanos: f.ctimeNanos, Inode: f.id.ino}
+	print := Fingerprint{Path: f.Path, Of: f.input, Bytes: f.Bytes, ModNanos: f.id.mtimeNanos, CtimeNanos: f.ctimeNanos, Inode: f.id.ino}
 	if step := (len(p.Files) + mostSampled - 1) / mostSampled; !f.kind.regular() || i%step != 0 {
 		return print, nil
 	}

@@ -205,6 +205,8 @@ func (j *Journal) otherInput(was, now []byte) error {
 	switch {
 	case a.Path != b.Path:
 		return j.refuse("input %q stands where %q was; repeat the command, or name another directory", b.Path, a.Path)
+	case a.Of != b.Of:
+		return j.refuse("input %q belonged to path %d of the command and belongs to path %d; repeat the command, or name another directory", b.Path, a.Of+1, b.Of+1)
 	case a.Bytes != b.Bytes:
 		why = fmt.Sprintf("it had %d bytes and has %d", a.Bytes, b.Bytes)
 	case a.ModNanos != b.ModNanos:
