@@ -8,6 +8,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"mrlocal/internal/guard"
 	"mrlocal/internal/invariant"
 	"mrlocal/jobs"
 )
@@ -405,9 +406,6 @@ func (o *ordered) notify(t *turn, verdict jobs.Verdict, handed bool) {
 	}
 }
 
-// errReleaser says that the Releaser has not returned. Attempts that commit later fail with it too.
-var errReleaser = errors.New("the Releaser has ended its goroutine by runtime.Goexit")
-
 // release passes one part on: to the sink, or to the Releaser. handed reports whether the
 // Releaser got it. The spool is freed in all cases.
 func (o *ordered) release(t *turn) (verdict jobs.Verdict, handed bool, err error) {
@@ -429,9 +427,9 @@ func (o *ordered) release(t *turn) (verdict jobs.Verdict, handed bool, err error
 	r := a.spool.NewReader()
 	defer r.Close()
 	// If Release ends the goroutine, no other attempt can pass the part on.
-	err = errReleaser
+	err = guard.ErrEnded
 	defer func() {
-		if err == errReleaser {
+		if err == guard.ErrEnded {
 			_ = o.fail(err)
 		}
 	}()

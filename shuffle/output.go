@@ -235,9 +235,6 @@ func (o *MapOutput) freeLocked() {
 	o.mu.segments = nil
 }
 
-// errReleased says that a merge was opened too late.
-var errReleased = errors.New("the map output was released")
-
 // pin keeps the file for a merge until unpin, and the run in memory, if there is one, until
 // leave. An eviction sets evicted after the run is on disk. The returned segments are shared
 // and must not be changed. pin fails if the output was released.
@@ -245,7 +242,7 @@ func (o *MapOutput) pin(evicted *atomic.Bool) (segments []segment, memory *Memor
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.released {
-		return nil, nil, errReleased
+		return nil, nil, errClosed
 	}
 	o.mu.pins++
 	if memory = o.mu.memory; memory != nil {

@@ -46,7 +46,7 @@ import (
 	"mrlocal/shuffle/record"
 )
 
-// errClosed ends a copy phase because the job has ended.
+// errClosed ends a copy phase or a merge that comes after the job has ended.
 var errClosed = errors.New("shuffle: closed")
 
 // Shuffle passes the map outputs of one job to its reduces, as the maps commit.

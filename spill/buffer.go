@@ -229,8 +229,6 @@ func (b *Buffer) Stats() Stats {
 	return s
 }
 
-var errDiscarded = errors.New("kvbuffer: discarded")
-
 // fail makes err the sticky error, unless there is one. It empties the chunks being filled, so
 // that every later record takes the slow path and is dropped there.
 func (b *Buffer) fail(err error) {
@@ -440,7 +438,7 @@ func (b *Buffer) Discard() {
 		return
 	}
 	b.wait()
-	b.fail(errDiscarded)
+	b.fail(jobs.ErrKilled)
 	b.free(b.load)
 	b.end().Release()
 }

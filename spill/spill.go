@@ -8,6 +8,7 @@ import (
 
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/guard"
 	"mrlocal/internal/machine"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
@@ -33,14 +34,11 @@ func (b *Buffer) rotate() {
 	b.o.Background(func() {
 		defer close(done)
 		begun, cpu := time.Now(), machine.ThreadCPU()
-		b.spill.err = errEnded // unless spillLoad returns
+		b.spill.err = guard.ErrEnded // unless spillLoad returns
 		b.spill.err = b.spillLoad(l)
 		b.spill.took, b.spill.cpu = time.Since(begun), machine.ThreadCPU()-cpu
 	})
 }
-
-// errEnded fails a spill whose combiner or partitioner has ended the goroutine.
-var errEnded = errors.New("user code: has ended its goroutine by runtime.Goexit")
 
 // addTime returns a function that adds to *d the time since addTime was called.
 func (b *Buffer) addTime(d *time.Duration) func() {

@@ -180,13 +180,19 @@ func (r *RecordReader) fill() error {
 // findEnd finds the end of the first line in p. The line is p[:end], and its end has skip bytes. Only
 // the last line of the text has no end.
 func (r *RecordReader) findEnd(p []byte) (end, skip int) {
-	if d := r.o.Delimiter; d != nil {
-		if n := bytes.Index(p, d); n >= 0 {
-			return n, len(d)
-		}
-		return len(p), 0
+	if r.o.Delimiter == nil {
+		return lineEnd(p)
 	}
-	line, skip := p, 0
+	if n := bytes.Index(p, r.o.Delimiter); n >= 0 {
+		return n, len(r.o.Delimiter)
+	}
+	return len(p), 0
+}
+
+// lineEnd finds the end of the first line in p: LF, CR or CR LF. The line is p[:end], and its end has
+// skip bytes; 0: it has no end.
+func lineEnd(p []byte) (end, skip int) {
+	line := p
 	if lf := bytes.IndexByte(p, '\n'); lf >= 0 { // a CR behind the first LF does not matter
 		line, skip = p[:lf], 1
 	}

@@ -42,27 +42,10 @@ func (r *WireReader) lines(p []byte, ended bool, emit func(key, value []byte)) i
 	}
 	for at < len(p) {
 		rest := p[at:]
-		end := bytes.IndexByte(rest, '\n')
-		last := end < 0
-		if last {
-			end = len(rest)
-		}
-		skip := 1
-		if cr := bytes.IndexByte(rest[:end], '\r'); cr >= 0 {
-			// A CR at the end of p may be the first half of CR LF, so it waits for more bytes.
-			if cr == len(rest)-1 && !ended {
-				return at
-			}
-			if last = false; cr == end-1 && end < len(rest) {
-				skip = 2
-			}
-			end = cr
-		}
-		if last {
-			if !ended {
-				return at
-			}
-			skip = 0
+		end, skip := lineEnd(rest)
+		// A CR at the end of p may be the first half of CR LF, so it waits for more bytes.
+		if !ended && (skip == 0 || end+1 == len(rest) && rest[end] == '\r') {
+			return at
 		}
 		r.line(rest[:end], emit)
 		at += end + skip

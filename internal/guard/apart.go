@@ -16,11 +16,13 @@ func CatchPanic(work func() error) (err error) {
 	return work()
 }
 
+// ErrEnded is the error of user code that has ended its goroutine, as t.Fatal of package testing does.
+var ErrEnded error = &Error{What: "user code", Cause: errors.New("has ended its goroutine by runtime.Goexit")}
+
 // RunToEnd runs the work of an attempt as CatchPanic does, and calls end with its error. It calls end also
-// if user code ends the goroutine, as t.Fatal of package testing does. Then the thread goes on as a new
-// goroutine.
+// if user code ends the goroutine (ErrEnded). Then the thread goes on as a new goroutine.
 func RunToEnd(work func() error, end func(err error)) {
-	err := error(&Error{What: "user code", Cause: errors.New("has ended its goroutine by runtime.Goexit")})
+	err := ErrEnded
 	defer func() { end(err) }()
 	defer recovered(&err)
 	err = work()
