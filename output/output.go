@@ -136,7 +136,7 @@ type Target struct {
 	}
 }
 
-// state is how far a result has come, its place, or an attempt at a region of it.
+// state is how far a result or its place has come.
 type state uint8
 
 const (

@@ -6,7 +6,6 @@ import (
 
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
-	"mrlocal/internal/invariant"
 )
 
 // regioned is a place whose parts can be written in parallel.
@@ -22,9 +21,9 @@ type regions struct {
 
 	mu struct {
 		sync.Mutex
-		done   []bool    // by part: an attempt has committed
-		latest []*region // by part: its latest attempt
-		state  state
+		done    []bool    // by part: an attempt has committed
+		latest  []*region // by part: its latest attempt
+		aborted bool
 	}
 }
 
@@ -36,7 +35,7 @@ func newRegions(f *disk.File, base int64, bytes []int64) *regions {
 		base += n
 		r.starts = append(r.starts, base)
 	}
-	r.mu.done, r.mu.latest, r.mu.state = make([]bool, len(bytes)), make([]*region, len(bytes)), started
+	r.mu.done, r.mu.latest = make([]bool, len(bytes)), make([]*region, len(bytes))
 	return r
 }
 
@@ -60,7 +59,6 @@ func (r *regions) part(i int) (*region, error) {
 		before.Abort()
 	}
 	w := &region{of: r, part: i, offset: r.starts[i], disk: disk.Writeback{From: r.starts[i]}}
-	w.mu.state = started
 	r.mu.latest[i] = w
 	return w, nil
 }
@@ -82,11 +80,11 @@ func (r *regions) finish() error {
 func (r *regions) abort() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	invariant.Reach(&r.mu.state, aborted)
+	r.mu.aborted = true
 }
 
-// region is one attempt at a part. It implements Part. Write holds mu, so that an aborted attempt writes nothing
-// after abort has returned. Regions do not overlap, so different regions need no common lock.
+// region is one attempt at a part. It implements Part. Write holds mu, so that an aborted attempt writes
+// nothing after Abort has returned. Regions do not overlap, so different regions need no common lock.
 type region struct {
 	of     *regions
 	part   int
@@ -95,7 +93,7 @@ type region struct {
 
 	mu struct {
 		sync.Mutex
-		state state
+		ended bool // Commit or Abort was called
 	}
 }
 
@@ -103,7 +101,7 @@ type region struct {
 func (w *region) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.mu.state != started {
+	if w.mu.ended {
 		return 0, ErrAborted
 	}
 	if end := w.of.starts[w.part+1]; int64(len(p)) > end-w.offset {
@@ -119,17 +117,20 @@ func (w *region) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Commit implements Part. The first attempt at a part that commits wins. end has released
-// w.mu before Commit takes r.mu, which keeps the lock order.
+// Commit implements Part. It fails if the part has fewer bytes than announced, because the file would
+// have a hole.
 func (w *region) Commit() error {
-	if err := w.end(); err != nil {
-		return err
+	if w.end() {
+		return ErrAborted
+	}
+	if start, end := w.of.starts[w.part], w.of.starts[w.part+1]; w.offset != end {
+		return fmt.Errorf("output part %d: has %d bytes, and %d were announced", w.part, w.offset-start, end-start)
 	}
 	r := w.of
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.mu.state == aborted:
+	case r.mu.aborted:
 		return ErrAborted
 	case r.mu.done[w.part]:
 		return ErrLost
@@ -138,27 +139,13 @@ func (w *region) Commit() error {
 	return nil
 }
 
-// end ends the region. It fails if the part has fewer bytes than announced, because the file
-// would have a hole.
-func (w *region) end() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.mu.state != started {
-		return ErrAborted
-	}
-	invariant.Move(&w.mu.state, committed)
-	start, end := w.of.starts[w.part], w.of.starts[w.part+1]
-	if w.offset != end {
-		return fmt.Errorf("output part %d: has %d bytes, and %d were announced", w.part, w.offset-start, end-start)
-	}
-	return nil
-}
-
 // Abort implements Part. It waits for a Write that is under way.
-func (w *region) Abort() {
+func (w *region) Abort() { w.end() }
+
+// end ends the attempt. It reports whether the attempt had ended before.
+func (w *region) end() (before bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.mu.state == started {
-		invariant.Move(&w.mu.state, aborted)
-	}
+	before, w.mu.ended = w.mu.ended, true
+	return before
 }
