@@ -49,10 +49,8 @@ import (
 	"context"
 
 	"mrlocal/engine"
-	"mrlocal/input"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/guard"
-	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/shuffle"
@@ -208,32 +206,11 @@ func Cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) ([][]byte,
 	}
 	var keys [][]byte // of the goroutine, until it has ended without an error
 	err := guard.ApartUntil(ctx, func() (err error) {
-		keys, err = cuts(ctx, job, parts, o)
+		keys, err = engine.Cuts(ctx, job, parts, o)
 		return err
 	})
 	if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 		return nil, errs.Typed(ctx, err)
 	}
 	return keys, nil
-}
-
-// cuts is Cuts with arguments that are checked. User code in it may hang, panic or end the goroutine.
-func cuts(ctx context.Context, job jobs.Job, parts int, o JobOptions) ([][]byte, error) {
-	plan, err := input.NewPlan(o.Inputs, o.InputOptions(ctx, &job))
-	if err != nil {
-		return nil, err
-	}
-	if err := engine.MayReread(plan); err != nil {
-		return nil, err
-	}
-	if job, err = guard.Begun(jobs.Chain{job}, len(plan.Files)); err != nil {
-		return nil, err
-	}
-	budget, err := membudget.New(4 * engine.SampleLeaseBytes)
-	if err != nil {
-		return nil, err
-	}
-	defer budget.Close()
-	keys, _, err := engine.Sample(ctx, engine.Sampled{Job: &job, Plan: plan}, budget, parts, false)
-	return engine.PadCuts(keys, parts), err
 }

@@ -73,23 +73,17 @@ func (c *coordinator) startMap(s slots.Start) {
 		a.source = t.source
 		invariant.Move(&a.state, attemptRunning)
 	}
-	c.run.pool.Run(a.slot, func() {
-		var out *shuffle.MapOutput
-		cpu := machine.ThreadCPU()
-		guard.RunToEnd(func() (err error) {
-			if err = a.awaitSource(); err != nil {
-				return err
-			}
-			defer a.startProfile()()
-			for more := true; more; more = a.needsMore(&err) {
-				out, err = a.runMap()
-			}
+	var out *shuffle.MapOutput
+	c.onThread(&a.attempt, func() (err error) {
+		if err = a.awaitSource(); err != nil {
 			return err
-		}, func(err error) {
-			a.outcome.CPU = machine.ThreadCPU() - cpu
-			c.inbox.Post(func() { c.mapEnded(a, out, err) })
-		})
-	})
+		}
+		defer a.startProfile()()
+		for more := true; more; more = a.needsMore(&err) {
+			out, err = a.runMap()
+		}
+		return err
+	}, func(err error) { c.mapEnded(a, out, err) })
 }
 
 // startReduce runs a reduce attempt on its slot's thread, and posts its end.
@@ -101,19 +95,24 @@ func (c *coordinator) startReduce(s slots.Start) {
 		c.gates[a.id] = a.gate
 	}
 	invariant.Move(&a.state, attemptRunning)
+	c.onThread(&a.attempt, func() (err error) {
+		a.fetch = a.job.shuffle.Fetch(int(a.id.Task))
+		defer a.fetch.Close()
+		defer a.startProfile()()
+		for more := true; more; more = a.needsMore(&err) {
+			err = a.runReduce()
+		}
+		return err
+	}, func(err error) { c.reduceEnded(a, err) })
+}
+
+// onThread runs the life of an attempt on its slot's thread, and posts ended.
+func (c *coordinator) onThread(a *attempt, life func() error, ended func(err error)) {
 	c.run.pool.Run(a.slot, func() {
 		cpu := machine.ThreadCPU()
-		guard.RunToEnd(func() (err error) {
-			a.fetch = a.job.shuffle.Fetch(int(a.id.Task))
-			defer a.fetch.Close()
-			defer a.startProfile()()
-			for more := true; more; more = a.needsMore(&err) {
-				err = a.runReduce()
-			}
-			return err
-		}, func(err error) {
+		guard.RunToEnd(life, func(err error) {
 			a.outcome.CPU = machine.ThreadCPU() - cpu
-			c.inbox.Post(func() { c.reduceEnded(a, err) })
+			c.inbox.Post(func() { ended(err) })
 		})
 	})
 }

@@ -99,7 +99,7 @@ func (ch *chain) planOptions() input.Options {
 	if mapOnly { // a policy that lends slots gives its maps the reduce slots too
 		mapSlots, perSlot = r.o.slotCount(), mapOnlySplits
 	}
-	o := ch.job.InputOptions(r.ctx, first)
+	o := ch.job.inputOptions(r.ctx, first)
 	o.Prompt, o.Warn, o.BlockBytes, o.MapSlots, o.SplitsPerSlot, o.Taper = ch.job.Found != nil, r.o.Warn, ch.blockBytes(), mapSlots, perSlot, mapOnly
 	o.CreateTemp, o.GatherBytes, o.OnStdin = r.createTemp("record"), min(8<<20, r.o.MemoryBytes/16), ch.stdin.Planned
 	return o
@@ -148,7 +148,7 @@ func (ch *chain) open() (*job, error) {
 		}
 	}
 	var err error
-	if ch.side, err = ReadSide(ch.job.Side); err != nil {
+	if ch.side, err = readSide(ch.job.Side); err != nil {
 		return nil, err
 	}
 	j := ch.newJob(0)
@@ -158,7 +158,7 @@ func (ch *chain) open() (*job, error) {
 	if j.plan != nil {
 		inputBytes, streams = j.plan.Bytes, len(j.plan.Streams) > 0
 		j.hosts = ch.run.trackers.Hosts(j.plan, hdfs.New(ch.run.ctx, ch.job.HDFS), ch.note)
-		if err := MayReread(j.plan); err != nil && ch.job.Chain.Rereads() {
+		if err := mayReread(j.plan); err != nil && ch.job.Chain.Rereads() {
 			return nil, err
 		}
 	}

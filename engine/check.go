@@ -57,7 +57,7 @@ func (ch *chain) validate(jobCount int) error {
 	}
 	// Another job may make the file before this one starts.
 	if len(b.After) == 0 {
-		if err := CheckSide(b.Side); err != nil {
+		if err := checkSide(b.Side); err != nil {
 			return err
 		}
 	}

@@ -254,7 +254,7 @@ func (j *job) noteBinary() {
 func (j *job) recordSample() {
 	r := j.chain.run
 	if j.Cuts != nil {
-		r.stream.Append(trace.Event{At: r.now(), Op: trace.OpSample, Job: int32(j.id), A: SamplePlaces, B: int64(len(j.Cuts))})
+		r.stream.Append(trace.Event{At: r.now(), Op: trace.OpSample, Job: int32(j.id), A: samplePlaces, B: int64(len(j.Cuts))})
 	}
 }
 

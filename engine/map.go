@@ -290,7 +290,7 @@ func (a *mapAttempt) bufferOptions() spill.Options {
 	}
 	// A frequent key may have several parts. Each map sends it to one of them.
 	if j.Spread > 0 {
-		o.Cuts = CutsOf(j.Cuts, int(a.id.Task), j.Spread)
+		o.Cuts = cutsOf(j.Cuts, int(a.id.Task), j.Spread)
 	}
 	if j.Parts == 1 {
 		o.Ranges = &j.ranges

@@ -72,9 +72,9 @@ type JobOptions struct {
 	ReducersPerSlot slots.PPM
 }
 
-// InputOptions returns how the files of Inputs are found and read for a job. No file of HDFS can be
+// inputOptions returns how the files of Inputs are found and read for a job. No file of HDFS can be
 // read after the end of ctx.
-func (o *JobOptions) InputOptions(ctx context.Context, job *jobs.Job) input.Options {
+func (o *JobOptions) inputOptions(ctx context.Context, job *jobs.Job) input.Options {
 	return input.Options{
 		HDFS: hdfs.New(ctx, o.HDFS), All: o.All, NoDecode: o.NoDecode, UTF16: o.UTF16 && job.RecordBytes == 0, Stdin: guard.Reader(o.Stdin),
 		RecordBytes: job.RecordBytes, Delim: job.Delim.Byte(), NUL: job.Delim == jobs.NUL, SkipBinary: job.SkipBinary,

@@ -179,12 +179,3 @@ func (a *attempt) measure(next slots.Phase) {
 	}
 	m.now, m.begun, m.cpu, m.read, m.wrote = next, time.Now(), cpu, read, wrote
 }
-
-// withCPU returns a closure that runs f and adds the processor time of f to the attempt.
-func (a *attempt) withCPU(f func()) func() {
-	return func() {
-		before := machine.ThreadCPU()
-		defer func() { a.helperCPU.Add(int64(machine.ThreadCPU() - before)) }()
-		f()
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/shuffle"
+	"mrlocal/shuffle/record"
 	"mrlocal/slots"
 )
 
@@ -67,7 +68,7 @@ func (ch *chain) reducers() int {
 // outputs cannot fit in memory and on disk.
 func (j *job) planMaps(streams bool) error {
 	r := j.chain.run
-	sampled := !j.divideAsBefore() && !j.mapOnly() && j.spec.Ordered && j.spec.Partition == nil && j.Parts > 1
+	cuts := !j.divideAsBefore() && !j.mapOnly() && j.spec.Ordered && j.spec.Partition == nil && j.Parts > 1
 	var first *feed.Held
 	switch {
 	case j.spec.NoInput:
@@ -80,12 +81,12 @@ func (j *job) planMaps(streams bool) error {
 		if b := j.chain.job; b.Found != nil {
 			j.feeder.Found = input.Found(guardSearch(b.Found), j.chain.planOptions())
 		}
-		if sampled && !r.single() && !j.plan.Files[j.plan.Streams[0]].Rereadable {
+		if cuts && !r.single() && !j.plan.Files[j.plan.Streams[0]].Rereadable {
 			// A sample would have to keep the first piece in memory until the job runs. That
 			// could take memory from jobs that run before. So the job gets one part.
-			j.Parts, sampled = 1, false
+			j.Parts, cuts = 1, false
 		}
-		if sampled {
+		if cuts {
 			var err error
 			if first, err = j.feeder.DecodeFirst(); err != nil {
 				return err
@@ -94,10 +95,10 @@ func (j *job) planMaps(streams bool) error {
 	default:
 		j.readSplits()
 	}
-	of := Sampled{Job: &j.spec, Side: j.side, Plan: j.plan, First: first, Try: Retry(r.ctx, r.o.Attempts, r.o.TaskTimeout, j.chain.note)}
-	// Bytes of map output for each byte of input; 0: not known, and Check samples by itself.
+	of := sampled{job: j, first: first, try: retry(r.ctx, r.o.Attempts, r.o.TaskTimeout, j.chain.note)}
+	// Bytes of map output for each byte of input; 0: not known, and checkRoom samples by itself.
 	ratio := 0.0
-	if sampled {
+	if cuts {
 		var err error
 		if ratio, err = j.sample(of); err != nil {
 			return err
@@ -121,25 +122,27 @@ func (j *job) readSplits() {
 
 // sample sets the cut points of the job, and the number of its parts. It returns how many bytes
 // maps emit for each byte of input.
-func (j *job) sample(of Sampled) (ratio float64, err error) {
+func (j *job) sample(of sampled) (ratio float64, _ error) {
 	r := j.chain.run
 	asked := j.spec.Reduces > 0 || j.chain.reducers() > 0
 	// A frequent key may have several parts if the result does not show where a part ends. Then
 	// the result is one file or stream, and reduces do not read groups.
-	if !asked && j.chain.job.OutputDir == "" {
-		if j.passesThrough() {
-			j.Spread = len(j.maps)
-		}
+	if !asked && j.chain.job.OutputDir == "" && j.passesThrough() {
+		j.Spread = len(j.maps)
 	}
 	// This may wait until attempts of other jobs give memory back.
-	j.Cuts, ratio, err = Sample(r.ctx, of, r.budget, j.Parts, j.Spread > 0)
-	if of.First != nil && !r.single() {
+	s, err := of.sample(r.ctx, r.budget)
+	if err != nil {
+		return 0, err
+	}
+	j.Cuts = record.CutPoints(s.keys, j.Parts, j.Spread > 0)
+	if of.first != nil && !r.single() {
 		j.feeder.ReleaseFirst()
 	}
 	if asked {
-		j.Cuts = PadCuts(j.Cuts, j.Parts)
+		j.Cuts = padCuts(j.Cuts, j.Parts)
 	}
 	// Few distinct keys make few cut points, and so fewer parts than were planned.
 	j.Parts = len(j.Cuts) + 1
-	return ratio, err
+	return s.ratio(), nil
 }

@@ -6,6 +6,7 @@ import (
 	"runtime/pprof"
 	"runtime/trace"
 
+	"mrlocal/internal/machine"
 	"mrlocal/slots"
 )
 
@@ -76,12 +77,13 @@ func (a *attempt) onIdleCore(f func(idle func() bool)) bool {
 // labelled returns a closure that runs f, adds the processor time of f to the attempt and, if the
 // run is profiled, labels the thread.
 func (a *attempt) labelled(phase string, f func()) func() {
-	f = a.withCPU(f)
-	p := a.profile
-	if p == nil {
-		return f
-	}
 	return func() {
-		pprof.Do(p.ctx, pprof.Labels("phase", phase), func(ctx context.Context) { trace.WithRegion(ctx, phase, f) })
+		before := machine.ThreadCPU()
+		defer func() { a.helperCPU.Add(int64(machine.ThreadCPU() - before)) }()
+		if p := a.profile; p != nil {
+			pprof.Do(p.ctx, pprof.Labels("phase", phase), func(ctx context.Context) { trace.WithRegion(ctx, phase, f) })
+			return
+		}
+		f()
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"mrlocal/internal/guard"
 )
 
-// Retry returns a function that calls try with the numbers 0, 1 and so on until it succeeds, as often as
+// retry returns a function that calls a try with the numbers 0, 1 and so on until it succeeds, as often as
 // a task may fail (Options.Attempts). Each call takes place apart, so that it may end its goroutine. A call
-// that is not alive for timeout fails, and is left behind. Retry notes each failure but the last one. It
-// calls try no more if ctx has ended, or if an error is Permanent.
-func Retry(ctx context.Context, attempts int, timeout time.Duration, note func(string)) func(Try) error {
-	return func(try Try) (err error) {
+// that is not alive for timeout fails, and is left behind. retry notes each failure but the last one. It
+// calls the try no more if ctx has ended, or if an error is Permanent.
+func retry(ctx context.Context, attempts int, timeout time.Duration, note func(string)) func(try) error {
+	return func(once try) (err error) {
 		for n := range attempts {
-			err = whileAlive(ctx, max(timeout, guard.LeaveWithin), func(ctx context.Context, alive func()) error { return try(ctx, n, alive) })
+			err = whileAlive(ctx, max(timeout, guard.LeaveWithin), func(ctx context.Context, alive func()) error { return once(ctx, n, alive) })
 			if err == nil || Permanent(err) || ctx.Err() != nil || n+1 == attempts {
 				break
 			}

@@ -14,9 +14,9 @@ const mostShrink = 4
 // checkRoom estimates, before the maps of the job start, whether its temporary files will fit on the
 // disk. It returns an options error if the map outputs cannot fit in memory and in the temporary
 // directories. If they may fit or not, it makes a note. ratio is the bytes of map output for each byte
-// of input, as Sample returns it. If it is 0, it is not known, and checkRoom takes a sample of `of` if
+// of input, of a sample. If it is 0, it is not known, and checkRoom takes a sample of `of` if
 // it has to.
-func (j *job) checkRoom(of Sampled, ratio float64) error {
+func (j *job) checkRoom(of sampled, ratio float64) error {
 	r := j.chain.run
 	temp := r.journal.Temp(r.temp)
 	// A sample does not show how much a combiner leaves.

@@ -22,8 +22,8 @@ import (
 
 // Bounds of a sample (after Hadoop 1.0.3, InputSampler).
 const (
-	SamplePlaces     = 64                       // places of the input that are read
-	SampleLeaseBytes = 4 * membudget.ChunkBytes // what Sample leases: one place and its copy are in memory
+	samplePlaces     = 64                       // places of the input that are read
+	sampleLeaseBytes = 4 * membudget.ChunkBytes // what a sample leases: one place and its copy are in memory
 
 	sampleKeys          = 10_000 // of all places together
 	sampleBytesPerPlace = 64 << 10
@@ -98,8 +98,8 @@ func (s *sampler) add(key []byte) {
 	s.keys = append(s.keys, bytes.Clone(key))
 }
 
-// CutsOf returns the cut points by which map m of maps divides its records. Equal cut points
-// bound several parts that all belong to one frequent key. CutsOf changes them, so that each map
+// cutsOf returns the cut points by which map m of maps divides its records. Equal cut points
+// bound several parts that all belong to one frequent key. cutsOf changes them, so that each map
 // sends the key to one of these parts: the first maps to the first part, and so on. The records
 // of the key are still in the order of the maps. The result shares memory with cuts, and must
 // not be changed.
@@ -107,7 +107,7 @@ func (s *sampler) add(key []byte) {
 //	cuts         k     k     k    k\0
 //	map 0 of 2   k    k\0   k\0   k\0
 //	map 1 of 2   k     k    k\0   k\0
-func CutsOf(cuts [][]byte, m, maps int) [][]byte {
+func cutsOf(cuts [][]byte, m, maps int) [][]byte {
 	own := cuts
 	for i, end := 0, 0; i < len(cuts); i = end {
 		for end = i + 1; end < len(cuts) && bytes.Equal(cuts[end], cuts[i]); end++ {
@@ -129,9 +129,9 @@ func CutsOf(cuts [][]byte, m, maps int) [][]byte {
 // isNext reports whether a is the next possible key after b: b and a zero byte.
 func isNext(a, b []byte) bool { return len(a) == len(b)+1 && a[len(b)] == 0 && bytes.HasPrefix(a, b) }
 
-// PadCuts repeats the last cut point until there are cut points for the number of parts that the
+// padCuts repeats the last cut point until there are cut points for the number of parts that the
 // user asks for. The parts between equal cut points are empty.
-func PadCuts(cuts [][]byte, parts int) [][]byte {
+func padCuts(cuts [][]byte, parts int) [][]byte {
 	last := []byte{}
 	if len(cuts) > 0 {
 		last = cuts[len(cuts)-1]
@@ -142,36 +142,43 @@ func PadCuts(cuts [][]byte, parts int) [][]byte {
 	return cuts
 }
 
-// Try is a try of some work. number counts the tries, from 0. Work that takes long calls alive.
-type Try func(ctx context.Context, number int, alive func()) error
+// try is a try of some work. number counts the tries, from 0. Work that takes long calls alive.
+type try func(ctx context.Context, number int, alive func()) error
 
-// Sampled is what a sample is taken of.
-type Sampled struct {
-	Job   *jobs.Job   // with guarded constructors (guard.Job)
-	Side  []byte      // side data of the job (jobs.OwnAttempt.Side); nil: none
-	Plan  *input.Plan // nil: the job reads no file
-	First *feed.Held  // first piece of a stream; nil: there is none
-
-	// Try calls place, which maps one place of the input, until it succeeds or must not be tried again.
-	// A call that it has left behind does no harm. nil: each place is mapped once, on the goroutine of the
-	// caller.
-	Try func(place Try) error
+// Cuts is the function of that name of package mrlocal, with arguments that are checked. User code in it may
+// hang, panic or end the goroutine.
+func Cuts(ctx context.Context, spec jobs.Job, parts int, o JobOptions) ([][]byte, error) {
+	plan, err := input.NewPlan(o.Inputs, o.inputOptions(ctx, &spec))
+	if err != nil {
+		return nil, err
+	}
+	if err := mayReread(plan); err != nil {
+		return nil, err
+	}
+	if spec, err = guard.Begun(jobs.Chain{spec}, len(plan.Files)); err != nil {
+		return nil, err
+	}
+	budget, err := membudget.New(4 * sampleLeaseBytes)
+	if err != nil {
+		return nil, err
+	}
+	defer budget.Close()
+	s, err := sampled{job: &job{spec: spec, plan: plan}}.sample(ctx, budget)
+	if err != nil {
+		return nil, err
+	}
+	return padCuts(record.CutPoints(s.keys, parts, false), parts), nil
 }
 
-// Sample runs the job's mapper over places of the input. It returns at most parts-1 cut points of
-// a total order, and ratio: how many bytes the mapper emits for each byte that it reads. A key
-// that equals a cut point belongs to the part behind it (Hadoop 1.0.3, TotalOrderPartitioner).
-//
-// If spread is true, records of one key may go to several parts (CutsOf). Sample leases
-// SampleLeaseBytes of budget for the input, and waits until there is room for them. A long record takes
-// more. If there is no room for a copy of it then, its place is left out. Sample fails if the input cannot
-// be read, the mapper fails in each try of a place, or ctx ends.
-func Sample(ctx context.Context, of Sampled, budget *membudget.Budget, parts int, spread bool) (cuts [][]byte, ratio float64, err error) {
-	s, err := of.sample(ctx, budget)
-	if err != nil {
-		return nil, 0, err
-	}
-	return record.CutPoints(s.keys, parts, spread), s.ratio(), nil
+// sampled is what a sample is taken of.
+type sampled struct {
+	job   *job
+	first *feed.Held // first piece of a stream; nil: there is none
+
+	// try calls place, which maps one place of the input, until it succeeds or must not be tried again.
+	// A call that it has left behind does no harm. nil: each place is mapped once, on the goroutine of the
+	// caller.
+	try func(place try) error
 }
 
 // try returns a sampler for a try that continues s. It shares no memory with other tries that one of them
@@ -191,22 +198,25 @@ func (s *sampler) try(alive func()) *sampler {
 // ratio returns how many bytes the mapper emits for each byte that it reads.
 func (s *sampler) ratio() float64 { return float64(s.outBytes) / float64(max(s.inBytes, 1)) }
 
-// sample runs the mapper over places of the input.
-func (of Sampled) sample(ctx context.Context, budget *membudget.Budget) (*sampler, error) {
-	lease, err := budget.Reserve(ctx, SampleLeaseBytes)
+// sample runs the job's mapper over places of the input. It leases sampleLeaseBytes of budget for the input,
+// and waits until there is room for them. A long record takes more. If there is no room for a copy of it
+// then, its place is left out. sample fails if the input cannot be read, the mapper fails in each try of a
+// place, or ctx ends.
+func (of sampled) sample(ctx context.Context, budget *membudget.Budget) (*sampler, error) {
+	lease, err := budget.Reserve(ctx, sampleLeaseBytes)
 	if err != nil {
 		return nil, err
 	}
 	mem := &sampleMemory{lease: lease}
 	mem.users.Store(1)
 	defer mem.leave()
-	j := of.Job
+	j := &of.job.spec
 	s := &sampler{appendKey: j.AppendKey, group: j.GroupBytes, distinct: j.NewFolder != nil, seen: map[string]struct{}{}}
 	one := func(b jobs.Block) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		s.limit = len(s.keys) + sampleKeys/SamplePlaces
+		s.limit = len(s.keys) + sampleKeys/samplePlaces
 		s.inBytes += int64(len(b.Data))
 		err := of.tryPlace(ctx, b, &s, mem)
 		if errors.Is(err, membudget.ErrNoRoom) {
@@ -215,11 +225,11 @@ func (of Sampled) sample(ctx context.Context, budget *membudget.Budget) (*sample
 		}
 		return err
 	}
-	if err := of.Plan.Sample(SamplePlaces, sampleBytesPerPlace, feed.Memory{Lease: lease}, one); err != nil {
+	if err := of.job.plan.Sample(samplePlaces, sampleBytesPerPlace, feed.Memory{Lease: lease}, one); err != nil {
 		return nil, err
 	}
-	if first := of.First; first != nil {
-		for i := 0; i < first.Len(); i += max(1, first.Len()/SamplePlaces) {
+	if first := of.first; first != nil {
+		for i := 0; i < first.Len(); i += max(1, first.Len()/samplePlaces) {
 			if err := one(first.Block(i)); err != nil {
 				return nil, err
 			}
@@ -229,12 +239,12 @@ func (of Sampled) sample(ctx context.Context, budget *membudget.Budget) (*sample
 }
 
 // tryPlace runs mappers over one place until one succeeds. It continues *s, or replaces it.
-func (of Sampled) tryPlace(ctx context.Context, b jobs.Block, s **sampler, mem *sampleMemory) error {
-	if of.Try == nil {
+func (of sampled) tryPlace(ctx context.Context, b jobs.Block, s **sampler, mem *sampleMemory) error {
+	if of.try == nil {
 		return of.mapPlace(ctx, 0, b, *s, mem)
 	}
 	before, done := **s, atomic.Pointer[sampler]{}
-	err := of.Try(func(ctx context.Context, number int, alive func()) error {
+	err := of.try(func(ctx context.Context, number int, alive func()) error {
 		t := before.try(alive)
 		err := of.mapPlace(ctx, number, b, t, mem)
 		if err == nil {
@@ -272,9 +282,9 @@ func (m *sampleMemory) leave() {
 
 // mapPlace runs a mapper of its own over one place. The mapper is begun and closed as in an attempt of
 // that number. mapPlace fails with membudget.ErrNoRoom if there is no room for a copy of the place.
-func (of Sampled) mapPlace(ctx context.Context, number int, b jobs.Block, out *sampler, mem *sampleMemory) (err error) {
+func (of sampled) mapPlace(ctx context.Context, number int, b jobs.Block, out *sampler, mem *sampleMemory) (err error) {
 	bytesOnHeap := int64(len(b.Data))
-	if of.Job.AppendKey != nil {
+	if of.job.spec.AppendKey != nil {
 		bytesOnHeap *= 2 // the sort key of a record may be as long as the record
 	}
 	if err := mem.enter(bytesOnHeap); err != nil {
@@ -283,17 +293,17 @@ func (of Sampled) mapPlace(ctx context.Context, number int, b jobs.Block, out *s
 	defer mem.leave()
 	defer mem.lease.Discharge(bytesOnHeap)
 	b.Data = bytes.Clone(b.Data) // the mapper may change it, or read it after the try
-	m := of.Job.NewMapper()
+	m := of.job.spec.NewMapper()
 	if a, ok := m.(jobs.Attempter); ok {
 		ctx, end := context.WithCancel(ctx)
 		defer end()
 		defer func() { err = cmp.Or(err, closeMapper(m)) }() // also if the mapper ends the goroutine
-		own := jobs.OwnAttempt{Context: ctx, Number: number, Side: of.Side, Progress: func(int64, int64) {
+		own := jobs.OwnAttempt{Context: ctx, Number: number, Side: of.job.side, Progress: func(int64, int64) {
 			if out.alive != nil {
 				out.alive()
 			}
 		}}
-		if len(of.Job.Outputs) > 0 {
+		if len(of.job.spec.Outputs) > 0 {
 			// The job has reducers, so an attempt that asks for a named output fails. The sample
 			// leaves that to the attempt. A sampler without a limit keeps nothing.
 			own.Output = func(string) jobs.Emitter { return &sampler{} }
@@ -322,9 +332,9 @@ func closeMapper(m jobs.Mapper) error {
 	})
 }
 
-// CheckSide returns an input error if the file of side data is not there; "": there is none. A run
+// checkSide returns an input error if the file of side data is not there; "": there is none. A run
 // checks it before anything starts.
-func CheckSide(name string) error {
+func checkSide(name string) error {
 	if name == "" {
 		return nil
 	}
@@ -334,9 +344,9 @@ func CheckSide(name string) error {
 	return nil
 }
 
-// ReadSide returns the bytes of a file of side data (jobs.OwnAttempt.Side); name "": nil. It fails
+// readSide returns the bytes of a file of side data (jobs.OwnAttempt.Side); name "": nil. It fails
 // if the file cannot be read, or has more than jobs.MaxSideBytes. Errors are of kind errs.BadInput.
-func ReadSide(name string) ([]byte, error) {
+func readSide(name string) ([]byte, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -355,9 +365,9 @@ func ReadSide(name string) ([]byte, error) {
 	return data, nil
 }
 
-// MayReread returns an error of kind errs.BadInput if the plan has an input that can be read
+// mayReread returns an error of kind errs.BadInput if the plan has an input that can be read
 // only once.
-func MayReread(plan *input.Plan) error {
+func mayReread(plan *input.Plan) error {
 	for _, i := range plan.Streams {
 		if f := &plan.Files[i]; !f.Rereadable {
 			return errs.Inputf(f.Path, "the job reads its input several times; name a file")

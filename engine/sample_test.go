@@ -37,7 +37,7 @@ func TestCutsOfMapsKeepTheOrderOfKeysAndMaps(t *testing.T) {
 		last, lastKey := 0, "none yet"
 		for _, key := range alphabet {
 			for m := range maps {
-				own := CutsOf(cuts, m, maps)
+				own := cutsOf(cuts, m, maps)
 				if !slices.IsSortedFunc(own, bytes.Compare) || len(own) != len(cuts) {
 					t.Fatalf("seed %d: cuts %q, of map %d of %d %q", seed, cuts, m, maps, own)
 				}
@@ -63,7 +63,7 @@ func TestAKeyOfAllPartsIsSpreadOverThem(t *testing.T) {
 	parts := map[int]bool{}
 	for m := range 3 {
 		p := 0
-		for _, cut := range CutsOf(cuts, m, 3) {
+		for _, cut := range cutsOf(cuts, m, 3) {
 			if string(cut) <= "k" {
 				p++
 			}
@@ -73,7 +73,7 @@ func TestAKeyOfAllPartsIsSpreadOverThem(t *testing.T) {
 	if len(parts) != 3 {
 		t.Errorf("parts %v of 3 maps", parts)
 	}
-	if distinct := [][]byte{[]byte("a"), []byte("b")}; &CutsOf(distinct, 0, 3)[0] != &distinct[0] {
+	if distinct := [][]byte{[]byte("a"), []byte("b")}; &cutsOf(distinct, 0, 3)[0] != &distinct[0] {
 		t.Error("cuts without a spread key were copied")
 	}
 }
@@ -122,11 +122,11 @@ func TestTheCopyOfASampledPlaceCountsInTheBudget(t *testing.T) {
 			t.Fatal(err)
 		}
 		var leased []int64
-		job := &jobs.Job{NewMapper: func() jobs.Mapper { return reads{budget, &leased} }}
+		spec := jobs.Job{NewMapper: func() jobs.Mapper { return reads{budget, &leased} }}
 		if c.sortKeys {
-			job.AppendKey = func(dst, record []byte) []byte { return append(dst, record...) }
+			spec.AppendKey = func(dst, record []byte) []byte { return append(dst, record...) }
 		}
-		_, _, err = Sample(t.Context(), Sampled{Job: job, Plan: plan, Try: Retry(t.Context(), 4, time.Minute, func(text string) { t.Error(text) })}, budget, 2, false)
+		_, err = sampled{job: &job{spec: spec, plan: plan}, try: retry(t.Context(), 4, time.Minute, func(text string) { t.Error(text) })}.sample(t.Context(), budget)
 		if err != nil || len(leased) != c.calls || c.calls > 0 && slices.Min(leased) < c.least {
 			t.Errorf("%+v: leased %d while the mapper ran, %v", c, leased, err)
 		}

@@ -124,7 +124,7 @@ func (a *Arena) Arrange(entries []Entry, from, last uint64, room []byte) (end ui
 // They divide the sample into parts of about equal size.
 //
 // Cut points are distinct if spread is false. With spread, a key that fills several parts is
-// the cut point of all of them, and the next possible key follows it. engine.CutsOf divides
+// the cut point of all of them, and the next possible key follows it. engine.cutsOf divides
 // such a key among several reduces. The cut points refer to the memory of keys.
 func CutPoints(keys [][]byte, parts int, spread bool) (cuts [][]byte) {
 	slices.SortFunc(keys, bytes.Compare)
