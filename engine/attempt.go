@@ -205,6 +205,19 @@ func (a *attempt) closePart() error {
 	return a.endOutputs()
 }
 
+// finish closes the user code of an attempt that has done its work, and calls commit. All that may fail comes
+// before the commit, which cannot be undone.
+func (a *attempt) finish(commit func() error) error {
+	for _, step := range []func() error{a.closeUser, a.atEnd, commit} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	a.undo = nil
+	a.user.commit()
+	return nil
+}
+
 // timedWork is work whose end is known from its start, such as a sleep.
 type timedWork struct {
 	begun time.Time

@@ -126,21 +126,22 @@ func (c *coordinator) mapEnded(a *mapAttempt, out *shuffle.MapOutput, err error)
 	late := out != nil && j.state < jobEnded && j.maps[a.id.Task].output != nil
 	if a.state == attemptAbandoned || err != nil || late || !c.counts(&a.attempt) {
 		if out != nil {
-			j.drop(out)
+			j.makers.Delete(out)
+			out.Release()
 		}
 		c.attemptFailed(&a.attempt, err)
 		return
 	}
 	c.remove(&a.attempt, attemptEnded)
-	if out != nil {
-		out.Register(c.run.budget) // from here on the budget may evict it when memory is short
-		t := &j.maps[a.id.Task]
-		t.output, t.ranOn, t.counters = out, a.tracker, &a.counters
-		j.shuffle.Commit(int(a.id.Task), out)
-	}
 	// The map has committed, so no other attempt reads its piece.
 	releaseSource(a.source)
 	c.book(&a.attempt)
+	if out != nil {
+		out.Register(c.run.budget)                    // from here on the budget may evict it when memory is short
+		t, counters := &j.maps[a.id.Task], a.counters // a copy, so that the attempt can be freed
+		t.output, t.ranOn, t.counters = out, a.tracker, &counters
+		j.shuffle.Commit(int(a.id.Task), out)
+	}
 }
 
 // reduceEnded books the end of a reduce attempt.
@@ -166,7 +167,9 @@ func (c *coordinator) book(a *attempt) {
 	// The counters of attempts that failed or were killed are dropped with them.
 	a.counters.CPUMilliseconds, a.counters.DiskWaitMilliseconds = o.CPU.Milliseconds(), a.diskWait.Milliseconds()
 	a.job.counters.Add(&a.counters)
-	a.job.addUsage(a.measured.phases[:])
+	for phase := range a.measured.phases {
+		a.job.usage[phase].Add(&a.measured.phases[phase])
+	}
 	o.OK, o.InBytes, o.OutBytes = true, a.counters.MapInputBytes, a.counters.MapOutputBytes
 	if a.writes() {
 		o.OutBytes = a.counters.OutputBytes

@@ -17,7 +17,6 @@ import (
 	"mrlocal/shuffle"
 	"mrlocal/shuffle/record"
 	"mrlocal/slots"
-	"mrlocal/slots/report"
 	"mrlocal/trace"
 )
 
@@ -39,7 +38,7 @@ type job struct {
 	restored map[int]*journal.Output // map outputs of a killed run, until the job is submitted
 	releaser jobs.Releaser           // nil: none
 	counters Counters
-	usage    []report.Usage            // by phase, of attempts that committed
+	usage    usage                     // of attempts that committed
 	written  map[slots.TaskID]*attempt // attempts on lost trackers that have committed the part of the task (attemptFailed)
 	stuck    map[slots.TaskID]struct{} // maps with an abandoned attempt, which may still read its source
 
@@ -265,16 +264,6 @@ func (j *job) countLost() {
 		if t.output == nil && t.counters != nil {
 			j.counters.Add(t.counters)
 		}
-	}
-}
-
-// addUsage adds the usage of an attempt, by phase, to that of the job.
-func (j *job) addUsage(usage []report.Usage) {
-	if j.usage == nil {
-		j.usage = make([]report.Usage, len(usage))
-	}
-	for phase := range usage {
-		j.usage[phase].Add(&usage[phase])
 	}
 }
 

@@ -35,8 +35,8 @@ type mapAttempt struct {
 	readBytes                     int64 // of the source, for which it has waited at the tracker's slowed-down disk
 }
 
-// awaitSource waits until the attempt that has read the source until then hands it over, if there is one. It
-// returns jobs.ErrKilled if this attempt is killed meanwhile.
+// awaitSource waits until the attempt that still reads the source hands it over, if there is one. It returns
+// jobs.ErrKilled if this attempt is killed meanwhile.
 func (a *mapAttempt) awaitSource() error {
 	if a.handOver != nil {
 		a.waiting.Store(true)
@@ -106,22 +106,14 @@ func (a *mapAttempt) runMap() (*shuffle.MapOutput, error) {
 		}
 	}
 
-	// Finish. All that may fail comes before the commit, which cannot be undone.
+	// Finish, and commit.
 	out, err := a.closeOut()
 	if err == nil {
-		err = a.closeUser()
-	}
-	if err == nil {
-		err = a.atEnd()
-	}
-	if err == nil {
-		err = a.commit(out)
+		err = a.finish(func() error { return a.commit(out) })
 	}
 	if err != nil {
 		return nil, err
 	}
-	a.undo = nil
-	a.user.commit()
 	a.detail(trace.OpTimes, int64(a.readTime), int64(a.sortTime), int64(a.spillTime))
 	return out, nil
 }

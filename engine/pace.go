@@ -111,9 +111,9 @@ func (a *reduceAttempt) readSpills(outputs []*shuffle.MapOutput) {
 		for p := range out.Parts() {
 			total += out.Part(p).Bytes()
 		}
-		if maker := a.job.maker(out); maker != nil && total > 0 {
+		if maker, known := a.job.makers.Load(out); known && total > 0 {
 			part := out.Part(int(a.id.Task)).Bytes()
-			bytes += int64(float64(maker.spilledBytes.Load()) * float64(part) / float64(total))
+			bytes += int64(float64(maker.(*attempt).spilledBytes.Load()) * float64(part) / float64(total))
 		}
 	}
 	a.readFromDisk(bytes)
@@ -148,10 +148,13 @@ func (a *attempt) atEnd() error {
 	return nil
 }
 
+// usage is what attempts have used, by phase.
+type usage [slots.PhaseHeld + 1]report.Usage
+
 // measures is what an attempt has used so far, by phase. It belongs to the
 // attempt's thread.
 type measures struct {
-	phases [slots.PhaseHeld + 1]report.Usage
+	phases usage
 	now    slots.Phase // the current phase; PhaseNone: not begun, or ended
 	// The fields from here on are the readings at the start of the current phase.
 	begun time.Time

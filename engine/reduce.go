@@ -86,25 +86,14 @@ func (a *reduceAttempt) runReduce() error {
 	}
 	a.outcome.CopyTime += m.ReadTime()
 
-	// Finish. All that may fail comes before the commit, which cannot be undone.
+	// Finish, and commit.
 	if err == nil {
 		err = errors.Join(m.Err(), a.closePart())
-	}
-	if err == nil {
-		err = a.closeUser()
-	}
-	if err == nil {
-		err = a.atEnd()
-	}
-	if err == nil {
-		err = a.part.Commit()
 	}
 	if err != nil {
 		return err
 	}
-	a.undo = nil
-	a.user.commit()
-	return nil
+	return a.finish(a.part.Commit)
 }
 
 // copyPhase waits until the attempt has the output of every map of the job, and until its gate is open. It

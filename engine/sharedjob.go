@@ -2,23 +2,9 @@ package engine
 
 import (
 	"mrlocal/jobs"
-	"mrlocal/shuffle"
 )
 
 // This file has what attempts ask of their job.
-
-// maker returns the attempt that made out; nil: it is not known.
-func (j *job) maker(out *shuffle.MapOutput) *attempt {
-	a, _ := j.makers.Load(out)
-	maker, _ := a.(*attempt)
-	return maker
-}
-
-// drop releases a map output that is not used. The caller owns out, and no Shuffle has it.
-func (j *job) drop(out *shuffle.MapOutput) {
-	j.makers.Delete(out)
-	out.Release()
-}
 
 // mapOnly reports whether the job has no reduces: its maps write its output.
 func (j *job) mapOnly() bool { return j.spec.NewReducer == nil }
