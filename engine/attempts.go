@@ -82,6 +82,7 @@ func (c *coordinator) startMap(s slots.Start) {
 		for more := true; more; more = a.needsMore(&err) {
 			out, err = a.runMap()
 		}
+		a.buf, a.out = nil, nil // the map output refers to the attempt (notify), and outlives it
 		return err
 	}, func(err error) { c.mapEnded(a, out, err) })
 }
@@ -133,15 +134,15 @@ func (c *coordinator) mapEnded(a *mapAttempt, out *shuffle.MapOutput, err error)
 		return
 	}
 	c.remove(&a.attempt, attemptEnded)
+	if out != nil {
+		out.Register(c.run.budget) // from here on the budget may evict it when memory is short
+		t := &j.maps[a.id.Task]
+		t.output, t.ranOn, t.counters = out, a.tracker, &a.counters
+		j.shuffle.Commit(int(a.id.Task), out)
+	}
 	// The map has committed, so no other attempt reads its piece.
 	releaseSource(a.source)
 	c.book(&a.attempt)
-	if out != nil {
-		out.Register(c.run.budget)                    // from here on the budget may evict it when memory is short
-		t, counters := &j.maps[a.id.Task], a.counters // a copy, so that the attempt can be freed
-		t.output, t.ranOn, t.counters = out, a.tracker, &counters
-		j.shuffle.Commit(int(a.id.Task), out)
-	}
 }
 
 // reduceEnded books the end of a reduce attempt.
