@@ -1,6 +1,7 @@
 package output
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"sync"
@@ -47,21 +48,17 @@ func (s *Spools) Text(mostBytes int64) ([]byte, error) {
 	if total > mostBytes {
 		return nil, fmt.Errorf("wrote %d bytes of side data; at most %d are allowed", total, mostBytes)
 	}
-	text := make([]byte, 0, total)
+	var text bytes.Buffer
+	text.Grow(int(total) + bytes.MinRead) // the room that ReadFrom wants behind the end
 	for _, p := range s.parts {
 		if p == nil {
 			continue
 		}
-		at := len(text)
-		text = text[:at+int(p.Bytes())]
-		r := p.NewReader()
-		_, err := io.ReadFull(r, text[at:])
-		r.Close()
-		if err != nil {
+		if _, err := p.WriteTo(&text); err != nil {
 			return nil, err
 		}
 	}
-	return text, nil
+	return text.Bytes(), nil
 }
 
 // Release frees all parts. It may be called again.
