@@ -26,6 +26,8 @@ func (d *decoder) readJob(n ast.Node) {
 	switch {
 	case d.err != nil:
 		return
+	case len(d.file.Jobs) == MostJobs:
+		d.failAt(j.Pos, object, "one job too many; at most %d", MostJobs)
 	case j.Maps == 0 && j.Reduces > 0:
 		d.failAt(d.jobPlaces.reduces, object, "reduces without maps")
 	case j.Maps == 0 && j.Job == "":

@@ -74,6 +74,9 @@ func (d *decoder) workload(body ast.Node, items []part) {
 			}
 			// The tree of a part is garbage before the next part is parsed, which bounds the memory.
 			for _, p := range items {
+				if d.err != nil {
+					return
+				}
 				if list := d.parse(p); d.err == nil && list != nil {
 					d.from = len(d.file.Jobs)
 					d.list(list, key, d.readJob)

@@ -25,6 +25,9 @@ const (
 	// tasks (trace.MaxTasks), so the simulator writes none of more.
 	mostSlots = 10_000_000
 	mostTasks = 40_000_000
+
+	// MostJobs bounds the jobs of a file. A simulation of so many, each in its own pool, takes 1.2 GB.
+	MostJobs = 1 << 18
 )
 
 // The parse functions below return a problem instead of an error, because their caller adds

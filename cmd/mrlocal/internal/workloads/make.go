@@ -218,7 +218,7 @@ func write(line argv.Line, e command.Env, text maker) error {
 func generate(flags *argv.Reader, _ command.Env) ([]byte, error) {
 	r := reader{flags}
 	o := source.Options{
-		Jobs: r.Count("jobs", 1, 1_000_000), Seed: r.Seed(),
+		Jobs: r.Count("jobs", 1, workload.MostJobs), Seed: r.Seed(),
 		Arrivals: r.Choice("arrivals", "poisson", "fixed", "bursts"), Every: r.Time("every", false), Burst: r.Count("burst", 1, 1_000_000),
 		Sizes: r.sizes(), Bytes: r.factor("bytes", 0, false), Shuffle: r.factor("shuffle", 0, true),
 		Pools: r.pools(), Deadlines: r.ShareOr("deadlines", 0), Slack: r.factor("slack", 0, false),
