@@ -83,7 +83,7 @@ func counted(n int, what string) string {
 // had something withdrawn, it is counted only as such.
 func Summary(all []*Result) string {
 	var counts [len(verdictWords)]int
-	figures, missing, wrong, fitted, withdrawn := 0, 0, 0, 0, 0
+	var figures, missing, wrong, fitted, withdrawn int
 	for _, r := range all {
 		for i := range r.Lines {
 			l := &r.Lines[i]

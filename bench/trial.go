@@ -240,7 +240,9 @@ func (t *trial) run(ctx context.Context) (*done, error) {
 		return nil, err
 	}
 	// Both sinks get every event of the run. Metrics need what they have collected.
-	o, m, released := t.sim, newMeasures(), omo.NewReleases(step)
+	o := t.sim
+	m := newMeasures()
+	released := omo.NewReleases(step)
 	u := utilities{}
 	if r, ok := p.(*ras.RAS); ok {
 		r.Watch(u.record)

@@ -379,7 +379,9 @@ func (p *Plan) Fingerprint(i int) (Fingerprint, error) {
 	if err := p.open(f, &h); err != nil {
 		return print, err
 	}
-	sum, buf, err := xxhash.New(), make([]byte, samplePlaceBytes), error(nil)
+	sum := xxhash.New()
+	buf := make([]byte, samplePlaceBytes)
+	var err error
 	for place := range int64(samplePlaces) {
 		n, readErr := h.ReadAt(buf, max(0, f.Bytes-samplePlaceBytes)/(samplePlaces-1)*place)
 		if readErr != nil && readErr != io.EOF {

@@ -87,7 +87,9 @@ func (w *walker) stdin() error {
 			f.id, f.ctimeNanos = identityOf(fi), ctimeNanos(fi)
 			// A size of 0 means nothing in /proc, so such a file stays a stream.
 			if at, err := file.Seek(0, io.SeekCurrent); err == nil && at < fi.Size() {
-				f.Bytes, f.Stream, f.Rereadable, f.kind = fi.Size()-at, false, true, regularStdin
+				f.Bytes = fi.Size() - at
+				f.Stream, f.Rereadable = false, true
+				f.kind = regularStdin
 				w.plan.stdinAt = at
 				if w.o.OnStdin != nil {
 					w.o.OnStdin(file, at, f.Bytes, w.plan.first+int32(len(w.plan.Files)))

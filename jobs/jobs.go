@@ -503,8 +503,15 @@ func (chain Chain) Begun(files int) (Job, error) {
 		return begun, errs.Optionf(strings.TrimSpace("job "+first.Name), "Begin returned a job that cannot run: %w", err)
 	}
 	// By these fields options were checked, the input was divided, and later jobs of the chain planned.
-	begun.Name, begun.Delim, begun.RecordBytes, begun.SkipBinary = first.Name, first.Delim, first.RecordBytes, first.SkipBinary
-	begun.NoInput, begun.Rereads, begun.Rounds, begun.Outputs, begun.ByFile = first.NoInput, first.Rereads, first.Rounds, first.Outputs, first.ByFile
+	begun.Name = first.Name
+	begun.Delim = first.Delim
+	begun.RecordBytes = first.RecordBytes
+	begun.SkipBinary = first.SkipBinary
+	begun.NoInput = first.NoInput
+	begun.Rereads = first.Rereads
+	begun.Rounds = first.Rounds
+	begun.Outputs = first.Outputs
+	begun.ByFile = first.ByFile
 	return begun, nil
 }
 

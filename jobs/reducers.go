@@ -158,7 +158,12 @@ func (v *Values) refill() bool {
 
 // Reset begins a new group, whose values r supplies. If r is nil, the group is
 // empty until Window is called.
-func (v *Values) Reset(r Refiller) { v.base, v.spans, v.i, v.more = nil, v.spans[:0], -1, r }
+func (v *Values) Reset(r Refiller) {
+	v.base = nil
+	v.spans = v.spans[:0]
+	v.i = -1
+	v.more = r
+}
 
 // Window sets the next values: at least one span of base. Both slices are borrowed until the
 // next call of Refill.

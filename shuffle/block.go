@@ -99,7 +99,9 @@ func parseHeader(p []byte) (header, error) {
 // put writes the header to p, which has headerBytes. If h.sum is not known yet, the caller
 // writes it later.
 func (h header) put(p []byte) {
-	p[0], p[1], p[2], p[3] = byte(h.codec), h.flags, 0, 0
+	p[0] = byte(h.codec)
+	p[1] = h.flags
+	p[2], p[3] = 0, 0
 	binary.LittleEndian.PutUint32(p[4:], uint32(h.rawBytes))
 	binary.LittleEndian.PutUint32(p[8:], uint32(h.storedBytes))
 	binary.LittleEndian.PutUint32(p[12:], uint32(h.records))

@@ -203,7 +203,9 @@ func (d *diskCursor) next() (bool, error) {
 		if 2+v > len(p) {
 			return false, d.file.corrupt(d.at, errFormat)
 		}
-		d.value, d.same, d.valueBytes = p[2:2+v:2+v], true, v
+		d.value = p[2 : 2+v : 2+v]
+		d.same = true
+		d.valueBytes = v
 		d.pos += 2 + v
 		return true, nil
 	}
@@ -212,7 +214,9 @@ func (d *diskCursor) next() (bool, error) {
 		if 2+k+v > len(p) {
 			return false, d.file.corrupt(d.at, errFormat)
 		}
-		d.key, d.value, d.same = p[2:2+k:2+k], p[2+k:2+k+v:2+k+v], false
+		d.key = p[2 : 2+k : 2+k]
+		d.value = p[2+k : 2+k+v : 2+k+v]
+		d.same = false
 		d.keyBytes, d.valueBytes = k, v
 		d.pos += 2 + k + v
 		return true, nil
@@ -284,7 +288,10 @@ func (d *diskCursor) nextBlock() (bool, error) {
 	if h.records < 1 || h.flags == flagLarge && h.records != 1 {
 		return false, d.file.corrupt(d.at, errFormat)
 	}
-	d.pos, d.size, d.left, d.large = 0, h.rawBytes, h.records, h.flags == flagLarge
+	d.pos = 0
+	d.size = h.rawBytes
+	d.left = h.records
+	d.large = h.flags == flagLarge
 	return true, nil
 }
 

@@ -121,7 +121,9 @@ func NewCombining(combiner jobs.Reducer, late func()) *Combining {
 // Begin begins a partition. It calls add with each record that the combiner emits; key and value are
 // borrowed and valid during the call.
 func (c *Combining) Begin(add func(key, value []byte)) {
-	c.add, c.key, c.groups, c.records = add, c.key[:0], 0, 0
+	c.add = add
+	c.key = c.key[:0]
+	c.groups, c.records = 0, 0
 }
 
 // Group combines the values of a key, which it borrows. It returns the first error.

@@ -243,7 +243,9 @@ func (m *Merge) over(g *Merger, runs []mergeRun) {
 	for i, r := range runs {
 		c := &g.tree.cursors[i]
 		if r.file == nil {
-			c.entries, c.arena, c.ahead = r.entries, r.arena, r.ahead
+			c.entries = r.entries
+			c.arena = r.arena
+			c.ahead = r.ahead
 			continue
 		}
 		c.disk = &diskCursor{

@@ -296,7 +296,8 @@ func (m *Merger) Refill(vs *jobs.Values) bool {
 // window: the groups that follow, or those of another attempt, would differ.
 func (m *Merger) checkSeals() {
 	if invariant.Enabled && m.tree.err == nil && (m.keySeal.Broken() || m.valueSeal.Broken()) {
-		m.tree.err, m.tree.live, m.ended = ErrChanged, 0, true
+		m.tree.err = ErrChanged
+		m.tree.live, m.ended = 0, true
 	}
 	m.valueSeal = invariant.Seal{}
 }

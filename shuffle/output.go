@@ -325,7 +325,9 @@ func Restore(s Stored, parts int) (*MapOutput, error) {
 	if s.Path == "" {
 		return o, nil
 	}
-	o.mu.file.path, o.mu.file.bytes, o.mu.file.kept = s.Path, s.Bytes, true
+	o.mu.file.path = s.Path
+	o.mu.file.bytes = s.Bytes
+	o.mu.file.kept = true
 	file, err := disk.OpenRead(s.Path)
 	if err != nil {
 		return nil, err

@@ -100,9 +100,15 @@ func NewWriter(memory []byte, codec Codec) (*Writer, error) {
 // Writer adds the counts of each partition to it. begin resets everything of the segment
 // before, so a Writer may write many segments.
 func (w *Writer) begin(file *disk.TempFile, at int64, stats []record.PartStat) {
-	w.file, w.at, w.stats, w.err = file, at, stats, nil
-	w.n, w.ready, w.records, w.lastKey, w.part, w.partRecs = 0, 0, 0, nil, 0, 0
-	w.index, w.TotalBytes, w.TotalRecords = w.index[:0], 0, 0
+	w.file = file
+	w.at = at
+	w.stats = stats
+	w.err = nil
+	w.n, w.ready = 0, 0
+	w.records, w.lastKey = 0, nil
+	w.part, w.partRecs = 0, 0
+	w.index = w.index[:0]
+	w.TotalBytes, w.TotalRecords = 0, 0
 	w.ready = copy(w.out, segmentMagic)
 	w.at += int64(w.ready)
 	w.partBegin = w.at

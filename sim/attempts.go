@@ -59,8 +59,14 @@ func (d *driver) start(s *slots.Start) {
 	r := &d.slots[s.Slot]
 	invariant.Check(r.state == attemptGone, "sim: slot %d has %v and gets %v", s.Slot, r.id, s.Attempt)
 	i := d.fileJob[s.Attempt.Job]
-	r.id, r.state, r.advanced = s.Attempt, attemptStarted, false
-	r.Job, r.Kind, r.Gen, r.Started, r.CPU, r.CopyTime = i, s.Attempt.Kind, r.Gen+1, d.now, 0, 0
+	r.id = s.Attempt
+	r.state = attemptStarted
+	r.advanced = false
+	r.Job = i
+	r.Kind = s.Attempt.Kind
+	r.Gen++
+	r.Started = d.now
+	r.CPU, r.CopyTime = 0, 0
 	d.where[s.Attempt] = s.Slot
 	d.live++
 	j := &d.jobs[i]
@@ -200,7 +206,9 @@ func (d *driver) forget(id slots.SlotID) {
 // hot: once an attempt.
 func (d *driver) reportEnd(id slots.SlotID) {
 	r := &d.slots[id]
-	a, i, killed := r.id, r.Job, r.state == attemptKilled
+	a := r.id
+	i := r.Job
+	killed := r.state == attemptKilled
 	// Before Finish, because the slot must be free when the Ledger grants it again.
 	d.forget(id)
 	outcome := slots.Outcome{Killed: true}

@@ -94,7 +94,9 @@ func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.L
 		}
 		t := &d.trackers[s.Tracker]
 		t.slots = append(t.slots, s.ID)
-		d.slots[i].Slot, d.slots[i].Tracker, d.slots[i].state = s.ID, s.Tracker, attemptGone
+		d.slots[i].Slot = s.ID
+		d.slots[i].Tracker = s.Tracker
+		d.slots[i].state = attemptGone
 	}
 	// Beats begin with the first job, so no tracker has one in the queue yet.
 	d.quiet = len(d.trackers)
@@ -115,7 +117,9 @@ func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.L
 func (d *driver) newJob(i int, s *setup.Submission, c *slots.Config) simJob {
 	w := &d.file.Jobs[i]
 	j := simJob{spec: s.Spec(), flow: d.model.Flow(int32(i)), copying: list{none, none}}
-	j.spec.Maps, j.spec.MapsSealed, j.spec.Reduces = int32(w.Maps), true, int32(w.Reduces)
+	j.spec.Maps = int32(w.Maps)
+	j.spec.MapsSealed = true
+	j.spec.Reduces = int32(w.Reduces)
 	j.spec.Unplaced = w.StepOf != ""
 	j.placed = c.Replicas > 0 && !j.spec.Unplaced
 	return j

@@ -208,7 +208,9 @@ const mostReplicas = 120_000_000
 // checkSize fails if the inputs of all maps together have too many replicas, or if nobody could read
 // the events of so many tasks.
 func checkSize(f *workload.File, o *Options) error {
-	each, replicas, tasks := int64(min(o.Replicas, o.Trackers)), int64(0), int64(0)
+	each := int64(min(o.Replicas, o.Trackers))
+	replicas := int64(0)
+	tasks := int64(0)
 	for i := range f.Jobs {
 		j := &f.Jobs[i]
 		if replicas += int64(j.Maps) * each; replicas > mostReplicas {

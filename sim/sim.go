@@ -429,7 +429,9 @@ func runAlone(ctx context.Context, f *workload.File, o Options, whole *report.Re
 	for i := range whole.Jobs {
 		byName[whole.Jobs[i].Name] = &whole.Jobs[i]
 	}
-	o.Events, o.Watch, o.Note, o.Alone, o.Faults = nil, nil, nil, false, nil
+	o.Events, o.Watch = nil, nil
+	o.Note, o.Alone = nil, false
+	o.Faults = nil
 	for i := range f.Jobs {
 		one := *f
 		one.Faults = nil

@@ -129,7 +129,8 @@ func (l *Ledger) endJob(j *ledgerJob, s State) {
 func (l *Ledger) retire(j *ledgerJob) {
 	for k := range j.side {
 		s := &j.side[k]
-		s.tasks, s.requeued, s.failedTasks, s.pending = nil, nil, nil, 0
+		s.tasks, s.requeued = nil, nil
+		s.failedTasks, s.pending = nil, 0
 	}
 	j.places, j.failures = mapIndex{}, jobFailures{}
 }

@@ -92,7 +92,12 @@ func (l *Ledger) Submit(now time.Duration, s JobSpec) JobID {
 	l.jobs = append(l.jobs, j)
 	l.total.active++
 	e := jobEvent(trace.OpSubmit, j.id)
-	e.A, e.B, e.C, e.D, e.E, e.F = int64(s.Maps), int64(s.Reduces), int64(s.ReadyMaps), int64(s.Priority), int64(s.Weight), int64(s.Deadline)
+	e.A = int64(s.Maps)
+	e.B = int64(s.Reduces)
+	e.C = int64(s.ReadyMaps)
+	e.D = int64(s.Priority)
+	e.E = int64(s.Weight)
+	e.F = int64(s.Deadline)
 	e.Set(trace.Sealed, s.MapsSealed)
 	e.Set(trace.Unplaced, s.Unplaced)
 	e.Set(trace.Single, s.Single)
@@ -142,7 +147,9 @@ func (l *Ledger) Demand(now time.Duration, id JobID, p Phase, v Vector) {
 	l.advance(now)
 	e := jobEvent(trace.OpDemand, id)
 	e.Phase = p
-	e.A, e.B, e.C = int64(v.CPU), int64(v.IO), int64(v.Memory)
+	e.A = int64(v.CPU)
+	e.B = int64(v.IO)
+	e.C = int64(v.Memory)
 	l.record(e)
 	j := l.job(id)
 	if j == nil || j.state != Running {
@@ -259,7 +266,11 @@ func (l *Ledger) Finish(now time.Duration, a AttemptID, o Outcome) {
 	}
 	e.Set(trace.OK, o.OK)
 	e.Set(trace.Killed, o.Killed)
-	e.A, e.B, e.C, e.D, e.E = o.InBytes, o.OutBytes, int64(o.CPU), o.CopyBytes, int64(o.CopyTime)
+	e.A = o.InBytes
+	e.B = o.OutBytes
+	e.C = int64(o.CPU)
+	e.D = o.CopyBytes
+	e.E = int64(o.CopyTime)
 	l.record(e)
 	if s == nil {
 		l.stats.Stale++

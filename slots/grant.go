@@ -206,10 +206,16 @@ func (l *Ledger) occupy(s *ledgerSlot, a AttemptID, g *Grant) {
 	if l.mapCapable(s) {
 		l.total.freeCapable--
 	}
-	s.busy, s.killing, s.speculative = true, false, g.Speculative
+	s.busy, s.killing = true, false
+	s.speculative = g.Speculative
 	s.lent = !s.Extra && s.Home != a.Kind
-	s.rule, s.attempt, s.started, s.seq = g.Rule, a, l.now, l.seq
-	s.phase, s.progress, s.advanced = PhaseNone, Started(l.now, a.Kind), false
+	s.rule = g.Rule
+	s.attempt = a
+	s.started = l.now
+	s.seq = l.seq
+	s.phase = PhaseNone
+	s.progress = Started(l.now, a.Kind)
+	s.advanced = false
 	s.times.Starts++
 	s.use.Start(l.now, a.Kind, &l.jobs[a.Job].clock)
 	l.seq++

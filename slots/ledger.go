@@ -390,6 +390,8 @@ func (o *Orders) clear() {
 		}
 		o.Starts, o.Kills, o.Advances = nil, nil, nil
 	}
-	o.Starts, o.Kills, o.Advances = o.Starts[:0], o.Kills[:0], o.Advances[:0]
+	o.Starts = o.Starts[:0]
+	o.Kills = o.Kills[:0]
+	o.Advances = o.Advances[:0]
 	o.Probe = -1
 }

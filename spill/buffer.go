@@ -197,7 +197,8 @@ func (b *Buffer) setCapacity(bytes int64) {
 func (b *Buffer) begin() {
 	b.load = &load{}
 	b.load.table.sums, b.load.table.seed = b.mode == sumMode, b.seed
-	b.data, b.off, b.cur, b.n = nil, 0, nil, 0
+	b.data, b.off = nil, 0
+	b.cur, b.n = nil, 0
 	b.room = b.markBytes
 }
 
@@ -235,7 +236,9 @@ func (b *Buffer) fail(err error) {
 	if b.err == nil {
 		b.err = err
 	}
-	b.data, b.off, b.cur, b.n, b.room = nil, 0, nil, 0, 0
+	b.data, b.off = nil, 0
+	b.cur, b.n = nil, 0
+	b.room = 0
 	b.load.table = table{}
 }
 
@@ -456,7 +459,10 @@ func (b *Buffer) end() *shuffle.MapOutput {
 	}
 	out := b.out
 	// A mapper that still emits must not reach memory that belongs to others by now.
-	b.data, b.off, b.cur, b.n, b.load, b.out = nil, 0, nil, 0, &load{}, nil
+	b.data, b.off = nil, 0
+	b.cur, b.n = nil, 0
+	b.load = &load{}
+	b.out = nil
 	return out
 }
 
@@ -469,5 +475,6 @@ func (b *Buffer) free(l *load) {
 		}
 	}
 	b.heldBytes.Add(-l.heldBytes)
-	l.chunks, l.index, l.full, l.heldBytes = nil, nil, nil, 0
+	l.chunks, l.index = nil, nil
+	l.full, l.heldBytes = nil, 0
 }

@@ -56,7 +56,9 @@ func (b *Buffer) nextData() bool {
 // addresses, so addresses ascend in the order of arrival.
 func (b *Buffer) useData(c *membudget.Chunk) {
 	b.load.chunks = append(b.load.chunks, c)
-	b.data, b.off, b.dataAddr = c.Data, 0, b.load.arena.Add(c.Data)
+	b.dataAddr = b.load.arena.Add(c.Data)
+	b.data = c.Data
+	b.off = 0
 }
 
 // countEntries brings load.entries up to date. Emit and Take only count in the index chunk

@@ -155,7 +155,9 @@ func (c *copier) nextData(need int) bool {
 	chunk, ok := c.take(max(need, bytes))
 	if ok {
 		c.load.chunks = append(c.load.chunks, chunk)
-		c.data, c.off, c.addr = chunk.Data, 0, c.load.arena.Add(chunk.Data)
+		c.addr = c.load.arena.Add(chunk.Data)
+		c.data = chunk.Data
+		c.off = 0
 	}
 	return ok
 }

@@ -76,7 +76,8 @@ func (b *Buffer) bookSpill(waited time.Duration) {
 		b.stats.SortTime += sorted
 		b.stats.SpillTime += counts - sorted
 	}
-	s.sorted, s.took, s.cpu, s.held = 0, 0, 0, 0
+	s.sorted, s.took = 0, 0
+	s.cpu, s.held = 0, 0
 }
 
 // spillLoad sorts a load, combines it, writes it as a segment and frees it. It runs on

@@ -13,7 +13,10 @@ import (
 // Lend says that the next block, with these data, lies in the chunk of l. The engine calls Lend before
 // each call of Map, and Reclaim after it. In between, l stays valid.
 func (b *Buffer) Lend(l *membudget.Loan, data []byte) {
-	b.lent.loan, b.lent.data, b.lent.wanted, b.lent.seal = l, data, false, invariant.Seal{}
+	b.lent.loan = l
+	b.lent.data = data
+	b.lent.wanted = false
+	b.lent.seal = invariant.Seal{}
 }
 
 // isLent reports whether data are those of the block that is lent. A mapper may pass a block that it has
@@ -26,7 +29,8 @@ func (b *Buffer) isLent(data []byte) bool {
 // ownership of the chunk. Otherwise the chunk stays with the reader.
 func (b *Buffer) Reclaim() {
 	loan, wanted := b.lent.loan, b.lent.wanted
-	b.lent.loan, b.lent.data, b.lent.wanted = nil, nil, false
+	b.lent.loan, b.lent.data = nil, nil
+	b.lent.wanted = false
 	if !wanted {
 		return
 	}

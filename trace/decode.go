@@ -341,7 +341,10 @@ func (d *Decoder) event() (Event, error) {
 		}
 		return int32(f.number(name, 32))
 	}
-	e.Job, e.Task, e.N, e.Slot = part(hasJob, "job"), part(hasTask, "task"), part(hasN, "n"), part(hasSlot, "slot")
+	e.Job = part(hasJob, "job")
+	e.Task = part(hasTask, "task")
+	e.N = part(hasN, "n")
+	e.Slot = part(hasSlot, "slot")
 	if s.parts&hasKind != 0 {
 		e.Kind = Kind(f.word("kind", kindNames[:]))
 	}
@@ -370,7 +373,12 @@ func (d *Decoder) event() (Event, error) {
 		values[0], values[1] = 0, values[0]
 	}
 	// Fields that the Op does not use stay 0, so decoded and recorded events can be compared by ==.
-	e.A, e.B, e.C, e.D, e.E, e.F = values[0], values[1], values[2], values[3], values[4], values[5]
+	e.A = values[0]
+	e.B = values[1]
+	e.C = values[2]
+	e.D = values[3]
+	e.E = values[4]
+	e.F = values[5]
 	if len(s.texts) > 0 {
 		// Each event with texts gets an entry of its own. Most of these events are submissions.
 		texts := make([]string, len(s.texts))

@@ -147,7 +147,9 @@ func (m *Model) Open(h *trace.Header) error {
 		m.base, m.home = append(m.base, s.Home), append(m.home, s.Home)
 	}
 	n := len(h.Slots)
-	m.open, m.killing, m.spillFrom = slices.Repeat([]int32{None}, n), make([]bool, n), slices.Repeat([]time.Duration{Never}, n)
+	m.open = slices.Repeat([]int32{None}, n)
+	m.killing = make([]bool, n)
+	m.spillFrom = slices.Repeat([]time.Duration{Never}, n)
 	// Lanes are in the order of the rows of a picture. All lists by slot are in the order of numbers.
 	slices.SortStableFunc(m.Lanes, func(a, b Lane) int {
 		return cmp.Or(cmp.Compare(a.Tracker, b.Tracker), cmp.Compare(a.Core, b.Core), cmp.Compare(a.Slot, b.Slot))
@@ -388,7 +390,9 @@ func (m *Model) lostTracker(tracker int32, e *trace.Event) {
 	for _, key := range keys {
 		if j := &m.Jobs[key.job]; j.State == JobRunning && j.Reduces > 0 {
 			undone := *e
-			undone.Job, undone.Kind, undone.Task = key.job, key.kind, key.task
+			undone.Job = key.job
+			undone.Kind = key.kind
+			undone.Task = key.task
 			m.taskDone(&undone, j, -1)
 			j.Changed = e.Seq
 		}
@@ -471,7 +475,9 @@ func (m *Model) start(e *trace.Event, texts []string) {
 		Lent: e.Has(trace.Lent), Moved: m.base[e.Slot] != m.home[e.Slot], Speculative: e.Has(trace.Speculative), only: m.attempts[key] == 0,
 	})
 	m.attempts[key]++
-	m.open[e.Slot], m.killing[e.Slot], m.spillFrom[e.Slot] = at, false, Never
+	m.open[e.Slot] = at
+	m.killing[e.Slot] = false
+	m.spillFrom[e.Slot] = Never
 	m.decide(Decision{e.Seq, e.At, e.Op, e.Job, e.Slot, at, rule})
 	j := &m.Jobs[e.Job]
 	if j.Start < 0 {
@@ -492,7 +498,10 @@ func (j *DrawnJob) running(k trace.Kind) *int32 {
 // finish ends the bar of an attempt by its own event.
 func (m *Model) finish(e *trace.Event) {
 	b := &m.Bars[m.open[e.Slot]]
-	b.InBytes, b.OutBytes, b.CPU, b.CopyBytes = e.A, e.B, time.Duration(e.C), e.D
+	b.InBytes = e.A
+	b.OutBytes = e.B
+	b.CPU = time.Duration(e.C)
+	b.CopyBytes = e.D
 	// After the order to kill it, an attempt may still fail by itself. It counts as killed.
 	how := Failed
 	switch {

@@ -147,7 +147,9 @@ func newSweep(m *Model, from, step time.Duration, steps int) *sweep {
 			c.Pool = None
 		}
 		for k := range trace.Kinds {
-			c.Use[k], c.Share[k], c.Demand[k] = make([]float64, steps), make([]float64, steps), make([]float64, steps)
+			c.Use[k] = make([]float64, steps)
+			c.Share[k] = make([]float64, steps)
+			c.Demand[k] = make([]float64, steps)
 		}
 		s.out.Pools = append(s.out.Pools, c)
 	}

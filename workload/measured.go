@@ -260,7 +260,9 @@ func (f *File) Predicted(m *Measured, sizes func(job string, stage int) (Size, b
 				continue
 			}
 			// A real run gives the jobs of a chain the same names.
-			j.Name, j.StepOf, j.After = setup.StepName(f.Jobs[i].Name, n), f.Jobs[i].Name, []int{last[i]}
+			j.Name = setup.StepName(f.Jobs[i].Name, n)
+			j.StepOf = f.Jobs[i].Name
+			j.After = []int{last[i]}
 			last[i] = len(p.Jobs)
 			p.Jobs = append(p.Jobs, j)
 		}
@@ -285,7 +287,8 @@ func (s *Stage) predict(j *ListedJob) {
 	copied := float64(float64(s.InputBytes)*float64(d.OutputRatio)) / float64(ppm.One)
 	each := copied / float64(max(1, s.Reduces))
 	j.ReduceTime = s.Reduce.At(s.Reduce.Fixed + time.Duration(min(float64(float64(d.ReducePerMiB)*each)/(1<<20), float64(mostTime/2))))
-	j.MapOutputBytes, j.MapEmitsBytes, j.DiskBytes = int64(copied)/int64(max(1, s.Maps)), 0, 0
+	j.MapOutputBytes = int64(copied) / int64(max(1, s.Maps))
+	j.MapEmitsBytes, j.DiskBytes = 0, 0
 	j.Uses = [2]Use{s.Map.Use, s.Reduce.Use}
 }
 

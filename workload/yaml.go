@@ -191,7 +191,7 @@ func tooMuch(tokens token.Tokens) (at *token.Token, what string) {
 		deep, long = "nested too deeply", "a mapping with too many keys"
 	)
 	// flow, line, run and marks are the counts so far that the limits above bound.
-	flow, line, run, marks, lastLine := 0, 0, 0, 0, 0
+	var flow, line, run, marks, lastLine int
 	var keys columns
 	for _, t := range tokens {
 		if flow == 0 && t.Position.Line != lastLine {

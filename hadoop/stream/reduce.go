@@ -85,7 +85,9 @@ func (g *groups) read() {
 		return
 	}
 	whole, value := cutLine(line)
-	g.whole, g.value, g.held = append(g.whole[:0], whole...), value, true
+	g.whole = append(g.whole[:0], whole...)
+	g.value = value
+	g.held = true
 	g.records++
 }
 

@@ -121,7 +121,10 @@ func quicksort(all []heldRecord, p, r int) {
 		fix((p+r)/2, r-1)
 		fix(p, r-1)
 		// Records that equal the pivot are collected at both ends: up to low, and from high on.
-		i, j, low, high := p, r, p, r
+		i := p
+		j := r
+		low := p
+		high := r
 		for {
 			for i++; i < j; i++ {
 				c := compare(i, p)

@@ -103,7 +103,9 @@ func (a *ahead) take() *unit {
 	if n := len(a.idle); n > 0 {
 		u := a.idle[n-1]
 		a.idle = a.idle[:n-1]
-		u.stored, u.text, u.ok = u.stored[:0], u.text[:0], false
+		u.stored = u.stored[:0]
+		u.text = u.text[:0]
+		u.ok = false
 		return u
 	}
 	return &unit{done: make(chan struct{}, 1)}

@@ -60,7 +60,11 @@ var errBlockEnd = errors.New("the block ends")
 
 // reset begins another file. It keeps the buffer, and ahead, which the caller has started.
 func (x *bzip2Reader) reset(src io.Reader) {
-	x.src, x.srcErr, x.buf, x.base, x.at, x.begun, x.err = src, nil, x.buf[:0], 0, 0, false, nil
+	x.src = src
+	x.srcErr = nil
+	x.buf = x.buf[:0]
+	x.base, x.at = 0, 0
+	x.begun, x.err = false, nil
 	x.scanned, x.open, x.scanLevel = 0, -1, '9'
 	x.unit, x.block = nil, nil
 }

@@ -155,7 +155,9 @@ func cutGzip(stored []byte) int {
 			break
 		}
 		at += i
-		flags, level, system := stored[at+3], stored[at+8], stored[at+9]
+		flags := stored[at+3]
+		level := stored[at+8]
+		system := stored[at+9]
 		// The reserved flags are 0, and the other two bytes have few values (RFC 1952, 2.3.1).
 		if flags < 0x20 && (level == 0 || level == 2 || level == 4) && (system < 14 || system == 255) {
 			return at

@@ -93,7 +93,9 @@ func (u *UTF16Reader) Read(p []byte) (int, error) {
 func (u *UTF16Reader) fill() {
 	kept := copy(u.buf, u.raw)
 	n, err := u.src.Read(u.buf[kept:])
-	u.raw, u.err, u.stored = u.buf[:kept+n], err, u.stored+int64(n)
+	u.raw = u.buf[:kept+n]
+	u.err = err
+	u.stored += int64(n)
 }
 
 // decode decodes whole characters of raw to p, and returns the bytes in p.

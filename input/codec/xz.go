@@ -204,7 +204,10 @@ func (x *xzReader) openBlock(first byte) error {
 	if x.blocks > 0 && h.dictionary >= xzLargeBytes {
 		runtime.GC() // frees the dictionary of the last block: only one is charged
 	}
-	x.header, x.headBytes, x.start, x.decoded = h, int64(len(head)), x.src.n, 0
+	x.header = h
+	x.headBytes = int64(len(head))
+	x.start = x.src.n
+	x.decoded = 0
 	if x.check != nil {
 		x.check.Reset()
 	}

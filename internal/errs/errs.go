@@ -192,7 +192,9 @@ func Nearest(word string, names []string) string {
 
 // distance returns the restricted Damerau-Levenshtein distance of two words, in bytes.
 func distance(a, b string) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	before := make([]int, len(b)+1)
+	last := make([]int, len(b)+1)
+	row := make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j
 	}

@@ -69,7 +69,10 @@ func parseCoreTimes(text []byte) (t CoreTimes, err error) {
 			}
 			n[i] = time.Duration(ticks) * tick
 		}
-		t.User, t.System, t.Idle, t.IOWait = n[0]+n[1], n[2]+n[5]+n[6], n[3], n[4]
+		t.User = n[0] + n[1]
+		t.System = n[2] + n[5] + n[6]
+		t.Idle = n[3]
+		t.IOWait = n[4]
 		found = true
 	}
 	if !found || t.Cores == 0 {

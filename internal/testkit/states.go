@@ -16,7 +16,9 @@ import (
 func CheckStates[S invariant.State[S]](t testing.TB, last S, final ...S) {
 	t.Helper()
 	tables[fmt.Sprintf("%T", last)] = func() []string { return neverMade(last) }
-	reached, names, ends := map[S]bool{0: true}, map[string]bool{}, map[S]bool{last: true}
+	reached := map[S]bool{0: true}
+	names := map[string]bool{}
+	ends := map[S]bool{last: true}
 	for _, s := range final {
 		ends[s] = true
 	}

@@ -68,7 +68,10 @@ func Reference(chain jobs.Chain, files []File) ([]byte, error) {
 // Run runs chain on files, cut as cut says. It fails with the first error of the
 // jobs.
 func Run(chain jobs.Chain, files []File, cut Cut) (out Output, err error) {
-	first, given, inputs, before := files, cut.Side, cut.Inputs, ""
+	first := files
+	given := cut.Side
+	inputs := cut.Inputs
+	var before string
 	begun, err := chain.Begun(len(files))
 	if err != nil {
 		return Output{}, err

@@ -82,7 +82,9 @@ func (r *teraValidateReducer) Reduce(_ []byte, vs *jobs.Values, out jobs.Emitter
 	for vs.Next() {
 		v := vs.Value()
 		keys := v[32:]
-		first, next, path := keys[:r.o.KeyBytes], keys[r.o.KeyBytes:2*r.o.KeyBytes], keys[2*r.o.KeyBytes:]
+		first := keys[:r.o.KeyBytes]
+		next := keys[r.o.KeyBytes : 2*r.o.KeyBytes]
+		path := keys[2*r.o.KeyBytes:]
 		if records > 0 && bytes.Compare(last, first) > 0 {
 			out.Emit([]byte("error"), fmt.Appendf(nil, "%s: the record at byte %d is less than the one before it", path, binary.BigEndian.Uint64(vs.Key()[4:])))
 		}

@@ -100,7 +100,9 @@ func (r *termVectorReducer) Begin(a jobs.OwnAttempt) {
 func (r *termVectorReducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	const n = fileBytes + 1
 	name := key[n:]
-	r.terms, r.word, r.count = r.terms[:0], r.word[:0], 0
+	r.terms = r.terms[:0]
+	r.word = r.word[:0]
+	r.count = 0
 	for vs.Next() {
 		if vs.Key()[fileBytes] == isName {
 			continue

@@ -25,7 +25,7 @@ func (d *Debugger) Warnings(last bool, obsolete map[int]bool) (texts []string) {
 	o := d.order
 	// unused has the global rules that no key has.
 	unused, unusedEnd := o.global, o.global.skipStart
-	basic, general, basicSpans, generalSpans := false, false, false, false
+	var basic, general, basicSpans, generalSpans bool
 	for i := range o.fields {
 		f := &o.fields[i]
 		skipEnd := f.skipEnd || f.line && f.skipStart
@@ -88,8 +88,13 @@ func (d *Debugger) Warnings(last bool, obsolete map[int]bool) (texts []string) {
 
 // subtract removes the rules that a key has. Of -d and -i GNU sort knows only one at a time.
 func (r *rules) subtract(key *rules) {
-	r.numeric, r.general, r.human, r.month = r.numeric && !key.numeric, r.general && !key.general, r.human && !key.human, r.month && !key.month
-	r.random, r.version, r.reverse = r.random && !key.random, r.version && !key.version, r.reverse && !key.reverse
+	r.numeric = r.numeric && !key.numeric
+	r.general = r.general && !key.general
+	r.human = r.human && !key.human
+	r.month = r.month && !key.month
+	r.random = r.random && !key.random
+	r.version = r.version && !key.version
+	r.reverse = r.reverse && !key.reverse
 	r.fold, r.skipStart = r.fold && !key.fold, r.skipStart && !key.skipStart
 	if r.dictionary {
 		r.printing = false

@@ -112,7 +112,9 @@ func appendFloat(dst []byte, minus bool, exponent uint16, mantissa uint64) []byt
 	}
 	class := byte(positive)
 	if minus {
-		class, exponent, mantissa = negative, ^exponent, ^mantissa
+		class = negative
+		exponent = ^exponent
+		mantissa = ^mantissa
 	}
 	dst = append(dst, class)
 	dst = binary.BigEndian.AppendUint16(dst, exponent)

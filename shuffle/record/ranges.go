@@ -82,7 +82,9 @@ func (a *Arena) Arrange(entries []Entry, from, last uint64, room []byte) (end ui
 			return 0, false
 		}
 	}
-	at, off, piece := 0, int(from&SegMask), from>>segBits
+	var at int
+	off := int(from & SegMask)
+	piece := from >> segBits
 	for i := range entries {
 		ref := entries[i].Ref
 		if ref&KindMask != CodeEmitted {

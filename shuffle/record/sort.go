@@ -223,7 +223,9 @@ func (s *Sorter) radix(a []Entry, depth int) {
 // divide. So the depth of the recursion is at most the logarithm of the number of entries.
 // s.counts[base:base+n] holds the ends of the buckets; buckets removes them from the stack.
 func (s *Sorter) buckets(a []Entry, base, n, depth int) []Entry {
-	start, largest, largestEnd := uint32(0), uint32(0), uint32(0)
+	start := uint32(0)
+	largest := uint32(0)
+	largestEnd := uint32(0)
 	for i := range n {
 		end := s.counts[base+i]
 		if end-start > largestEnd-largest {

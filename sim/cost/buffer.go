@@ -32,7 +32,9 @@ type Filling struct {
 // newFilling applies the rules of the kvbuffer (shuffle/rule) to a map that emits emits bytes, of
 // which output bytes are left after the combiner.
 func newFilling(b *workload.Buffer, emits, output int64) Filling {
-	percent, threshold, factor := share(b.SpillPercent, rule.SpillPercent), share(b.Threshold, rule.GrowthThreshold), b.MergeFactor
+	percent := share(b.SpillPercent, rule.SpillPercent)
+	threshold := share(b.Threshold, rule.GrowthThreshold)
+	factor := b.MergeFactor
 	factor = cmp.Or(factor, defaultFactor)
 	f := Filling{EmitsBytes: emits, LastBytes: emits}
 	capacity := b.StartBytes

@@ -49,7 +49,9 @@ func newNeeds(c *workload.Cluster, j *workload.ListedJob, copied int64) (n needs
 	n.memory = [3]uint64{uint64(profile.Map.Memory), uint64(profile.Shuffle.Memory), uint64(profile.Reduce.Memory)}
 	bytes := [2]int64{slots.Map: j.MapOutputBytes, slots.Reduce: copied}
 	for k, needs := range [2]slots.Vector{slots.Map: profile.Map, slots.Reduce: profile.Reduce} {
-		cpu, io, both := uint64(slots.One), uint64(0), uint64(needs.CPU)+uint64(needs.IO)
+		cpu := uint64(slots.One)
+		io := uint64(0)
+		both := uint64(needs.CPU) + uint64(needs.IO)
 		switch {
 		case j.CPU > 0 || j.DiskBytes > 0 || both == 0:
 			if j.CPU > 0 {

@@ -111,7 +111,9 @@ func NewShared(c Config) *Shared {
 		c.Note("cost l2: the cluster says nothing of cores and disk, so there is enough for every task; give cluster: {cores: 4, disk: 100MB}")
 	}
 	m := &Shared{Config: c, Flows: NewFlows(&c), attempts: make([]sharingAttempt, len(c.Slots)), nodes: make([]node, trackers), needs: make([]needs, len(f.Jobs))}
-	c.Handlers[events.Look], c.Handlers[events.EndPeriod], c.Handlers[events.EndSpill] = m.onLook, m.onEndPeriod, m.onEndSpill
+	c.Handlers[events.Look] = m.onLook
+	c.Handlers[events.EndPeriod] = m.onEndPeriod
+	c.Handlers[events.EndSpill] = m.onEndSpill
 	cpu, _ := capacities(uint64(f.Cluster.Cores)*uint64(slots.One), 1)
 	disk, _ := capacities(uint64(f.Cluster.DiskBytes), 1)
 	for i := range m.nodes {

@@ -93,7 +93,9 @@ func (m *Shared) shares(now time.Duration) (s report.CPUShares, ok bool) {
 	for i := range m.nodes {
 		n := &m.nodes[i]
 		n.used.runTo(now, c.Cores)
-		user, waited, bytes = user+n.used.user, waited+n.used.waited, bytes+n.used.diskBytes
+		user += n.used.user
+		waited += n.used.waited
+		bytes += n.used.diskBytes
 		copied += n.net.moved.Nanoseconds()
 	}
 	// From here on copied is in bytes.

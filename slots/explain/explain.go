@@ -272,7 +272,10 @@ func (t *explainer) choose() error {
 // begin takes the fresh Ledger of the replay. The Ledger has the configuration that the
 // header of the file records.
 func (t *explainer) begin(l *slots.Ledger) {
-	t.l, t.v, t.c, t.traits = l, l.View(), l.Config(), l.Traits()
+	t.l = l
+	t.v = l.View()
+	t.c = l.Config()
+	t.traits = l.Traits()
 	t.visits = make([]visit, t.v.Trackers())
 	if m, ok := t.mode.(beginner); ok {
 		t.err = m.begin()

@@ -66,7 +66,9 @@ func (m *idle) begin() error {
 	if err := m.t.knownSlot(int(m.slot)); err != nil {
 		return err
 	}
-	m.now, m.asked, m.pending = &stretch{}, -1, [trace.Kinds]time.Duration{-1, -1}
+	m.now = &stretch{}
+	m.asked = -1
+	m.pending = [trace.Kinds]time.Duration{-1, -1}
 	return nil
 }
 

@@ -298,7 +298,8 @@ func (r *replayer) same(recorded, replayed trace.Event) bool {
 	if trace.RuleOf(r.decoder.Texts(recorded.Ref)) != trace.RuleOf(r.stream.Texts(replayed.Ref)) {
 		return false
 	}
-	recorded.Seq, recorded.Ref, replayed.Seq, replayed.Ref = 0, 0, 0, 0
+	recorded.Seq, recorded.Ref = 0, 0
+	replayed.Seq, replayed.Ref = 0, 0
 	return recorded == replayed
 }
 

@@ -332,7 +332,10 @@ func (m *moment) slot(id slots.SlotID) string {
 func (m *moment) demand(k slots.Kind) string {
 	v := m.t.v
 	w := v.Weights()
-	pending, used, capacity, lent := v.Pending(k), v.Used(k), v.Capacity(k), v.LentBy(k)
+	pending := v.Pending(k)
+	used := v.Used(k)
+	capacity := v.Capacity(k)
+	lent := v.LentBy(k)
 	text := fmt.Sprintf("%ss: %d pending, %d running. ", upper(k.String()), pending, v.Running(k))
 	if w.Bound() { // the counts are in weight then
 		text += fmt.Sprintf("Of the weight of %s, %d each, %d of %d used", counted(capacity, k.String()+" slot"), w.Of(k), used, w.Times(k, capacity))

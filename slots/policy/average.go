@@ -184,7 +184,10 @@ func (m *Measures) Finish(f *slots.Fact) {
 	if !f.Has(trace.OK) || int(f.Slot) >= len(m.started) {
 		return
 	}
-	took, out, bytes, copied := f.At-m.started[f.Slot], f.B, f.D, time.Duration(f.E)
+	took := f.At - m.started[f.Slot]
+	out := f.B
+	bytes := f.D
+	copied := time.Duration(f.E)
 	for _, s := range []*Sample{m.Of(slots.JobID(f.Job)), &m.All} {
 		s.Tasks[f.Kind]++
 		s.took[f.Kind] += took

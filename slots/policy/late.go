@@ -307,7 +307,9 @@ func (s *speculation) slowestOf(now time.Duration, m *measured, kind slots.Kind)
 	for least := k.slowest - k.slowest/8; ; least = 0 {
 		running := s.totalsFrom(now, m, kind, least)
 		slices.Sort(s.totals)
-		n, i, j := slowOf(len(k.order)+running), len(k.order), len(s.totals)
+		n := slowOf(len(k.order) + running)
+		i := len(k.order)
+		j := len(s.totals)
 		for ; n > 0 && i+j > 0; n-- { // the next one of both, from the greatest on
 			if i == 0 || j > 0 && s.totals[j-1] > k.order[i-1] {
 				j--

@@ -113,7 +113,9 @@ func (o *Options) SetRecorded(c *slots.Config) error {
 			return fmt.Errorf("recorded options: %s", errs.OfJSON(err))
 		}
 	}
-	o.BorrowMap, o.BorrowReduce, o.LocalityDelay = c.BorrowMap, c.BorrowReduce, c.LocalityDelay
+	o.BorrowMap = c.BorrowMap
+	o.BorrowReduce = c.BorrowReduce
+	o.LocalityDelay = c.LocalityDelay
 	return nil
 }
 

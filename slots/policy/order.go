@@ -443,7 +443,9 @@ func (o *Order) shareRule(v *slots.View, p slots.PoolID, k slots.Kind) slots.Rul
 func (o *Order) copy(v *slots.View, g *slots.Grant) (candidate, bool) {
 	c, ok := o.copies.pick(v, g.Job, g.Kind)
 	if ok {
-		g.Task, g.Speculative, g.Locality = c.Attempt.Task, true, slots.LevelAny
+		g.Task = c.Attempt.Task
+		g.Speculative = true
+		g.Locality = slots.LevelAny
 		g.Rule, g.Move = RuleSpeculative, slots.MoveIfLent
 	}
 	return c, ok

@@ -163,7 +163,9 @@ func (s *speculation) known(k *sample) bool {
 // that has a copy now is no candidate any more.
 func (s *speculation) started(v *slots.View, o slots.Start) {
 	p := At(&s.places, o.Slot)
-	p.tracker, p.began, p.attempt = v.Tracker(), v.Now(), o.Attempt
+	p.tracker = v.Tracker()
+	p.began = v.Now()
+	p.attempt = o.Attempt
 	s.forgetTask(o.Attempt)
 	s.wake(v.Now(), &s.of(o.Attempt.Job).kinds[o.Attempt.Kind])
 }

@@ -383,7 +383,10 @@ func config(c *slots.Config) Config {
 
 // Set adds the settings that a driver knows and its Ledger does not. s has its defaults.
 func (c *Config) Set(s *setup.Config) {
-	c.Trackers, c.MapSlots, c.ReduceSlots, c.MaxSlots = s.Trackers, s.MapSlots, s.ReduceSlots, s.MaxSlots
+	c.Trackers = s.Trackers
+	c.MapSlots = s.MapSlots
+	c.ReduceSlots = s.ReduceSlots
+	c.MaxSlots = s.MaxSlots
 	// A factor of 1 has no effect, and is left out.
 	if s.RemotePenalty != slots.One {
 		c.RemotePenalty = Share(s.RemotePenalty)
@@ -427,7 +430,9 @@ func job(l *slots.Ledger, id slots.JobID) JobReport {
 // Describe adds the names and the deadline of job id.
 func (r *Report) Describe(id slots.JobID, spec *slots.JobSpec) {
 	j := &r.Jobs[id]
-	j.Name, j.Pool, j.User = spec.Name, spec.Pool, spec.User
+	j.Name = spec.Name
+	j.Pool = spec.Pool
+	j.User = spec.User
 	// The Ledger gives a job without a pool one with the name of the job.
 	if j.Pool == "" {
 		j.Pool = spec.Name

@@ -197,7 +197,10 @@ func (w metricsWriter) data(m *view.Model) {
 	var in, out, copied, spilled, cpu, growths, refusals float64
 	for i := range m.Ends {
 		if b := &m.Bars[m.Ends[i].Bar]; b.How == view.Succeeded {
-			in, out, copied, cpu = in+float64(b.InBytes), out+float64(b.OutBytes), copied+float64(b.CopyBytes), cpu+b.CPU.Seconds()
+			in += float64(b.InBytes)
+			out += float64(b.OutBytes)
+			copied += float64(b.CopyBytes)
+			cpu += b.CPU.Seconds()
 		}
 	}
 	for _, s := range m.Spills {

@@ -359,7 +359,9 @@ func (c *Chart) band(b *strings.Builder, i int, x, y chartAxis) {
 	var upper, lower []string
 	bands := c.Series[i].Bands
 	for _, p := range bands {
-		at, low, high := chartPixel(chartLeft+x.at(p.X)), chartPixel(chartTop+plotHeight-y.at(p.Low)), chartPixel(chartTop+plotHeight-y.at(p.High))
+		low := chartPixel(chartTop + plotHeight - y.at(p.Low))
+		high := chartPixel(chartTop + plotHeight - y.at(p.High))
+		at := chartPixel(chartLeft + x.at(p.X))
 		fmt.Fprintf(b, `<path class="s s%d" stroke-opacity="0.5" d="M%s %sV%s"/>`+"\n", i%chartColours, at, low, high)
 		upper, lower = append(upper, at+" "+high), append(lower, at+" "+low)
 	}

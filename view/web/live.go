@@ -173,7 +173,9 @@ func (l *Live) read(p []byte, at int64) (n int, ended bool, err error) {
 	if at == l.mu.bytes && l.mu.lines != nil && !l.mu.ended {
 		l.fail(l.mu.lines.Flush())
 	}
-	file, end, ended := l.mu.file, l.mu.bytes, l.mu.ended
+	file := l.mu.file
+	end := l.mu.bytes
+	ended = l.mu.ended
 	l.mu.Unlock()
 	// Bytes before end never change, so they are read without the lock. The run need not wait.
 	if file == nil {

@@ -186,7 +186,11 @@ func (o *Options) job(i int) TraceJob {
 	if o.Sizes.Law == "fb-2009" {
 		c := o.class(i)
 		j.Name += "-" + c.Name
-		j.InputBytes, j.ShuffleBytes, j.OutputBytes, j.MapWork, j.ReduceWork = c.InputBytes, c.ShuffleBytes, c.OutputBytes, c.MapWork, c.ReduceWork
+		j.InputBytes = c.InputBytes
+		j.ShuffleBytes = c.ShuffleBytes
+		j.OutputBytes = c.OutputBytes
+		j.MapWork = c.MapWork
+		j.ReduceWork = c.ReduceWork
 		j.scale(o.Bytes)
 		return j
 	}

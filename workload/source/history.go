@@ -187,7 +187,9 @@ func (p *past) event(line string) error {
 		}
 		switch kind {
 		case "JobSubmitted":
-			p.Name, p.User, p.Pool = e.JobID, e.UserName, e.Queue
+			p.Name = e.JobID
+			p.User = e.UserName
+			p.Pool = e.Queue
 			p.submitted(e.Submitted)
 		case "JobQueueChange":
 			p.Pool = e.Queue

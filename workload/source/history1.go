@@ -146,7 +146,9 @@ func (h *history1) readJob(of map[string]string) error {
 			return fmt.Errorf("SUBMIT_TIME: %w", err)
 		}
 		p.submitted(ms)
-		p.Name, p.User, p.Pool = id, of["USER"], of["JOB_QUEUE"]
+		p.Name = id
+		p.User = of["USER"]
+		p.Pool = of["JOB_QUEUE"]
 	}
 	if of["FINISH_TIME"] != "" {
 		p.outcome = of["JOB_STATUS"]

@@ -169,7 +169,9 @@ func (l *lineReader) forget(offset int64) {
 	for n < len(l.ends) && l.ends[n] < offset {
 		n++
 	}
-	l.begins, l.lines, l.ends = offset, l.lines+n, l.ends[n:]
+	l.begins = offset
+	l.lines += n
+	l.ends = l.ends[n:]
 }
 
 // place returns the place of an offset that was not forgotten: "NAME:LINE".

@@ -262,7 +262,10 @@ func (s *Set) Account(c Cluster, t Tasks) []string {
 		j := &s.Jobs[i]
 		tasks = tasks && j.Maps > 0
 		maps, reduces = maps+j.Maps, reduces+j.Reduces
-		input, shuffle, output, emitted = input+j.InputBytes, shuffle+j.ShuffleBytes, output+j.OutputBytes, emitted+j.emits()
+		input += j.InputBytes
+		shuffle += j.ShuffleBytes
+		output += j.OutputBytes
+		emitted += j.emits()
 	}
 	read := fmt.Sprintf("imported: jobs: %d; maps: %d; reduces: %d; bytes of map output: %d", len(s.Jobs), maps, reduces, emitted)
 	assumed := slices.DeleteFunc([]string{s.assumed.String()}, func(text string) bool { return text == "nothing" })
@@ -283,7 +286,9 @@ func (s *Set) Account(c Cluster, t Tasks) []string {
 func Join(sets []*Set) (*Set, error) {
 	all := &Set{}
 	for _, s := range sets {
-		all.Notes, all.Pools, all.Jobs = append(all.Notes, s.Notes...), append(all.Pools, s.Pools...), append(all.Jobs, s.Jobs...)
+		all.Notes = append(all.Notes, s.Notes...)
+		all.Pools = append(all.Pools, s.Pools...)
+		all.Jobs = append(all.Jobs, s.Jobs...)
 		all.Trackers = max(all.Trackers, s.Trackers)
 		all.dropped.addAll(s.dropped)
 		all.assumed.addAll(s.assumed)

@@ -60,7 +60,10 @@ func (b *building) readRumen(in *objects) error {
 		}
 		return in.skip()
 	})
-	b.Name, b.User, b.Pool, b.outcome = string(id), string(user), string(queue), string(outcome)
+	b.Name = string(id)
+	b.User = string(user)
+	b.Pool = string(queue)
+	b.outcome = string(outcome)
 	if ms, bad := submit.number(-1); bad != nil || ms < 0 {
 		b.fail("submitTime %q is not a time in milliseconds", short(string(submit)))
 	} else {

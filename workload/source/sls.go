@@ -130,7 +130,9 @@ func (j *slsJob) read(in *objects) error {
 		}
 		return in.skip()
 	})
-	j.Name, j.Pool, j.User = string(id), string(queue), string(user)
+	j.Name = string(id)
+	j.Pool = string(queue)
+	j.User = string(user)
 	return err
 }
 

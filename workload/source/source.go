@@ -104,7 +104,9 @@ func (s *Set) Scale(by Scaling) {
 	if len(s.Jobs) == 0 {
 		return
 	}
-	first, moments, bytes := s.Jobs[0].Submit, cmp.Or(by.Time, ppm.One), cmp.Or(by.Bytes, ppm.One)
+	first := s.Jobs[0].Submit
+	moments := cmp.Or(by.Time, ppm.One)
+	bytes := cmp.Or(by.Bytes, ppm.One)
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		// A deadline moves with its job, so that the time between them stays the same.

@@ -222,7 +222,9 @@ func (s *Split) updateJob(j slots.JobView) {
 		}
 	}
 	if finished, maps := j.Done(slots.Map), j.Total(slots.Map); j.Sealed() && (finished != at.finished || maps != at.maps) {
-		at.finished, at.maps, at.reduceWeight = finished, maps, reduceWeight(finished, maps)
+		at.finished = finished
+		at.maps = maps
+		at.reduceWeight = reduceWeight(finished, maps)
 	}
 }
 

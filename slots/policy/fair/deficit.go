@@ -337,7 +337,9 @@ func (f *Deficit) updateFairShares(v *slots.View, k slots.Kind) {
 			a := &f.accounts[id]
 			if least := float64(a.kinds[k].min); least > share(id) {
 				a.kinds[k].share = least
-				given, gone, again = given+least, gone+a.weight, true
+				given += least
+				gone += a.weight
+				again = true
 				continue
 			}
 			a.kinds[k].share = share(id)

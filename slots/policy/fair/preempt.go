@@ -96,7 +96,9 @@ func (p *preemption) tasksToPreempt(v *slots.View, id slots.PoolID, k slots.Kind
 	for int(id) >= len(p.clocks[k]) {
 		p.clocks[k] = append(p.clocks[k], clock{-1, -1})
 	}
-	c, pool, demand := &p.clocks[k][id], v.Pool(id), p.demands[id]
+	c := &p.clocks[k][id]
+	pool := v.Pool(id)
+	demand := p.demands[id]
 	running, least := pool.Running(k), min(demand.Min, demand.Demand)
 	set(&c.min, v.Now(), running < least)
 	set(&c.half, v.Now(), starvedForFairShare(running, demand, level))

@@ -36,19 +36,28 @@ func (r *RAS) place(v *slots.View) {
 func (r *RAS) placeRunning(v *slots.View) {
 	r.touched = slices.DeleteFunc(r.touched, func(s *rasJob) bool { return r.byID[s.id] != s })
 	for _, s := range r.touched {
-		s.allotted, s.here, s.part = [trace.Kinds]int32{}, [trace.Kinds]int32{}, 0
+		s.allotted = [trace.Kinds]int32{}
+		s.here = [trace.Kinds]int32{}
+		s.part = 0
 		s.count()
 	}
 	for t := range r.nodes {
 		n := &r.nodes[t]
-		n.load, n.maps, n.copying, n.used, n.reduces, n.room = slots.Vector{}, slots.Vector{}, slots.Vector{}, 0, 0, 0
+		n.load = slots.Vector{}
+		n.maps = slots.Vector{}
+		n.copying = slots.Vector{}
+		n.used, n.reduces = 0, 0
+		n.room = 0
 		// Only jobs in the list of the tracker have entries to empty.
 		for _, s := range n.jobs {
 			s.on[t] = placed{}
 		}
 		r.sleep(t, math.MaxInt32) // placing a task that does not run yet wakes the tracker
 		// A tracker counts as lost until a home slot of it turns out to be open.
-		n.lost, n.jobs, n.shuffle, n.busy = true, n.jobs[:0], n.shuffle[:0], 0
+		n.lost = true
+		n.jobs = n.jobs[:0]
+		n.shuffle = n.shuffle[:0]
+		n.busy = 0
 		extra := 0
 		for _, id := range n.slots {
 			slot := v.Slot(id)

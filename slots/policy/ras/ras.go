@@ -233,7 +233,8 @@ func (r *RAS) controlCycle(v *slots.View, d *slots.Decision) {
 		}
 	}
 	r.open(d)
-	r.next, r.urgent, r.stale = v.Now()+r.cycle(), false, false
+	r.next = v.Now() + r.cycle()
+	r.urgent, r.stale = false, false
 }
 
 // cycle returns T, the length of a control cycle [RAS11, "end of the map phase"].
@@ -277,7 +278,9 @@ func (r *RAS) update(v *slots.View) {
 		if s == nil {
 			continue
 		}
-		begun, profile, done := s.begun, s.profile, s.mapsDone
+		begun := s.begun
+		profile := s.profile
+		done := s.mapsDone
 		r.forget(s)
 		if s.read(v, r.options.ShuffleMemory) {
 			r.urgent = true

@@ -246,7 +246,9 @@ func (l *Lab) simulate(ctx context.Context, d *Draft, name string) (*Result, *wo
 	}
 	result.fill(done)
 	run := &Run{Name: name, open: func(<-chan struct{}) (io.ReadCloser, error) { return d.events(name) }}
-	run.mu.model, run.mu.over, run.mu.note = m, true, result.Error
+	run.mu.model = m
+	run.mu.over = true
+	run.mu.note = result.Error
 	for i := range f.Jobs {
 		run.tasks += f.Jobs[i].Maps + f.Jobs[i].Reduces
 	}

@@ -95,7 +95,7 @@ func TestMistakesAreNamedWithTheNearestName(t *testing.T) {
 		"a letter of two meanings":        {"run -o grep sort", "run -o grep sort: can be read as run sort and as run grep; put the command's name first"},
 		"a letter of two meanings, again": {"run -o x grep", "run grep: name the command before its flags"},
 		"an overlong flag":                {"run sort --" + strings.Repeat("x", 100_000), "run sort: --"},
-		"a flag with a newline":           {"run sort --a\u0001b", "run sort: --a\u0001b: no such flag"},
+		"a flag with a control character": {"run sort --a\u0001b", `run sort: --a\x01b: no such flag`},
 	} {
 		_, err := Parse(strings.Fields(c.in), commands())
 		if err == nil || !errs.IsUsage(err) || !strings.HasPrefix(err.Error(), c.want) {

@@ -130,7 +130,9 @@ func (r *Reader) JobOptions(o *mrlocal.Options) {
 	o.Side = r.Path(centroidsFlag)
 	o.NoDecode = r.Choice("decode", "auto", "none") == "none"
 	o.UTF16 = !o.NoDecode && r.Line.Path[len(r.Line.Path)-1] == "grep" // as mrlocal grep does
-	o.OutputDir, o.Overwrite, o.OutputFile = r.Path("output"), r.Line.Has("overwrite"), r.Path("output-file")
+	o.OutputDir = r.Path("output")
+	o.Overwrite = r.Line.Has("overwrite")
+	o.OutputFile = r.Path("output-file")
 	if o.OutputDir == "-" {
 		r.Keep(errs.Optionf("--output", "-: standard output cannot hold a directory of parts; give --output-file -, or ./- for a directory of that name"))
 	}

@@ -219,7 +219,9 @@ func ApplyStreaming(w *streaming.Work, o *mrlocal.Options) {
 	if w == nil {
 		return
 	}
-	o.Inputs, o.Reducers, o.ReducersPerSlot, o.MapOnly, o.BlockBytes = nil, 0, 0, false, 0
+	o.Inputs, o.Reducers = nil, 0
+	o.ReducersPerSlot, o.MapOnly = 0, false
+	o.BlockBytes = 0
 	o.DirStyle = w.Style
 	// runStreaming clears Output, because run streaming has --output.
 	if w.Output != "" {

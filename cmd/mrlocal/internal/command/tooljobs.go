@@ -73,7 +73,8 @@ func sortJob(r *Reader) (jobs.Chain, error) {
 // --only-matching here, and not --output-file.
 func grepFlags() []argv.Spec {
 	pattern := argv.ValueSpec("regexp", "search for `PATTERN` in RE2 syntax; may be repeated", "the links of a wiki")
-	pattern.Short, pattern.Any, pattern.Repeat = "e", true, true // the word after -e is a pattern even if it looks like a flag
+	pattern.Short, pattern.Any = "e", true
+	pattern.Repeat = true // the word after -e is a pattern even if it looks like a flag
 	most := argv.ValueSpec("max-count", "stop reading a file after `N` selected lines; a negative N is no bound", "")
 	most.Short = "m"
 	return []argv.Spec{pattern, most,
@@ -164,7 +165,8 @@ func GrepNotes(line argv.Line, name string, chain jobs.Chain, o *mrlocal.Options
 	// that counts has two jobs. The chain that selects lines has one, without reduces.
 	if line.Has("reducers") && len(chain) == 1 && chain[0].NewReducer == nil {
 		notes = append(notes, "--reducers is ignored: selecting lines has no reduce")
-		o.Reducers, o.ReducersPerSlot, o.MapOnly = 0, 0, false
+		o.Reducers, o.ReducersPerSlot = 0, 0
+		o.MapOnly = false
 	}
 	return notes
 }

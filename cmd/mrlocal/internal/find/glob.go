@@ -147,7 +147,9 @@ func compile(tokens []token) sequence {
 	for to > from && tokens[to-1].kind == literal {
 		to--
 	}
-	s.prefix, s.suffix, s.tokens = text(tokens[:from]), text(tokens[to:]), tokens[from:to:to]
+	s.prefix = text(tokens[:from])
+	s.suffix = text(tokens[to:])
+	s.tokens = tokens[from:to:to]
 	return s
 }
 

@@ -189,7 +189,8 @@ func (w *walker) enter(g *ignores, name, full string, entries []listed) *ignores
 		path := inside(name, e.base())
 		switch e.base() {
 		case ".git":
-			next.top, next.inGit, worth = w.git.open(name), true, true
+			next.top = w.git.open(name)
+			next.inGit, worth = true, true
 		case ".gitignore":
 			// As git does, enter does not follow a link of this name.
 			if e.mode == 0 {

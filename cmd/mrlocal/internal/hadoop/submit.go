@@ -78,7 +78,9 @@ func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, b
 	if line.Has("files") {
 		s.Files = r.Count("files", 1, 1<<31-1)
 	}
-	mode, reportPath, at := r.Choice("progress", "auto", "plain", "none"), r.Path("report"), command.ReadHDFS(r, s.Inputs)
+	mode := r.Choice("progress", "auto", "plain", "none")
+	reportPath := r.Path("report")
+	at := command.ReadHDFS(r, s.Inputs)
 	if r.Err != nil {
 		return r.Err
 	}

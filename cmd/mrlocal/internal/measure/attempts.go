@@ -143,7 +143,9 @@ func (r *Run) Record(_ *trace.Stream, e *trace.Event) error {
 		r.open[e.Slot] = a
 	case trace.OpTimes:
 		a := r.open[e.Slot]
-		a.read, a.sorted, a.spilled = time.Duration(e.A), time.Duration(e.B), time.Duration(e.C)
+		a.read = time.Duration(e.A)
+		a.sorted = time.Duration(e.B)
+		a.spilled = time.Duration(e.C)
 		r.open[e.Slot] = a
 	case trace.OpFinish:
 		a, ok := r.open[e.Slot]
@@ -154,7 +156,11 @@ func (r *Run) Record(_ *trace.Stream, e *trace.Event) error {
 		a.enter(e.At, trace.PhaseNone)
 		// The fields A to E of OpFinish are bytes read, bytes written, CPU time, bytes copied and
 		// time of copying.
-		a.to, a.bytes, a.written, a.cpu, a.copying = e.At, e.A, e.B, time.Duration(e.C), time.Duration(e.E)
+		a.to = e.At
+		a.bytes = e.A
+		a.written = e.B
+		a.cpu = time.Duration(e.C)
+		a.copying = time.Duration(e.E)
 		if a.kind == trace.Reduce {
 			a.bytes = e.D
 		}

@@ -67,7 +67,10 @@ func (j *MeasuredJob) Tune(ctx context.Context) (*Result, error) {
 			// belong to one run.
 			r := &run{times: &taskTimes{}}
 			o := *o
-			o.MapSlots, o.ReduceSlots, o.Reducers, o.BlockBytes = s.MapSlots, s.ReduceSlots, s.Reducers, s.BlockBytes
+			o.MapSlots = s.MapSlots
+			o.ReduceSlots = s.ReduceSlots
+			o.Reducers = s.Reducers
+			o.BlockBytes = s.BlockBytes
 			o.Watch = func(stream *trace.Stream) { stream.Attach(r.times) }
 			var err error
 			r.report, err = j.run(ctx, o, first)

@@ -170,7 +170,9 @@ func (p *Profiler) batch(ctx context.Context, one planned, record *Run) (*mrloca
 	o := p.Engine
 	// The policy is fair, which lends no slots. So the number of maps that run at a time is at most
 	// that of the map slots, and likewise for reduces.
-	o.Trackers, o.MapSlots, o.ReduceSlots = 1, one.slots, one.slots
+	o.Trackers = 1
+	o.MapSlots = one.slots
+	o.ReduceSlots = one.slots
 	fair, err := registry.New(registry.Baseline, policy.DefaultOptions())
 	if err != nil {
 		return nil, err

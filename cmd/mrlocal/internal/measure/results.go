@@ -102,7 +102,9 @@ func (p *Plan) readResults(r *Results, text []byte) (whole int64, err error) {
 	whole = c.InputOffset()
 	// words is the number of words of an identity: the key, the swept values, the policy and the seed.
 	// rows counts the rows of the run whose identity is last. lastFigures are those of its first row.
-	words, rows, last, lastFigures := len(p.dimensions)+3, 0, "", ""
+	words := len(p.dimensions) + 3
+	var rows int
+	var last, lastFigures string
 	for {
 		row, err := c.Read()
 		// The last line may be cut off anywhere, even so that its fields look whole. Only a newline

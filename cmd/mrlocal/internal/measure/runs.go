@@ -117,7 +117,9 @@ func (c *session) forReal(ctx context.Context, i int, t *lessonRun, screen *show
 	}
 	// Lower is also what the simulator calls, so both have the same jobs and configuration.
 	config, submissions := f.Lower(o.Config)
-	o.Config, o.Events, o.NoGrowth = config, &t.file, c.lesson.Runs[i].NoGrowth
+	o.Config = config
+	o.Events = &t.file
+	o.NoGrowth = c.lesson.Runs[i].NoGrowth
 	watch := func(s *trace.Stream) { s.Attach(t) }
 	if in := c.lesson.Input; in != nil {
 		// With a small kvbuffer the maps spill. With a slow disk the user can see the effect of spills.

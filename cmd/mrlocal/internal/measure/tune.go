@@ -265,7 +265,9 @@ func (r *Result) choose(runs [][]*run, p period, asked int) Choice {
 			matters = matters || run.times.mean(p) > negligible*run.times.mean(reduces)
 		}
 		avg[i] = median(row.RoundsS)
-		row.Slots, row.AvgS, row.MakespanS = i+1, avg[i], median(makespans)
+		row.Slots = i + 1
+		row.AvgS = avg[i]
+		row.MakespanS = median(makespans)
 		row.PerSlotS = avg[i] / float64(row.Slots)
 	}
 	c.Best = dynsplit.Best(avg)
@@ -454,7 +456,9 @@ func (c *Choice) write(b *bytes.Buffer) {
 		// Gain and Lose compare a row with the best one, so the best row has none.
 		gain, lose, verdict := "-", "-", "the paper's best"
 		if row.Verdict != best {
-			gain, lose, verdict = seconds(row.GainS), seconds(row.LoseS), row.Verdict
+			gain = seconds(row.GainS)
+			lose = seconds(row.LoseS)
+			verdict = row.Verdict
 		}
 		if row == fastest {
 			verdict += "; the fastest run"

@@ -239,8 +239,12 @@ func Validate(f *workload.File, all []Runs) *Validation {
 		r := &all[i]
 		p := Policy{Name: r.Policy}
 		real, sim := makespans(r.Real), makespans(r.Sim)
-		p.Real, p.RealLow, p.RealHigh = real.Mean, real.Low, real.High
-		p.Sim, p.SimLow, p.SimHigh = sim.Mean, sim.Low, sim.High
+		p.Real = real.Mean
+		p.RealLow = real.Low
+		p.RealHigh = real.High
+		p.Sim = sim.Mean
+		p.SimLow = sim.Low
+		p.SimHigh = sim.High
 		p.Error = relativeError(p.Sim, p.Real)
 		realTimes, simTimes := jobTimes(f, r.Real), jobTimes(f, r.Sim)
 		for n := range f.Jobs {

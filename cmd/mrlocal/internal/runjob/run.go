@@ -54,7 +54,8 @@ func Run(ctx context.Context, e command.Env, line argv.Line, name string, build 
 	// This reader reads the flags that are not in o.
 	r := command.NewReader(line)
 	mode := r.Choice("progress", "auto", "plain", "json", "none")
-	eventsPath, reportPath, profilePath := r.Path("events"), r.Path("report"), r.Path("profile")
+	eventsPath, reportPath := r.Path("events"), r.Path("report")
+	profilePath := r.Path("profile")
 	gantt := r.Picture(false)
 	if o.ResumeDir = r.Path("resume"); o.ResumeDir == "-" {
 		r.Keep(errs.Optionf("--resume", "-: standard output cannot hold what a run keeps; name a directory"))

@@ -132,9 +132,13 @@ func (b *block) title(m *model, now time.Duration, running int) {
 // percent. The bytes, their rate and the remaining time follow. Only a wide terminal gets the bytes.
 func (b *block) bar(j *shownJob, k trace.Kind, now time.Duration) {
 	// names is the number of columns for the name, and figures that for the figures after the bar.
-	names, kind, figures := 6, [...]string{"M", "R"}[k&1], len(" 100% 99.9MiB/s 59m59s")
+	names := 6
+	kind := [...]string{"M", "R"}[k&1]
+	figures := len(" 100% 99.9MiB/s 59m59s")
 	if b.wide() {
-		names, kind, figures = min(24, b.width/4), k.String(), len(" 100%  9.99 GiB  100 MiB/s  59m59s")
+		names = min(24, b.width/4)
+		kind = k.String()
+		figures = len(" 100%  9.99 GiB  100 MiB/s  59m59s")
 	}
 	b.name(j.name, names)
 	b.pad(names + 1)

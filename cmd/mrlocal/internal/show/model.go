@@ -218,7 +218,10 @@ func (m *model) slot(id int32) *slotState {
 
 // start sets the state at the start of an attempt. A reduce begins with its copy phase.
 func (s *slotState) start(e *trace.Event) {
-	s.busy, s.lent, s.kind, s.missed = true, e.Has(trace.Lent), e.Kind, -1
+	s.busy = true
+	s.lent = e.Has(trace.Lent)
+	s.kind = e.Kind
+	s.missed = -1
 	s.phase = trace.PhaseCompute
 	if e.Kind == trace.Reduce {
 		s.phase = trace.PhaseCopy

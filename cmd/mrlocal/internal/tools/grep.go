@@ -322,7 +322,8 @@ func (c *Call) listFiles(roots []string) (int, error) {
 	if len(roots) == 0 {
 		roots = []string{""}
 	}
-	f, failed, listed := c.choice(c.Line.Has("quiet")), false, false
+	f := c.choice(c.Line.Has("quiet"))
+	var failed, listed bool
 	f.Missing = func(path string, cause error) {
 		failed = true
 		c.unreadable(path, cause)
@@ -439,7 +440,9 @@ func (c *Call) grepOptions() grep.Options {
 	c.patterns(&o)
 	// With -L and a bound of 0 no line is selected, so each file is listed.
 	if o.ListOthers && o.MaxCount != nil && *o.MaxCount == 0 {
-		o.Patterns, o.Fixed, o.Invert, o.MaxCount = []string{matchNothing}, false, false, nil
+		o.Patterns = []string{matchNothing}
+		o.Fixed, o.Invert = false, false
+		o.MaxCount = nil
 	}
 	return o
 }

@@ -82,9 +82,13 @@ func (b *batch) close() {
 // code is 3, and the other policies still run.
 func runBatch(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	r := command.NewReader(line)
-	b, names, picture := readBatch(r), r.Policies(), r.Picture(false)
+	b := readBatch(r)
+	names := r.Policies()
+	picture := r.Picture(false)
 	mode := r.Choice("progress", "auto", "plain", "json", "none")
-	eventsPath, reportPath, profilePath := r.Path("events"), r.Path("report"), r.Path("profile")
+	eventsPath := r.Path("events")
+	reportPath := r.Path("report")
+	profilePath := r.Path("profile")
 	if r.Err != nil {
 		return 0, r.Err
 	}
@@ -129,7 +133,9 @@ func runBatch(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	for i, name := range names {
 		// Each run has a screen of its own, because a screen follows one stream of events.
 		s := e.Screen(mode, picture)
-		s.Verbose, s.Silent, s.Also = line.Has("verbose"), line.Has("quiet"), files.Watch(i, e.Page.Watch(name, nil))
+		s.Verbose = line.Has("verbose")
+		s.Silent = line.Has("quiet")
+		s.Also = files.Watch(i, e.Page.Watch(name, nil))
 		var done *report.Report
 		err := process.Profile(profiles[i], b.places(names), func(on bool) (err error) {
 			// on is false without --profile.
@@ -317,7 +323,8 @@ func (b *batch) work(jobs []setup.Submission, stdin io.Reader, suffix string) []
 		// Only a job with the input - reads it.
 		o.Stdin = stdin
 		if suffix == discard {
-			o.OutputDir, o.OutputFile, o.Overwrite = "", "", false
+			o.OutputDir, o.OutputFile = "", ""
+			o.Overwrite = false
 		} else {
 			// The end of the name that the user gave sets the compression. After this, the name
 			// ends in the name of the policy.

@@ -197,7 +197,10 @@ func simSeeds(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	// A study keeps only figures. The reports are kept only for --report, because there may be very
 	// many.
 	var reports []*report.Report
-	notes, runs, vary, first := show.NewNotes(e.Stderr), 0, false, map[string][2]float64{}
+	notes := show.NewNotes(e.Stderr)
+	var runs int
+	var vary bool
+	first := map[string][2]float64{}
 	study, err := p.Study(ctx, nil, s.simulate(p, files), notes.Note, func(r *report.Report) {
 		figures := [2]float64{r.MakespanSeconds, r.MeanJobSeconds()}
 		if _, ok := first[r.Policy]; !ok {

@@ -72,7 +72,12 @@ func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error
 		// By default, the slots of a real run depend on the cores of the machine, and those of a
 		// simulation do not. So the simulation gets the slots of the real run.
 		c := &real.Config
-		o.Trackers, o.MapSlots, o.ReduceSlots, o.MaxSlots, o.Seed, o.NoPin = c.Trackers, c.MapSlots, c.ReduceSlots, c.MaxSlots, seed, !c.Pin
+		o.Trackers = c.Trackers
+		o.MapSlots = c.MapSlots
+		o.ReduceSlots = c.ReduceSlots
+		o.MaxSlots = c.MaxSlots
+		o.Seed = seed
+		o.NoPin = !c.Pin
 		return sim.Run(ctx, b.file, o)
 	}
 	c := measure.Validator{
@@ -103,7 +108,10 @@ func noteUnless(e command.Env, quiet bool) func(string) {
 // subcommands with the names of jobs are those of package runjob.
 func Profile() command.Command {
 	c := runjob.Profile()
-	c.Args, c.Long, c.Flags, c.Run = "JOB [FLAGS] [PATH…] | WORKLOAD", measure.ProfileHelp, profileWorkloadFlags(), profileWorkload
+	c.Args = "JOB [FLAGS] [PATH…] | WORKLOAD"
+	c.Long = measure.ProfileHelp
+	c.Flags = profileWorkloadFlags()
+	c.Run = profileWorkload
 	return c
 }
 
@@ -117,7 +125,9 @@ func profileWorkloadFlags() []argv.Spec {
 // profileWorkload measures each job of a workload file, and writes the file with a section "measured".
 func profileWorkload(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	r := command.NewReader(line)
-	b, path, runs := readBatch(r), r.Path("output-file"), r.Count("runs", 1, measure.MostRuns)
+	b := readBatch(r)
+	path := r.Path("output-file")
+	runs := r.Count("runs", 1, measure.MostRuns)
 	quiet := r.Choice("progress", "auto", "plain", "json", "none") == "none"
 	if r.Err != nil {
 		return 0, r.Err
