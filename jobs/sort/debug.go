@@ -180,13 +180,14 @@ func rawNumber(text []byte, human bool) int {
 	return at
 }
 
-// appendMark appends a line with _ below line[begin:end].
+// appendMark appends a line with _ below line[begin:end]. A part without width has no match.
 func appendMark(dst, line []byte, begin, end int) []byte {
 	dst = append(dst, bytes.Repeat([]byte(" "), columns(line[:begin]))...)
-	if begin == end {
+	width := columns(line[begin:end])
+	if width == 0 {
 		return append(dst, "^ no match for key\n"...)
 	}
-	return append(append(dst, bytes.Repeat([]byte("_"), columns(line[begin:end]))...), '\n')
+	return append(append(dst, bytes.Repeat([]byte("_"), width)...), '\n')
 }
 
 // columns returns the width of text on a terminal. Control characters have no width. A tab

@@ -82,12 +82,13 @@ func TestTheFlagsOfGNUSortAreKnown(t *testing.T) {
 
 func TestDebugWarnsAsGNUSort(t *testing.T) {
 	runGNUSort(t, "")
-	in := "b 2\na 10\n c 1.5K\n"
 	position := rapid.StringMatching(`[1-3](\.[1-3])?`)
 	letters := rapid.SampledFrom([]string{"", "b", "n", "g", "h", "M", "r", "nr", "bn", "f", "d", "i", "V", "br", "fr"})
 	rapid.Check(t, func(rt *rapid.T) {
+		// With -z, a newline is a blank that takes no column.
+		in := rapid.SampledFrom([]string{"b 2\na 10\n c 1.5K\n", "\n", "a \n\x01\n"}).Draw(rt, "in")
 		args := []string{"--debug"}
-		for _, flag := range []string{"-r", "-b", "-s", "-u", "-f", "-n", "-t.", "-t-", "-t+", "-d", "-i", "-M", "-g", "-h", "-V"} {
+		for _, flag := range []string{"-r", "-b", "-s", "-u", "-f", "-n", "-t.", "-t-", "-t+", "-d", "-i", "-M", "-g", "-h", "-V", "-z"} {
 			if rapid.IntRange(0, 6).Draw(rt, flag) == 0 {
 				args = append(args, flag)
 			}
