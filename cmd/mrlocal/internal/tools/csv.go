@@ -187,6 +187,9 @@ func (f *headedFiles) next() error {
 		if header = append(header, record...); err == io.EOF && len(record) > 0 { // a last line without its end
 			header = append(header, f.delim)
 		}
+		if err == io.EOF { // more records than the file has
+			break
+		}
 	}
 	switch {
 	case len(f.header) == 0:

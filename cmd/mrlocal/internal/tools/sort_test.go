@@ -275,7 +275,7 @@ func TestAHeaderStaysFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ flags, in, want string }{
-		{"--header 1", "z\nb\na\n", "z\na\nb\n"}, {"--header=2 -r", "z\ny\na\nb", "z\ny\nb\na\n"}, {"--header 3", "z\ny", "z\ny\n"}, {"--header 1", "", ""}, {"--header 1 -u", "a\na\na\n", "a\na\n"},
+		{"--header 1", "z\nb\na\n", "z\na\nb\n"}, {"--header=2 -r", "z\ny\na\nb", "z\ny\nb\na\n"}, {"--header 3", "z\ny", "z\ny\n"}, {"--header 2147483647", "z\ny\n", "z\ny\n"}, {"--header 1", "", ""}, {"--header 1 -u", "a\na\na\n", "a\na\n"},
 		{"--header 1 -z", "z\x00b\x00a", "z\x00a\x00b\x00"}, {"--header 2 - " + other, "z\ny\n1\n", "z\ny\n0\n1\n"}, {"--header 2 - " + other, "", "z\ny\n0\n"},
 	} {
 		if out, errs, code := call(t, "sort", c.in, strings.Fields(c.flags)...); out != c.want || errs != "" || code != 0 {
