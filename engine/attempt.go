@@ -314,8 +314,11 @@ func (a *attempt) getRoom() error {
 		a.leaveFDs()
 		return err
 	}
-	a.lease, a.floorBytes, a.user = lease, lease.Granted(), &userTime{attempt: a}
-	a.workingAt, a.pausedFor, a.stretched = time.Now(), 0, 0
+	a.lease = lease
+	a.floorBytes = lease.Granted()
+	a.user = &userTime{attempt: a}
+	a.workingAt = time.Now()
+	a.pausedFor, a.stretched = 0, 0
 	return nil
 }
 

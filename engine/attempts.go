@@ -50,8 +50,13 @@ func (c *coordinator) start(s slots.Start) {
 
 // admit sets the fields of an attempt that its slot's thread reads, and adds it to the running ones.
 func (c *coordinator) admit(a *attempt, s slots.Start) {
-	a.id, a.slot, a.tracker = s.Attempt, int(s.Slot), c.ledger.Config().Slots[s.Slot].Tracker
-	a.run, a.job, a.floorBytes, a.lastBeatAt = c.run, c.jobs[a.id.Job], c.run.floorBytes, time.Now()
+	a.id = s.Attempt
+	a.slot = int(s.Slot)
+	a.tracker = c.ledger.Config().Slots[s.Slot].Tracker
+	a.run = c.run
+	a.job = c.jobs[a.id.Job]
+	a.floorBytes = c.run.floorBytes
+	a.lastBeatAt = time.Now()
 	a.ctx, a.cancel = context.WithCancelCause(c.run.ctx)
 	a.faulty = int(a.id.N) < a.job.failing(a.id.Kind, a.id.Task)
 	a.slowdown = c.run.slowdown(a, s.Locality)
@@ -137,7 +142,9 @@ func (c *coordinator) mapEnded(a *mapAttempt, out *shuffle.MapOutput, err error)
 	if out != nil {
 		out.Register(c.run.budget) // from here on the budget may evict it when memory is short
 		t := &j.maps[a.id.Task]
-		t.output, t.ranOn, t.counters = out, a.tracker, &a.counters
+		t.output = out
+		t.ranOn = a.tracker
+		t.counters = &a.counters
 		j.shuffle.Commit(int(a.id.Task), out)
 	}
 	// The map has committed, so no other attempt reads its piece.
@@ -171,7 +178,9 @@ func (c *coordinator) book(a *attempt) {
 	for phase := range a.measured.phases {
 		a.job.usage[phase].Add(&a.measured.phases[phase])
 	}
-	o.OK, o.InBytes, o.OutBytes = true, a.counters.MapInputBytes, a.counters.MapOutputBytes
+	o.OK = true
+	o.InBytes = a.counters.MapInputBytes
+	o.OutBytes = a.counters.MapOutputBytes
 	if a.writes() {
 		o.OutBytes = a.counters.OutputBytes
 	}

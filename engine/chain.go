@@ -95,13 +95,22 @@ func (ch *chain) newPlan(inputs []string) (*input.Plan, error) {
 // planOptions returns the options by which inputs are found and divided.
 func (ch *chain) planOptions() input.Options {
 	r, first := ch.run, &ch.job.Chain[0]
-	mapSlots, perSlot, mapOnly := r.o.MapSlots*r.o.Trackers, 0, first.NewReducer == nil
+	mapSlots := r.o.MapSlots * r.o.Trackers
+	var perSlot int
+	mapOnly := first.NewReducer == nil
 	if mapOnly { // a policy that lends slots gives its maps the reduce slots too
 		mapSlots, perSlot = r.o.slotCount(), mapOnlySplits
 	}
 	o := ch.job.inputOptions(r.ctx, first)
-	o.Prompt, o.Warn, o.BlockBytes, o.MapSlots, o.SplitsPerSlot, o.Taper = ch.job.Found != nil, r.o.Warn, ch.blockBytes(), mapSlots, perSlot, mapOnly
-	o.CreateTemp, o.GatherBytes, o.OnStdin = r.createTemp("record"), min(8<<20, r.o.MemoryBytes/16), ch.stdin.Planned
+	o.Prompt = ch.job.Found != nil
+	o.Warn = r.o.Warn
+	o.BlockBytes = ch.blockBytes()
+	o.MapSlots = mapSlots
+	o.SplitsPerSlot = perSlot
+	o.Taper = mapOnly
+	o.CreateTemp = r.createTemp("record")
+	o.GatherBytes = min(8<<20, r.o.MemoryBytes/16)
+	o.OnStdin = ch.stdin.Planned
 	return o
 }
 
@@ -221,7 +230,9 @@ func (ch *chain) next(before *job) (*job, error) {
 	j.number = before.number + 1
 	var inputBytes int64
 	if j.spec.Rereads {
-		j.side, j.sidePath, inputBytes = side, "", ch.plan.Bytes
+		j.side = side
+		j.sidePath = ""
+		inputBytes = ch.plan.Bytes
 		j.plan = ch.plan
 		j.readSplits()
 		before.sink.(*output.Spools).Release()

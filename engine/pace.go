@@ -180,5 +180,9 @@ func (a *attempt) measure(next slots.Phase) {
 			u.PeakBytes = max(u.PeakBytes, a.lease.Peak())
 		}
 	}
-	m.now, m.begun, m.cpu, m.read, m.wrote = next, time.Now(), cpu, read, wrote
+	m.now = next
+	m.begun = time.Now()
+	m.cpu = cpu
+	m.read = read
+	m.wrote = wrote
 }

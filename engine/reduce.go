@@ -50,7 +50,9 @@ func (a *reduceAttempt) runReduce() error {
 
 	// Sort: merge down to as many runs as one pass can take.
 	a.phase(slots.PhaseSort)
-	begun, outputs, input := time.Now(), a.fetch.Outputs(), a.fetch.Input()
+	begun := time.Now()
+	outputs := a.fetch.Outputs()
+	input := a.fetch.Input()
 	a.counters.ReduceInputRecords, a.counters.ReduceShuffleBytes = input.Records, input.Bytes()
 	a.readSpills(outputs)
 	m, err := shuffle.NewMerge(a.ctx, a.mergeOptions(outputs))
@@ -205,7 +207,10 @@ func (a *reduceAttempt) reduceGroups(m *shuffle.Merge, reducer jobs.Reducer) err
 // reduceRecords calls the reducer once for each record, and counts the groups: runs of equal
 // keys.
 func (a *reduceAttempt) reduceRecords(m *shuffle.Merge, reducer jobs.RecordReducer) error {
-	n, number, out, last := int64(0), int64(0), a.emitter(a.text), []byte{}
+	n := int64(0)
+	number := int64(0)
+	out := a.emitter(a.text)
+	last := []byte{}
 	err := guard.Run("reduce", func() error {
 		for m.Next() {
 			key := m.Key()

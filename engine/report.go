@@ -30,7 +30,9 @@ func (r *run) report(err error) *Report {
 	// A simulation reports the same facts of its Ledger. The rest of this function adds what
 	// only the engine knows.
 	rep := report.FromLedger(r.kind, ledger)
-	rep.MakespanSeconds, rep.PeakRSSBytes, rep.AbandonedThreads = r.now().Seconds(), machine.PeakRSSBytes(), r.abandonedThreads
+	rep.MakespanSeconds = r.now().Seconds()
+	rep.PeakRSSBytes = machine.PeakRSSBytes()
+	rep.AbandonedThreads = r.abandonedThreads
 	r.used.Report(rep)
 	r.settings(&rep.Config)
 	// The Ledger numbers slots as the pool does.
@@ -110,7 +112,11 @@ func (ch *chain) report() JobReport {
 func (r *run) settings(c *report.Config) {
 	o := &r.o
 	c.Set(&o.Config)
-	c.TaskTimeoutS, c.ShuffleBytesPerSecond, c.DiskBytesPerSecond, c.ParallelCopies, c.CopyBytesPerSecond = o.TaskTimeout.Seconds(), o.ShuffleBytesPerSecond, o.DiskBytesPerSecond, o.Copiers.Parallel, o.Copiers.BytesPerSecond
+	c.TaskTimeoutS = o.TaskTimeout.Seconds()
+	c.ShuffleBytesPerSecond = o.ShuffleBytesPerSecond
+	c.DiskBytesPerSecond = o.DiskBytesPerSecond
+	c.ParallelCopies = o.Copiers.Parallel
+	c.CopyBytesPerSecond = o.Copiers.BytesPerSecond
 	c.DataPlane = &report.DataPlane{
 		Pin: !o.NoPin, BlockBytes: r.blockBytes, MemoryBytes: o.MemoryBytes, SortBufferBytes: r.sortBufferBytes, SpillPercent: o.SpillPercent,
 		BufferGrowth: !o.NoGrowth, GrowthThreshold: o.GrowthThreshold, MergeFactor: o.MergeFactor, Compress: o.Codec.String(),

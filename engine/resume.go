@@ -75,7 +75,9 @@ func (j *job) restoreMaps() {
 		}
 		t := &j.maps[i]
 		// The map ran on no tracker of this run, so no lost tracker takes its output away.
-		t.output, t.ranOn, t.counters = kept.Output, -1, &kept.Counters
+		t.output = kept.Output
+		t.ranOn = -1
+		t.counters = &kept.Counters
 		j.counters.Add(t.counters)
 		j.shuffle.Commit(i, t.output)
 		c.ledger.Restore(c.run.now(), j.id, slots.TaskID(i))

@@ -185,7 +185,9 @@ type sampled struct {
 // may change.
 func (s *sampler) try(alive func()) *sampler {
 	t := *s
-	t.keys, t.alive, t.emitted = slices.Clip(s.keys), alive, 0
+	t.keys = slices.Clip(s.keys)
+	t.alive = alive
+	t.emitted = 0
 	if t.distinct {
 		t.seen = map[string]struct{}{}
 		for _, key := range s.keys {

@@ -70,7 +70,9 @@ type file interface {
 // newCommitter returns the place of a result that is built in s.
 func newCommitter(spec Spec, s stage) *committer {
 	c := &committer{name: spec.Dir, suffix: spec.Compress.Suffix(), style: spec.DirStyle}
-	c.mu.stage, c.mu.tasks, c.mu.open = s, make(map[int][]string), make(map[*fileAttempt]struct{})
+	c.mu.stage = s
+	c.mu.tasks = make(map[int][]string)
+	c.mu.open = make(map[*fileAttempt]struct{})
 	return c
 }
 

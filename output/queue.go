@@ -228,7 +228,9 @@ func (k *packQueue) mark() {
 	if k.marked != nil {
 		k.release(k.marked)
 	}
-	k.markBlock, k.markBytes, k.marked = k.blocks, k.textBytes, nil
+	k.markBlock = k.blocks
+	k.markBytes = k.textBytes
+	k.marked = nil
 }
 
 // head returns a copy of the text before the mark, which is in the given block. It returns nil if there
@@ -263,7 +265,10 @@ func (k *packQueue) rewind() (err error) {
 	if k.text != nil {
 		k.release(k.text)
 	}
-	k.text, k.textBytes, k.blocks, k.marked = kept, k.markBytes, k.markBlock, nil
+	k.text = kept
+	k.textBytes = k.markBytes
+	k.blocks = k.markBlock
+	k.marked = nil
 	if written {
 		_, err = k.out.rewind(k.markOffset)
 	}

@@ -53,7 +53,10 @@ var all = &injector{}
 func Inject(f Fault, watch func(Event)) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	all.fault, all.counts, all.failed, all.watch = f, [ops]int64{}, 0, watch
+	all.fault = f
+	all.counts = [ops]int64{}
+	all.failed = 0
+	all.watch = watch
 }
 
 // Counts returns the number of calls of a kind since Inject, and the number of calls of any kind

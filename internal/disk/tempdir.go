@@ -64,7 +64,9 @@ func NewTempRoot(dirs []string, maxBytes int64) *TempRoot {
 		dirs = []string{os.TempDir()}
 	}
 	r := &TempRoot{dirs: dirs, maxBytes: maxBytes}
-	r.mu.own, r.mu.made, r.mu.full = make([]*own, len(dirs)), make([]int, len(dirs)), make([]bool, len(dirs))
+	r.mu.own = make([]*own, len(dirs))
+	r.mu.made = make([]int, len(dirs))
+	r.mu.full = make([]bool, len(dirs))
 	return r
 }
 

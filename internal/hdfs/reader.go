@@ -138,7 +138,11 @@ func (r *Reader) connect(off, wanted int64) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.name, err)
 	}
-	r.body, r.at, r.end, r.from, r.ends = response.Body, off, off+length, response.Request, response.ContentLength >= 0
+	r.body = response.Body
+	r.at = off
+	r.end = off + length
+	r.from = response.Request
+	r.ends = response.ContentLength >= 0
 	if response.ContentLength > length {
 		err = wrong(r.from, "%d bytes, and %d were asked for", response.ContentLength, length)
 	} else if off > 0 {

@@ -178,7 +178,10 @@ func (c *Cluster) isFile(path string) bool {
 func (c *Cluster) attributes(path, name string) (map[string]any, bool) {
 	st := map[string]any{"pathSuffix": name, "modificationTime": 1_700_000_000_000, "replication": 1}
 	if data, ok := c.files[path]; ok {
-		st["type"], st["length"], st["blockSize"], st["fileId"] = "FILE", len(data), c.blockBytes(), c.ids[path]
+		st["type"] = "FILE"
+		st["length"] = len(data)
+		st["blockSize"] = c.blockBytes()
+		st["fileId"] = c.ids[path]
 		return st, true
 	}
 	for other := range c.files {
@@ -186,7 +189,8 @@ func (c *Cluster) attributes(path, name string) (map[string]any, bool) {
 			if c.ids[path] == 0 {
 				c.number(path)
 			}
-			st["type"], st["length"], st["fileId"] = "DIRECTORY", 0, c.ids[path]
+			st["type"], st["length"] = "DIRECTORY", 0
+			st["fileId"] = c.ids[path]
 			return st, true
 		}
 	}
