@@ -17,7 +17,7 @@
 // many lines contain one, the lineMatcher searches whole blocks. Patterns that are many strings are a
 // dictionary (package words), which searches whole blocks, too.
 //
-// Memory: a mapper has at most 80 KiB of output, 32 KiB of marks and twice 6 MiB of automata
+// Memory: a mapper has at most 80 KiB of output, 32 KiB of marks and twice 10 MiB of automata
 // (package dfa). The automata are charged to the memory bound of the run, and so is a dictionary, once
 // for each mapper. The releaser has 128 KiB. Long lines are written from the block in which they lie.
 package grep

@@ -24,15 +24,15 @@
 // a load from the table; the steps of the other pieces use that time. On the machine of
 // docs/performance.md, four pieces reach 2.4 GB/s on one core, and one piece alone 0.6 GB/s. A
 // search for the next match walks one piece. If a match can begin with only a few bytes, the search
-// jumps from one of these bytes to the next.
+// jumps from one of these bytes to the next. What may be empty at either end of the pattern is left out.
 //
 // Memory: a Matcher belongs to one mapper. Each automaton that it has used holds about cacheBytes.
-// The automaton for lines holds up to manyLinesBytes if the pattern has many instructions. Account
+// Automata for lines hold up to manyLinesBytes if the pattern has many instructions. Account
 // charges these bytes.
 //
 // A full cache is cleared, and the automaton starts over. If the cache has filled up within little text,
-// the automaton gives up, and a simulation of all threads searches the next 16 MiB. Large programs have no
-// simulation. So the time is linear in the text for every pattern: at worst, each byte makes a state, in a
+// the automaton gives up for the next 16 MiB. Then a walk from each place finds whether a match begins there (places.go).
+// If walks are long, a simulation of all threads replaces them. Large programs have no simulation. So the time is linear in the text for every pattern: at worst, each byte makes a state, in a
 // time that is linear in the number of instructions.
 package dfa
 
@@ -58,6 +58,8 @@ const (
 // Program is a compiled pattern. It is never changed after Compile, so Matchers in several
 // goroutines may share it.
 type Program struct {
+	lines             *program        // not ordered, and trimmed
+	places            func() *program // not ordered
 	forward, backward *program
 	simulated         func() *nfa // of forward
 }
@@ -94,21 +96,39 @@ func compileBoth(tree *syntax.Regexp, b Border, several bool) *Program {
 	}
 	p.forward.firsts = newFirsts(p.forward)
 	p.backward.firsts = &firsts{} // a search backwards begins at a given place
-	p.forward.class, p.forward.some = p.forward.classes.bytes()
+	p.places = sync.OnceValue(func() *program { return compileLines(tree, b) })
+	switch {
+	case several:
+		p.lines = p.forward // no Matcher uses it
+	case b == Anywhere:
+		p.lines = compileLines(trimmed(tree, true, true), b)
+	default:
+		p.lines = p.places()
+	}
 	p.simulated = sync.OnceValue(func() *nfa { return newNFA(p.forward) })
+	return p
+}
+
+// compileLines compiles a tree for an automaton that decides about lines.
+func compileLines(tree *syntax.Regexp, b Border) *program {
+	p := compile(grouped(tree, false), b, false)
+	p.firsts = newFirsts(p)
+	p.class, p.some = p.classes.bytes()
 	return p
 }
 
 // Matcher searches with the automata of a Program. Only one goroutine at a time may use it.
 type Matcher struct {
 	program *Program
-	// The three automata. Each is nil until the first call that needs it.
+	// The automata. Each is nil until the first call that needs it.
 	lines      *lines
+	places     *lines // for the beginnings of matches, in place of starts
 	ends       *runes
 	starts     *runes
 	simulated  *simulation
 	cacheBytes int // for ends and starts
-	linesBytes int // for lines
+	linesBytes int // for lines, and for places
+	slow       int // number of bytes until walks from each place are tried again
 	rowBytes   int // for the rows of simulated; 0: not charged yet
 	charge     func(bytes int64) bool
 	charged    int // memory of all automata, in bytes
@@ -117,8 +137,11 @@ type Matcher struct {
 // NewMatcher returns a Matcher. It builds its automata when they are needed.
 func (p *Program) NewMatcher() *Matcher {
 	m := &Matcher{program: p, cacheBytes: cacheBytes, linesBytes: cacheBytes}
-	if len(p.forward.insts) > manyInsts {
+	if len(p.lines.insts) > manyInsts {
 		m.linesBytes = manyLinesBytes
+	}
+	if p.forward.several {
+		m.slow = math.MaxInt
 	}
 	return m
 }
@@ -130,7 +153,7 @@ func (p *Program) NewMatcher() *Matcher {
 func (m *Matcher) Account(charge func(bytes int64) bool) {
 	m.charge = charge
 	if charge != nil && m.charged > 0 && !charge(int64(m.charged)) {
-		m.lines, m.ends, m.starts, m.simulated, m.rowBytes, m.charged = nil, nil, nil, nil, 0, 0
+		m.lines, m.places, m.ends, m.starts, m.simulated, m.rowBytes, m.charged = nil, nil, nil, nil, nil, 0, 0
 	}
 }
 
@@ -162,23 +185,26 @@ const None = math.MaxInt
 
 // Match reports whether line, without its newline, matches.
 func (m *Matcher) Match(line []byte) bool {
-	if d := m.automaton(); !m.simulates(&d.cache, len(line)) {
+	if d := m.automaton(); !m.gaveUp(&d.cache, len(line)) {
 		if matched := d.match(line); !d.exploded {
 			return matched
 		}
 	}
-	return m.simulation().match(line)
+	return m.decide(line)
 }
 
 // CountLines returns the number of lines of data that match. The last line may lack its newline.
 func (m *Matcher) CountLines(data []byte) (lines int64) {
 	d := m.automaton()
-	if m.simulates(&d.cache, len(data)) {
-		return m.simulation().count(data)
+	if m.gaveUp(&d.cache, len(data)) {
+		d.rest = append(d.rest, data)
+	} else {
+		lines = d.count(data)
 	}
-	lines = d.count(data)
 	for _, rest := range d.rest {
-		lines += m.simulation().count(rest)
+		for start, end := m.decideNext(rest, 0); start != None; start, end = m.decideNext(rest, end+1) {
+			lines++
+		}
 	}
 	d.rest = d.rest[:0]
 	return lines
@@ -188,34 +214,80 @@ func (m *Matcher) CountLines(data []byte) (lines int64) {
 // start of a line. start is None if there is no such line.
 func (m *Matcher) NextLine(data []byte, from int) (start, end int) {
 	d := m.automaton()
-	if !m.simulates(&d.cache, 0) {
+	if !m.gaveUp(&d.cache, 0) {
 		start, end = d.next(data, from)
 		if start != None || !d.exploded {
 			return start, end
 		}
 		from = end
 	}
-	start, end = m.simulation().next(data, from)
-	m.simulates(&d.cache, min(start, len(data))-from)
+	start, end = m.decideNext(data, from)
+	m.gaveUp(&d.cache, min(start, len(data))-from)
 	return start, end
+}
+
+// decideNext is NextLine without the automaton that has exploded.
+func (m *Matcher) decideNext(data []byte, from int) (start, end int) {
+	for from < len(data) {
+		end := lineEnd(data, from)
+		if m.decide(data[from:end]) {
+			return from, end
+		}
+		from = end + 1
+	}
+	return None, None
+}
+
+// decide is Match if the automaton has exploded: by walks from each place, or by a simulation. If both are slow, the
+// automaton starts over as often as it must.
+func (m *Matcher) decide(line []byte) bool {
+	if at, ok := m.place(m.lines, line, 0); ok {
+		return at != None
+	}
+	if m.program.simulated() != nil {
+		return m.simulation().match(line)
+	}
+	d := m.lines
+	explodes := d.explodes
+	d.explodes, d.exploded = nil, false
+	matched := d.match(line)
+	d.explodes, d.exploded = explodes, true
+	return matched
+}
+
+// place is place of d. ok is false, too, if walks from each place have been slow.
+func (m *Matcher) place(d *lines, line []byte, from int) (at int, ok bool) {
+	if m.slow > 0 {
+		m.slow -= len(line) - from + 1
+		return None, false
+	}
+	if at, ok = d.place(line, from); !ok {
+		m.slow = simulatedBytes
+	} else if m.simulated != nil {
+		m.simulated.line = nil // it has not seen this one
+	}
+	return at, ok
 }
 
 // automaton returns the automaton for lines. The first call makes it, because its memory is
 // charged.
 func (m *Matcher) automaton() *lines {
 	if m.lines == nil {
-		m.lines = newLines(m.program.forward, m.room(m.linesBytes))
+		m.lines = newLines(m.program.lines, m.room(m.linesBytes))
 		m.lines.explodes = m.explodes
 	}
 	return m.lines
 }
 
-// explodes reports whether an automaton that has made states while it walked takes longer than a
-// simulation.
+// explodes reports whether an automaton that has made states while it walked takes longer than what
+// replaces it.
 func (m *Matcher) explodes(states, walked int) bool {
 	n := m.program.simulated()
-	return n != nil && walked*n.cost < states*stateCost
+	return m.slow <= 0 && walked*placesCost < states*stateCost || n != nil && walked*n.cost < states*stateCost
 }
+
+// placesCost is about the number of operations that walks from each place take for a byte.
+const placesCost = 8
 
 // simulation returns the simulation that replaces an automaton that has exploded.
 func (m *Matcher) simulation() *simulation {
@@ -225,9 +297,9 @@ func (m *Matcher) simulation() *simulation {
 	return m.simulated
 }
 
-// simulates reports whether a simulation searches text of the given length in place of the automaton of
+// gaveUp reports whether something else searches text of the given length in place of the automaton of
 // c. After simulatedBytes, the automaton is tried again, because the text may have changed.
-func (m *Matcher) simulates(c *cache, length int) bool {
+func (m *Matcher) gaveUp(c *cache, length int) bool {
 	if c.exploded {
 		if c.walked += length; c.walked > simulatedBytes {
 			c.exploded, c.walked = false, 0
@@ -248,18 +320,36 @@ func (m *Matcher) Find(line []byte, from int) (start, end int) {
 		m.starts = newRunes(m.program.backward, false, m.room(m.cacheBytes))
 		m.ends.explodes, m.starts.explodes = m.explodes, m.explodes
 	}
-	if m.simulates(&m.ends.cache, len(line)-from) || m.simulates(&m.starts.cache, len(line)-from) {
-		if m.rowBytes == 0 {
-			m.rowBytes = m.room(m.cacheBytes)
+	if m.gaveUp(&m.ends.cache, len(line)-from) || m.gaveUp(&m.starts.cache, len(line)-from) {
+		if start, end, ok := m.findPlace(line, from); ok {
+			return start, end
 		}
-		if s := m.simulation(); s.rowBytes(line) <= m.rowBytes {
-			return s.find(line, from)
+		if m.program.simulated() != nil {
+			if m.rowBytes == 0 {
+				m.rowBytes = m.room(m.cacheBytes)
+			}
+			if s := m.simulation(); s.rowBytes(line) <= m.rowBytes {
+				return s.find(line, from)
+			}
 		}
 	}
 	// The end is found first, because only a forward search knows which alternative is
 	// preferred.
-	if end = m.ends.end(line, from); end == None {
+	if end = m.ends.end(line, from, false); end == None {
 		return None, None
 	}
 	return m.starts.start(line, from, end), end
+}
+
+// findPlace is Find by walks from each place. ok is false if they are slow.
+func (m *Matcher) findPlace(line []byte, from int) (start, end int, ok bool) {
+	if m.places == nil && m.slow <= 0 {
+		if m.places = m.lines; m.places == nil || m.program.places() != m.program.lines {
+			m.places = newLines(m.program.places(), m.room(m.linesBytes))
+		}
+	}
+	if start, ok = m.place(m.places, line, from); !ok || start == None {
+		return None, None, ok
+	}
+	return start, m.ends.end(line, start, true), true
 }

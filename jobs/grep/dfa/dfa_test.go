@@ -3,6 +3,7 @@ package dfa
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"regexp"
 	"regexp/syntax"
 	"testing"
@@ -71,15 +72,18 @@ func matcherOf(t testing.TB, pattern string, b Border, most int) *Matcher {
 }
 
 // matchersOf returns Matchers that work in different ways: with a cache of most bytes that starts over for ever, with
-// one that gives up when the program can be simulated, and with simulations from the start.
+// one that gives up, with walks from each place, and with simulations from the start.
 func matchersOf(t testing.TB, pattern string, b Border, most int) map[string]*Matcher {
 	all := map[string]*Matcher{}
-	for _, name := range []string{"cleared", "given up", "simulated"} {
+	for _, name := range []string{"cleared", "given up", "places", "simulated"} {
 		m := matcherOf(t, pattern, b, most)
-		switch simulated := m.program.simulated() != nil; {
-		case name == "cleared":
+		if name == "cleared" || name == "simulated" {
+			m.slow = math.MaxInt
+		}
+		if name == "cleared" || name == "places" {
 			m.program.simulated = func() *nfa { return nil }
-		case name == "simulated" && simulated:
+		}
+		if name == "places" || name == "simulated" && m.program.simulated() != nil {
 			m.automaton().exploded = true
 			m.Find(nil, 0)
 			m.ends.exploded = true

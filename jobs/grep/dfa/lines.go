@@ -16,6 +16,7 @@ import (
 //   - idle: nothing has begun, behind no word character
 //   - idleWord: nothing has begun, behind a word character
 //   - begin: a line begins
+//   - up to three rows of starts
 //
 // So one comparison finds all states that need attention. The name of counted is one higher
 // than the offset of its row. All other names are even, so matches are counted by adding the
@@ -30,8 +31,10 @@ type lines struct {
 	idle     uint32
 	idleWord uint32
 	begin    uint32
-	last     uint32 // a walk of one stream stops at states up to this one
-	constant ending // the result for every line, if the pattern decides it alone
+	starts   [word + 1]uint32 // rows in which only this place begins a match (places.go), by the side before it
+	credit   int              // operations that place may still take
+	last     uint32           // a walk of one stream stops at states up to this one
+	constant ending           // the result for every line, if the pattern decides it alone
 	// The state of each stream.
 	live     [streams]uint32
 	pending  []byte                      // scratch: the bytes of the rune that is being read
@@ -88,12 +91,30 @@ func newLines(p *program, most int) *lines {
 	}
 	d.write(edge, d.restarts, nil, list)
 	d.add(string(d.key))
+	d.findStarts()
 	// Fields name these rows, so they are never removed.
 	d.fixed, d.stays = len(d.states), 3
 	for i := range d.live {
 		d.live[i] = d.begin
 	}
 	return d
+}
+
+// findStarts adds the rows of starts.
+func (d *lines) findStarts() {
+	for before := range d.starts {
+		list := slices.Clone(d.closed([]uint32{d.entry}, side(before), unknown))
+		switch {
+		case d.matched:
+			d.starts[before] = d.hit
+		case len(list) == 0:
+			d.starts[before] = d.miss
+		default:
+			d.write(side(before), false, nil, list)
+			d.starts[before] = d.add(string(d.key))
+		}
+	}
+	d.credit = mostCredit
 }
 
 // step computes the transition of the stream's state by class, stores it, and takes it. The

@@ -361,23 +361,3 @@ func (s *simulation) preferred(row []uint64) (behind uint32, live bool) {
 	}
 	return 0, false
 }
-
-// next is Matcher.NextLine.
-func (s *simulation) next(data []byte, from int) (start, end int) {
-	for from < len(data) {
-		end := lineEnd(data, from)
-		if s.match(data[from:end]) {
-			return from, end
-		}
-		from = end + 1
-	}
-	return None, None
-}
-
-// count is Matcher.CountLines.
-func (s *simulation) count(data []byte) (lines int64) {
-	for start, end := s.next(data, 0); start != None; start, end = s.next(data, end+1) {
-		lines++
-	}
-	return lines
-}

@@ -7,11 +7,11 @@ import "unicode/utf8"
 type runes struct {
 	*threads
 	cache
-	begins [sides]uint32 // transition into the first state, by the side before it; 0: not known
-	last   int           // index in classes.breaks of the rune that of looked up last
-	live   [1]uint32     // the state in use, which the cache keeps when it is cleared
-	ahead  []uint32      // scratch of around
-	ascii  *[256]uint16  // class of each byte; bytes beyond ASCII have a column in which nothing is ever known
+	begins [2][sides]uint32 // transition into the first state, if matches may also begin later or not, by the side before it; 0: not known
+	last   int              // index in classes.breaks of the rune that of looked up last
+	live   [1]uint32        // the state in use, which the cache keeps when it is cleared
+	ahead  []uint32         // scratch of around
+	ascii  *[256]uint16     // class of each byte; bytes beyond ASCII have a column in which nothing is ever known
 }
 
 // A transition is the row of the next state and flags. As an int32 it is negative (special) if
@@ -45,15 +45,20 @@ func newRunes(p *program, forward bool, most int) *runes {
 func (d *runes) dead() uint32 { return d.width }
 func (d *runes) idle() uint32 { return 2 * d.width }
 
-// begin returns the transition into the first state. before is the side before the text.
-func (d *runes) begin(before side) uint32 {
-	if d.begins[before] == 0 {
+// begin returns the transition into the first state. before is the side before the text. here says that no
+// match may begin later.
+func (d *runes) begin(before side, here bool) uint32 {
+	begins := &d.begins[0]
+	if here {
+		begins = &d.begins[1]
+	}
+	if begins[before] == 0 {
 		list := d.closed([]uint32{d.entry}, before, unknown)
 		// No state is in use yet, so the cache need keep only the fixed ones.
 		d.live[0] = d.dead()
-		d.begins[before] = d.into(list, before, d.ordered && d.restarts, 0)
+		begins[before] = d.into(list, before, d.ordered && d.restarts && !here, 0)
 	}
-	return d.begins[before]
+	return begins[before]
 }
 
 // into returns the transition into the state of list, which was just closed, with flags.
@@ -83,7 +88,7 @@ func (d *runes) into(list []uint32, before side, restart bool, flags uint32) uin
 	was := len(d.states)
 	row := d.row(d.live[:])
 	if len(d.states) < was {
-		d.begins = [sides]uint32{}
+		d.begins = [2][sides]uint32{}
 	}
 	return flags | row
 }
@@ -161,18 +166,18 @@ func (d *runes) next(state, class uint32) uint32 {
 	return next
 }
 
-// end returns the end of the leftmost-first match that begins at or behind from; None: there is
-// none.
+// end returns the end of the leftmost-first match that begins at or behind from, or with here at from; None:
+// there is none.
 //
 // hot: one iteration for each byte of a line whose matches are wanted.
-func (d *runes) end(line []byte, from int) (end int) {
-	next := d.begin(d.sideBefore(line, from))
+func (d *runes) end(line []byte, from int, here bool) (end int) {
+	next := d.begin(d.sideBefore(line, from), here)
 	end = None
 	if next&behind != 0 {
 		end = from
 	}
 	at, state := from, next&toRow
-	if d.firsts.few {
+	if d.firsts.few && !here {
 		state = d.idle()
 	}
 	for state != d.dead() {
@@ -181,7 +186,7 @@ func (d *runes) end(line []byte, from int) (end int) {
 			if at = d.firsts.next(line, at); at == len(line) {
 				break
 			}
-			state = d.begin(d.sideBefore(line, at)) & toRow
+			state = d.begin(d.sideBefore(line, at), false) & toRow
 		}
 		// This loop takes known transitions by ASCII bytes at which no match ends.
 		table, ascii := d.table, d.ascii
@@ -230,7 +235,7 @@ func (d *runes) end(line []byte, from int) (end int) {
 //
 // hot: one iteration for each byte of a match whose bounds are wanted.
 func (d *runes) start(line []byte, from, end int) (start int) {
-	next := d.begin(d.sideBehind(line, end))
+	next := d.begin(d.sideBehind(line, end), false)
 	start = end
 	state := next & toRow
 	at := end
