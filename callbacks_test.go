@@ -247,6 +247,29 @@ func TestAClosedPipeMayEndARun(t *testing.T) {
 	}
 }
 
+// badCounter is a Releaser that panics when it is asked for its records. It fails at once, if fails is set.
+type badCounter struct{ fails error }
+
+func (c badCounter) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
+	_, err := io.Copy(w, split)
+	return jobs.Continue, errors.Join(err, c.fails)
+}
+func (badCounter) Finish(io.Writer) error { return nil }
+func (badCounter) Records() int64         { panic("no count") }
+
+// TestAReleaserThatCannotCountFailsTheJob, also one that has failed before.
+func TestAReleaserThatCannotCountFailsTheJob(t *testing.T) {
+	for want, c := range map[string]badCounter{"records: panic: no count": {}, "boom": {errBoom}} {
+		job := jobs.Job{Name: "counted", NewMapper: func() jobs.Mapper { return echoLines }, NewReleaser: func() jobs.Releaser { return c }}
+		o := mrlocal.Options{JobOptions: input(t, "a\n")}
+		o.Stdout, o.OutputFile = nil, filepath.Join(t.TempDir(), "out")
+		_, err := mrlocal.Run(t.Context(), job, o)
+		if _, left := os.Stat(o.OutputFile); !errors.Is(err, mrlocal.ErrJobFailed) || !strings.Contains(err.Error(), want) || left == nil {
+			t.Errorf("%v, result %v; want %s", err, left, want)
+		}
+	}
+}
+
 // TestWritersThatHoldNil fail the run, or lose what they get.
 func TestWritersThatHoldNil(t *testing.T) {
 	for name, w := range map[string]io.ReadWriter{"a file": (*os.File)(nil), "a buffer": (*bytes.Buffer)(nil)} {

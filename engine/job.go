@@ -301,8 +301,9 @@ func (j *job) over() {
 // countRecords sets the counter of output records to the number that the Releaser has written,
 // if it counts them. A second call does nothing.
 func (j *job) countRecords() {
-	if counter, ok := j.releaser.(jobs.RecordCounter); ok {
-		j.counters.ReduceOutputRecords = counter.Records()
+	if _, ok := j.releaser.(jobs.RecordCounter); ok {
+		// A job whose Releaser cannot count has failed at Finish, or before.
+		j.counters.ReduceOutputRecords, _ = guard.Records(j.releaser)
 	}
 	j.chain.stdin.Keep(j.releaser)
 	j.releaser = nil

@@ -105,8 +105,22 @@ func (g guardedReleaser) Release(split io.Reader, w io.Writer) (verdict jobs.Ver
 	return verdict, err
 }
 
+// Finish also fails if the Releaser cannot count its records, while the result may still be withdrawn.
 func (g guardedReleaser) Finish(w io.Writer) error {
-	return Own("finish", func() error { return g.Releaser.Finish(w) })
+	if err := Own("finish", func() error { return g.Releaser.Finish(w) }); err != nil {
+		return err
+	}
+	_, err := Records(g.Releaser)
+	return err
+}
+
+// Records returns how many records the Releaser has released; 0: it does not count them. It fails if
+// the Releaser panics.
+func Records(r jobs.Releaser) (records int64, err error) {
+	if counter, ok := r.(jobs.RecordCounter); ok {
+		err = Run("records", func() error { records = counter.Records(); return nil })
+	}
+	return records, err
 }
 
 // Reader returns the reader with a guarded Read, which also fails if r claims to have read less
