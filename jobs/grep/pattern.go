@@ -110,7 +110,11 @@ func (p *program) fixed(parts []string, o Options) error {
 	if o.Longest {
 		// Then the first one that matches is the longest. If case is ignored, the number of bytes says
 		// less than that of runes.
-		slices.SortStableFunc(parts, func(a, b string) int { return utf8.RuneCountInString(b) - utf8.RuneCountInString(a) })
+		length := func(s string) int { return len(s) }
+		if o.IgnoreCase {
+			length = utf8.RuneCountInString
+		}
+		slices.SortStableFunc(parts, func(a, b string) int { return length(b) - length(a) })
 	}
 	few, plain := len(parts) <= words.Most, true
 	var quoted []string
