@@ -20,6 +20,7 @@ import (
 	"mrlocal"
 	search "mrlocal/input"
 	"mrlocal/jobs"
+	"mrlocal/jobs/jobtest"
 	"mrlocal/sim"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -248,24 +249,33 @@ func TestAClosedPipeMayEndARun(t *testing.T) {
 }
 
 // badCounter is a Releaser that panics when it is asked for its records. It fails at once, if fails is set.
-type badCounter struct{ fails error }
+type badCounter struct {
+	fails   error
+	verdict jobs.Verdict
+}
 
 func (c badCounter) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
 	_, err := io.Copy(w, split)
-	return jobs.Continue, errors.Join(err, c.fails)
+	return c.verdict, errors.Join(err, c.fails)
 }
 func (badCounter) Finish(io.Writer) error { return nil }
 func (badCounter) Records() int64         { panic("no count") }
 
-// TestAReleaserThatCannotCountFailsTheJob, also one that has failed before.
+// TestAReleaserThatCannotCountFailsTheJob, also one that has failed before, or whose verdict is none.
 func TestAReleaserThatCannotCountFailsTheJob(t *testing.T) {
-	for want, c := range map[string]badCounter{"records: panic: no count": {}, "boom": {errBoom}} {
+	for want, c := range map[string]badCounter{"records: panic: no count": {}, "boom": {fails: errBoom}, "the verdict 3": {verdict: 3}} {
 		job := jobs.Job{Name: "counted", NewMapper: func() jobs.Mapper { return echoLines }, NewReleaser: func() jobs.Releaser { return c }}
 		o := mrlocal.Options{JobOptions: input(t, "a\n")}
 		o.Stdout, o.OutputFile = nil, filepath.Join(t.TempDir(), "out")
 		_, err := mrlocal.Run(t.Context(), job, o)
 		if _, left := os.Stat(o.OutputFile); !errors.Is(err, mrlocal.ErrJobFailed) || !strings.Contains(err.Error(), want) || left == nil {
 			t.Errorf("%v, result %v; want %s", err, left, want)
+		}
+		if c.verdict == 0 {
+			continue
+		}
+		if _, err := jobtest.Reference(jobs.Chain{job}, []jobtest.File{{Path: "f", Data: []byte("a\n")}}); err == nil {
+			t.Error("the reference takes the verdict")
 		}
 	}
 }

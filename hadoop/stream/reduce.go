@@ -9,6 +9,7 @@ import (
 	"io"
 	"unicode/utf8"
 
+	"mrlocal/internal/guard"
 	"mrlocal/jobs"
 	"mrlocal/shuffle"
 )
@@ -315,7 +316,7 @@ func (c *child) restore(stdin io.Reader) error {
 	out := &resultOut{c: c}
 	var release jobs.Releaser = copying{}
 	if c.job.NewReleaser != nil {
-		release = c.job.NewReleaser()
+		release = guard.Releaser(c.job.NewReleaser())
 	}
 	verdict := jobs.Continue
 	file := ""

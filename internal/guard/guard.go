@@ -99,7 +99,9 @@ type guardedReleaser struct{ jobs.Releaser }
 
 func (g guardedReleaser) Release(split io.Reader, w io.Writer) (verdict jobs.Verdict, err error) {
 	err = Own("release", func() (err error) {
-		verdict, err = g.Releaser.Release(split, w)
+		if verdict, err = g.Releaser.Release(split, w); err == nil && verdict > jobs.EndJob {
+			err = fmt.Errorf("the verdict %d: must be Continue, EndFile or EndJob", verdict)
+		}
 		return err
 	})
 	return verdict, err

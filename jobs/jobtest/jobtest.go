@@ -268,7 +268,9 @@ func mapOnly(job jobs.Job, splits [][]jobs.Block, out *writer, all *shared) erro
 		if err != nil {
 			return err
 		}
-		if verdict == jobs.EndJob {
+		if verdict > jobs.EndJob {
+			return fmt.Errorf("release: the verdict %d: must be Continue, EndFile or EndJob", verdict)
+		} else if verdict == jobs.EndJob {
 			break
 		} else if verdict == jobs.EndFile {
 			ended = split[len(split)-1].File
