@@ -245,7 +245,8 @@ func replaceable(path string) error {
 	if err != nil {
 		return refuse(path, err)
 	}
-	done, temp, isPart := false, false, paths.PartName()
+	var done, temp bool
+	isPart := paths.PartName()
 	for _, e := range entries {
 		switch {
 		case e.Name() == successName && e.Type().IsRegular():
@@ -283,7 +284,8 @@ func removeMade(path string) error {
 		return nil
 	}
 	problems := []error{err}
-	isPart, foreign, temp := paths.PartName(), "", ""
+	isPart := paths.PartName()
+	var foreign, temp string
 	for _, e := range entries {
 		switch {
 		case e.Name() == tempName && e.IsDir():

@@ -138,7 +138,9 @@ func (o *ordered) finish(total int) error {
 	for o.mu.draining && o.mu.state < queueAborted {
 		o.mu.idle.Wait()
 	}
-	turn, state, err := o.mu.turn, o.mu.state, o.mu.err
+	turn := o.mu.turn
+	state := o.mu.state
+	err := o.mu.err
 	o.mu.Unlock()
 	switch {
 	case state == queueAborted:

@@ -54,7 +54,8 @@ const (
 // reset makes the Merger begin with the current cursors of the tree. Keys and values that it
 // returned before are invalid afterwards.
 func (m *Merger) reset() {
-	m.started, m.ended, m.windowed = false, true, false
+	m.started, m.ended = false, true
+	m.windowed = false
 	m.Key, m.Value = nil, nil
 	m.batch, m.batched = nil, 0
 }

@@ -154,7 +154,9 @@ func (l *Ledger) explainEnd() {
 // listener.
 func (l *Ledger) explain(e *Explanation) {
 	x := l.explaining
-	e.Now, e.Tracker, e.Why = l.now, l.visited, x.why
+	e.Now = l.now
+	e.Tracker = l.visited
+	e.Why = x.why
 	x.why = Why{}
 	x.listen(e)
 }

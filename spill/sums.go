@@ -193,7 +193,9 @@ func (b *Buffer) foldSpans(data []byte, keys []jobs.Span, value []byte) {
 func (b *Buffer) swapSums() {
 	p := &b.sums
 	other := p.pending[1-p.filling][:p.prefetched]
-	p.filling, p.prefetched, p.n = 1-p.filling, p.n, 0
+	p.filling = 1 - p.filling
+	p.prefetched = p.n
+	p.n = 0
 	b.addSums(other)
 }
 

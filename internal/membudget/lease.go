@@ -120,7 +120,8 @@ func (l *Lease) Close() {
 	defer b.mu.Unlock()
 	granted := l.grantedBytes
 	b.mu.bigBytes -= l.elseBytes
-	l.grantedBytes, l.usedBytes, l.elseBytes = 0, 0, 0
+	l.grantedBytes, l.usedBytes = 0, 0
+	l.elseBytes = 0
 	b.releaseLocked(granted)
 }
 

@@ -114,7 +114,9 @@ func (m *lineMapper) selectedItem(data []byte, low, end int, flags byte) {
 // partItems writes the matches in the selected line data[low:end] (-o), each as an item. flags are those
 // of the first one.
 func (m *lineMapper) partItems(data []byte, low, end int, flags byte) {
-	line, at, none := data[low:end], m.offset+int64(low), flags|itemEmpty
+	line := data[low:end]
+	at := m.offset + int64(low)
+	none := flags | itemEmpty
 	if !m.invert {
 		for h := range m.hits(data, low, end) {
 			if h.start < h.end {

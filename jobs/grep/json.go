@@ -206,7 +206,9 @@ func (r *releaser) searched(file int64, payload []byte) {
 // startFile begins the stats of file r.file.
 func (r *releaser) startFile() {
 	s := &r.messages
-	s.begun, s.file, s.since = false, tally{}, time.Now()
+	s.begun = false
+	s.file = tally{}
+	s.since = time.Now()
 	// A mapper reports bytes of a file before its frameFile if the first match is in a later
 	// split.
 	if s.early == r.file {

@@ -91,7 +91,9 @@ func lower(o Options, files int) *form {
 			f.binaryMatch = o.BinaryMatch
 		}
 		if o.JSON { // messages have a form of their own for path, number and matches
-			f.json, f.names, f.numbers, f.matched, f.offsets, f.colors = true, false, false, false, false, nil
+			f.json, f.names = true, false
+			f.numbers, f.matched = false, false
+			f.offsets, f.colors = false, nil
 			f.context = cmp.Or(f.context, &Context{})
 		}
 	}
@@ -196,9 +198,13 @@ func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 func (m *lineMapper) enter(b jobs.Block) {
 	if !m.open || b.Offset == 0 {
 		m.leave()
-		m.open, m.file, m.path, m.relative = true, b.File, b.Path, b.Offset != 0
+		m.open = true
+		m.file = b.File
+		m.path = b.Path
+		m.relative = b.Offset != 0
 		m.path = cmp.Or(m.labels[b.Path], b.Path)
-		m.named, m.selected, m.lines, m.searched = false, 0, 0, 0
+		m.named, m.selected = false, 0
+		m.lines, m.searched = 0, 0
 		m.prefix = m.prefix[:0]
 		if m.names {
 			m.prefix = m.appendPath(m.prefix, m.path, ':')

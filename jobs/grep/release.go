@@ -102,7 +102,9 @@ func (r *releaser) frame(kind uint8, number, length int64) (jobs.Verdict, error)
 		return jobs.Continue, r.text(kind, number, length)
 	case frameBinary:
 		payload, err := r.payload(length)
-		r.binary, r.named, r.path = number, false, append(r.path[:0], payload...)
+		r.binary = number
+		r.named = false
+		r.path = append(r.path[:0], payload...)
 		return jobs.Continue, err
 	case frameFile:
 		payload, err := r.payload(length)

@@ -98,8 +98,12 @@ func (s *search) end() {
 // With folded case, the Kelvin sign matches k, and the long s matches s, but literals only
 // match ASCII. Blocks with one of these two runes are rare. They are searched without literals.
 func (s *search) begin(data []byte) {
-	s.data, s.at, s.plain, s.next = data, 0, 0, 0
-	s.marked, s.word, s.carry, s.crowded = 0, 0, 0, leastCrowded
+	s.data = data
+	s.at, s.plain = 0, 0
+	s.next = 0
+	s.marked, s.word = 0, 0
+	s.carry = 0
+	s.crowded = leastCrowded
 	s.sure, s.sparse, s.hits = false, false, 0
 	if s.finder == nil || s.oddFolds && (bytes.Contains(data, []byte("\u212a")) || bytes.Contains(data, []byte("\u017f"))) {
 		s.plain, s.next = len(data), len(data)
@@ -164,7 +168,9 @@ func (s *search) around() (start, end int) {
 	start, end = words.LineStart(s.data, s.at, hit), lineEnd(s.data, hit)
 	s.at = end + 1
 	if s.hits++; (s.hits-sparseHits)*sparseBytes > s.at {
-		s.sparse, s.plain, s.next = false, min(s.at, len(s.data)), min(s.at, len(s.data))
+		s.sparse = false
+		s.plain = min(s.at, len(s.data))
+		s.next = min(s.at, len(s.data))
 	}
 	return start, end
 }
@@ -258,7 +264,9 @@ func (s *search) handOver() {
 	}
 	// The lineMatcher starts at the line of the first hit, so the marks of the window are not
 	// used.
-	s.next, s.marked, s.word, s.carry = s.plain, 0, 0, 0
+	s.next = s.plain
+	s.marked, s.word = 0, 0
+	s.carry = 0
 	// As long as the text is crowded, windows are marked ever more rarely.
 	s.crowded = min(2*s.crowded, mostCrowded)
 }

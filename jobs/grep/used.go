@@ -36,7 +36,9 @@ func (r *releaser) Used(file int32, text io.Reader) (int64, error) {
 	// The mappers have given back the memory that their automata charged.
 	s.account(jobs.OwnAttempt{Charge: func(int64) bool { return true }})
 	const leastBytes = 64 << 10
-	blocks, left, used := bufio.NewScanner(text), r.limit, int64(0)
+	blocks := bufio.NewScanner(text)
+	left := r.limit
+	used := int64(0)
 	blocks.Buffer(make([]byte, leastBytes), math.MaxInt)
 	blocks.Split(func(data []byte, atEnd bool) (int, []byte, error) {
 		whole := bytes.LastIndexByte(data, r.eol) + 1

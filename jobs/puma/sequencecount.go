@@ -51,7 +51,9 @@ func (m *sequenceCountMapper) Map(b jobs.Block, out jobs.Emitter) error {
 				m.Keys = append(m.Keys, m.tail...)
 				m.Spans = append(m.Spans, jobs.Span{Off: uint32(at), Len: uint32(len(m.Keys) - at)})
 			}
-			before[0], before[1], n = before[1], w, min(n+1, 2)
+			before[0] = before[1]
+			before[1] = w
+			n = min(n+1, 2)
 		}
 		jobs.EmitSpans(out, m.Keys, m.Spans, m.One)
 	}

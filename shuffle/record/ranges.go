@@ -104,7 +104,9 @@ func (a *Arena) Arrange(entries []Entry, from, last uint64, room []byte) (end ui
 	if piece > last>>segBits { // in the new order, more bytes stay unused at the ends of pieces
 		return 0, false
 	}
-	at, off, piece = 0, int(from&SegMask), from>>segBits
+	at = 0
+	off = int(from & SegMask)
+	piece = from >> segBits
 	begun := 0 // where the records of the current piece begin in room
 	for i := range entries {
 		n := emittedLength(room[at:])

@@ -152,7 +152,9 @@ func (m *Shared) collect(now time.Duration, t *sharingAttempt) {
 		if c.left == 0 && c.spills > 0 && c.state == collects {
 			n.disk.join(now, m.needs[t.Job].disk[t.Kind], c.write, int32(t.Slot), &c.place)
 			m.Host.Detail(t.Slot, trace.OpSpillStart, m.needs[t.Job].filling.LoadBytes, 0)
-			c.state, c.room, c.left = spillsToo, c.most, c.load
+			c.state = spillsToo
+			c.room = c.most
+			c.left = c.load
 			if c.spills--; c.spills == 0 {
 				c.left = t.cpu
 			}

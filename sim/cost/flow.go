@@ -108,7 +108,8 @@ func (f *Flow) Drop(left int32, lost func(a *Available) bool) {
 		return
 	}
 	kept := f.Outputs
-	f.Outputs, f.There, f.latest = f.Outputs[:0], 0, 0
+	f.Outputs = f.Outputs[:0]
+	f.There, f.latest = 0, 0
 	for i := range kept {
 		if a := kept[i]; !lost(&a) {
 			f.Add(a.At, a.Task, a.Tracker)

@@ -85,7 +85,9 @@ type rumenAttempt struct {
 
 // readRumenTask reads a task and records it.
 func (b *building) readRumenTask(in *objects, reduce bool) error {
-	attempts, id, done := 0, text(""), (*attempt)(nil)
+	var attempts int
+	id := text("")
+	done := (*attempt)(nil)
 	err := in.object(func(key string) error {
 		switch key {
 		case "taskID":

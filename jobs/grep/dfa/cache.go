@@ -118,7 +118,9 @@ func (c *cache) clear(live []uint32) {
 	clear(c.table[c.stays*int(c.width):])
 	clear(c.states[c.fixed:])
 	clear(c.rows)
-	c.table, c.states, c.used = c.table[:c.fixed*int(c.width)], c.states[:c.fixed], 0
+	c.table = c.table[:c.fixed*int(c.width)]
+	c.states = c.states[:c.fixed]
+	c.used = 0
 	for i, key := range kept {
 		// Fixed rows keep their places.
 		if live[i]/c.width < uint32(c.fixed) {

@@ -153,7 +153,10 @@ func (p *Program) NewMatcher() *Matcher {
 func (m *Matcher) Account(charge func(bytes int64) bool) {
 	m.charge = charge
 	if charge != nil && m.charged > 0 && !charge(int64(m.charged)) {
-		m.lines, m.places, m.ends, m.starts, m.simulated, m.rowBytes, m.charged = nil, nil, nil, nil, nil, 0, 0
+		m.lines, m.places = nil, nil
+		m.ends, m.starts = nil, nil
+		m.simulated, m.rowBytes = nil, 0
+		m.charged = 0
 	}
 }
 

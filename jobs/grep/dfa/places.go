@@ -38,7 +38,9 @@ func (d *lines) place(line []byte, from int) (at int, ok bool) {
 func (d *lines) beginsAt(line []byte, at int) bool {
 	state := d.starts[d.sideBefore(line, at)]
 	for i := at; state > d.begin; i++ {
-		table, class, known := d.table, &d.class, d.begin
+		table := d.table
+		class := &d.class
+		known := d.begin
 		first := i
 		for i < len(line) {
 			next := table[state+uint32(class[line[i]])]

@@ -82,7 +82,9 @@ func newThreads(p *program, ordered bool) *threads {
 // are. A match sets matched and is not in the list. Each instruction is followed once, so the
 // time is linear in their number.
 func (t *threads) closed(roots []uint32, before, after side) []uint32 {
-	t.list, t.origin, t.matched, t.waits = t.list[:0], t.origin[:0], false, false
+	t.list = t.list[:0]
+	t.origin = t.origin[:0]
+	t.matched, t.waits = false, false
 	t.serial++
 	holding := holds(before, after)
 	for _, root := range roots {

@@ -195,7 +195,9 @@ func (p *onPD) Next(v *slots.View, d *slots.Decision) bool {
 // preSchedule starts a map at its input if the tracker runs its part of the load
 // and has an idle map slot. It reports whether one started.
 func (p *onPD) preSchedule(v *slots.View, d *slots.Decision) bool {
-	l, t, k := p.Counts.Load(v), v.Tracker(), slots.Map
+	l := p.Counts.Load(v)
+	t := v.Tracker()
+	k := slots.Map
 	if !p.options.PreScheduling || l.Within() || v.RunningAt(t, k) >= v.CapacityAt(t, k) {
 		return false
 	}

@@ -345,7 +345,9 @@ func (f *Deficit) updateFairShares(v *slots.View, k slots.Kind) {
 			a.kinds[k].share = share(id)
 			kept = append(kept, id)
 		}
-		left, free, weights = kept, free-given, weights-gone
+		left = kept
+		free -= given
+		weights -= gone
 	}
 }
 

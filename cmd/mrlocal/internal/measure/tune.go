@@ -454,7 +454,9 @@ func (c *Choice) write(b *bytes.Buffer) {
 	for i := range c.Rows {
 		row := &c.Rows[i]
 		// Gain and Lose compare a row with the best one, so the best row has none.
-		gain, lose, verdict := "-", "-", "the paper's best"
+		gain := "-"
+		lose := "-"
+		verdict := "the paper's best"
 		if row.Verdict != best {
 			gain = seconds(row.GainS)
 			lose = seconds(row.LoseS)

@@ -90,7 +90,9 @@ func NewScreen(stderr io.Writer, mode string, t Terminal, picture *Picture) *Scr
 func (s *Screen) Attach(ctx context.Context, o *mrlocal.Options) {
 	context.AfterFunc(ctx, s.Stop)
 	// The engine writes through the screen, so that its lines do not appear within the block.
-	o.Stderr, o.Note, o.Warn = stacks{s}, s.Note, s.Note
+	o.Stderr = stacks{s}
+	o.Note = s.Note
+	o.Warn = s.Note
 	o.Watch = func(stream *trace.Stream) {
 		if s.picture != nil {
 			s.picture.Watch(stream)

@@ -176,7 +176,8 @@ func areDifferent(files []string, zeroEnded bool) bool {
 	if zeroEnded {
 		delim = 0
 	}
-	times, lines, bytesRead := map[string]int{}, 0, 0
+	times := map[string]int{}
+	var lines, bytesRead int
 	buffer := make([]byte, placeBytes)
 	for i := range int64(places) {
 		// The fractions of multiples of the golden ratio are spread evenly over the file. They match

@@ -138,7 +138,9 @@ func (m *mergeSource) readAhead(cut *lineCutter, reads chan struct{}, stop <-cha
 // the line before it. If the order refuses a line, index returns the reason, and the block ends before
 // this line.
 func (b *mergeBlock) index(order *sort.Order, delim byte, unique bool) error {
-	b.lines, b.keys, b.read = b.lines[:0], b.keys[:0], 0
+	b.lines = b.lines[:0]
+	b.keys = b.keys[:0]
+	b.read = 0
 	for at := 0; at < len(b.data); b.read++ {
 		end := at + bytes.IndexByte(b.data[at:], delim)
 		line := b.data[at:end]
