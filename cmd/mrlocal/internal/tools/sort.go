@@ -543,8 +543,9 @@ func (d *debugWriter) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// engineInputs returns the files as the engine takes them. It replaces the device names of standard
-// input by "-", keeps only the first of several, and drops null devices.
+// engineInputs returns the files as the engine takes them. It replaces the device names of a standard
+// input that is a stream by "-", keeps only the first of several, and drops null devices. A regular file
+// is read from its beginning by such a name, as open does on Linux.
 func engineInputs(files []string) []string {
 	var inputs []string
 	seen := false
@@ -555,7 +556,7 @@ func engineInputs(files []string) []string {
 		info, err := disk.Stat(name)
 		switch {
 		// A stream can be read only once. In GNU sort too, the second time adds no line.
-		case name == "/dev/stdin" || name == "/dev/fd/0" || name == "-":
+		case name == "-", (name == "/dev/stdin" || name == "/dev/fd/0") && (err != nil || !info.Mode().IsRegular()):
 			if !seen {
 				inputs, seen = append(inputs, "-"), true
 			}
