@@ -19,7 +19,7 @@ import (
 	"mrlocal/internal/disk"
 )
 
-var kills = flag.Int("kills", 5, "random kills of TestAKilledRunGoesOn in each phase")
+var kills = flag.Int("kills", 2, "random kills of TestAKilledRunGoesOn in each phase")
 
 // killed is a command that the test kills and then resumes.
 type killed struct {

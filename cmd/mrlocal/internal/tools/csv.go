@@ -144,6 +144,9 @@ func (c *Call) readHeader(f *headedFiles) error {
 	return nil
 }
 
+// mostHeaderBytes bounds a header, which is kept in memory. A file without ends of lines is one.
+const mostHeaderBytes = 16 << 20
+
 // byteOrderMark is the first character of UTF-8 texts that some programs write, such as spreadsheets.
 const byteOrderMark = "\ufeff"
 
@@ -179,12 +182,16 @@ func (f *headedFiles) next() error {
 		source.r = bufio.NewReaderSize(newCSVRecords(name, ahead, *f.csv), lineBuffer)
 	}
 	header := []byte{}
-	for range f.records {
-		record, err := source.r.ReadBytes(f.delim)
-		if err != nil && err != io.EOF {
+	for records := 0; records < f.records; {
+		part, err := source.r.ReadSlice(f.delim)
+		switch header = append(header, part...); {
+		case len(header) > mostHeaderBytes:
+			return errs.Inputf(argv.Quote(name), "its header is longer than %d bytes", mostHeaderBytes)
+		case err == nil:
+			records++
+		case err != bufio.ErrBufferFull && err != io.EOF:
 			return err
-		}
-		if header = append(header, record...); err == io.EOF && len(record) > 0 { // a last line without its end
+		case err == io.EOF && len(header) > 0 && header[len(header)-1] != f.delim: // a last line without its end
 			header = append(header, f.delim)
 		}
 		if err == io.EOF { // more records than the file has
