@@ -61,7 +61,7 @@ func (m *Merge) sortTogether() bool {
 }
 
 // sortAhead begins to sort range by range, as u divides the keys. If there is no memory for
-// that, it changes nothing and returns false.
+// that, it leaves m.runs as they are and returns false; Close frees what it took.
 func (m *Merge) sortAhead(u *record.Unsorted) bool {
 	a := &ahead{m: m, depths: u.RangeDepths()}
 	a.changed.L = &a.mu
@@ -73,6 +73,7 @@ func (m *Merge) sortAhead(u *record.Unsorted) bool {
 		} else { // a small run, which was sorted at once
 			e, ok := m.entries(len(r.entries))
 			if !ok {
+				m.arena = record.Arena{}
 				return false
 			}
 			copy(e, r.entries)
@@ -87,7 +88,7 @@ func (m *Merge) sortAhead(u *record.Unsorted) bool {
 		}
 		if i > 0 && r.held == m.runs[i-1].held {
 			run.shift = a.runs[i-1].shift
-		} else { // a small run, which its map has sorted already
+		} else { // the first slice of its MemoryRun
 			run.shift = m.arena.Append(r.arena)
 		}
 		a.runs = append(a.runs, run)

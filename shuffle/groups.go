@@ -163,7 +163,7 @@ func (c *Combining) Emit(key, value []byte) {
 		return
 	}
 	if c.flusher != nil {
-		c.emitLate(key, value)
+		c.emitAscending(key, value)
 		return
 	}
 	if string(key) != string(c.key) {
@@ -176,8 +176,8 @@ func (c *Combining) Emit(key, value []byte) {
 	c.add(key, value)
 }
 
-// emitLate is Emit for a jobs.Flusher, whose keys only have to ascend.
-func (c *Combining) emitLate(key, value []byte) {
+// emitAscending is Emit for a jobs.Flusher, whose keys only have to ascend.
+func (c *Combining) emitAscending(key, value []byte) {
 	if c.records > 0 && bytes.Compare(key, c.key) < 0 {
 		if c.err == nil {
 			c.err = errors.New("combiner: its keys do not ascend; a combiner must emit the keys in their order")

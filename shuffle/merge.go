@@ -15,7 +15,7 @@ import (
 )
 
 // MergeOptions are the options of the merge of one partition. Inputs and Lease are required.
-// The merge does not close the inputs.
+// The merge does not release the inputs.
 type MergeOptions struct {
 	Inputs []*MapOutput // in the order of their maps, which is the order of equal keys
 	Part   int
@@ -25,7 +25,7 @@ type MergeOptions struct {
 
 	Factor     int                            // most segments on disk that are read at once, 2 or more; 0: 64; runs in memory do not count
 	FDs        int                            // most files that are open at once; 0: 16
-	Lease      *membudget.Lease               // gives all memory; the caller closes it after the merge
+	Lease      *membudget.Lease               // gives blocks, copies of entries and large records; the caller closes it after the merge
 	CreateTemp func() (*disk.TempFile, error) // makes the file of intermediate passes; nil: a merge that needs passes fails
 	Codec      Codec                          // of the segments that intermediate passes write
 

@@ -92,7 +92,7 @@ func (m *Merger) nextSlow() bool {
 	}
 	m.moveOut()
 	if m.batch != nil {
-		m.ahead()
+		m.fillBatch()
 		return m.Next()
 	}
 	m.Key, m.Value = t.record()
@@ -118,12 +118,12 @@ type aheadRecord struct {
 	ref   uint64
 }
 
-// ahead finds the next records by their entries alone, and then reads a byte of each. Sorted
+// fillBatch finds the next records by their entries alone, and then reads a byte of each. Sorted
 // records lie anywhere in memory, so each one is a cache miss. Reading them in a row lets the
 // misses overlap.
 //
 // hot: one iteration for each sorted record in memory.
-func (m *Merger) ahead() {
+func (m *Merger) fillBatch() {
 	t := &m.tree
 	batch := m.batch[:0]
 	if len(t.cursors) == 1 {

@@ -38,7 +38,7 @@ type Event struct {
 
 // MemoryRun is the run in memory of a map output: the records that the map attempt collected
 // last. MapOutput.Keep makes it part of an output. Afterwards its bytes never change, so merges
-// read them without a lock. Only the order of its entries may change, once (sortParts).
+// read them without a lock. Only the order and the prefixes of its entries may change, once (sortParts).
 type MemoryRun struct {
 	Arena  record.Arena
 	Slices []record.Slice   // in the order in which their records were collected

@@ -3,9 +3,9 @@
 //
 // # How a reduce gets its data
 //
-// A map attempt fills a MapOutput (package spill): runs that are sorted by partition and key. All
-// but the last are segments of one file; the last stays in memory until the budget evicts it
-// (output.go, segment.go, block.go). When the map commits, Shuffle.Commit takes the output over
+// Package spill fills a MapOutput for a map attempt: runs, each in the order of partition and key.
+// All but the last are segments of one file. The last stays in memory until the budget evicts it;
+// there it may be divided by partition alone, and reduces sort it (output.go, segment.go, block.go). When the map commits, Shuffle.Commit takes the output over
 // (shuffle.go). A reduce attempt opens a Fetch of its part. Its copy phase, Fetch.Copy, gets each
 // output as it is committed, and ends when the output of every map is there (fetch.go). Copies
 // take time only if Copiers or a Bandwidth bound them (copiers.go).
@@ -15,7 +15,7 @@
 // A lost tracker, or a block whose checksum is wrong (CorruptError), takes an output away. The
 // engine calls Shuffle.Lost, and the map runs again. A reduce in its copy phase gives the output
 // up and copies the new one. A reduce behind its copy phase holds all outputs until Fetch.Close,
-// and reads on. Outputs are kept until all reduces have committed, because a reduce may be tried
+// and reads on. Only the reduce that met the damage fails, and is tried again. Outputs are kept until all reduces have committed, because a reduce may be tried
 // again.
 //
 // # Where merging begins
@@ -23,15 +23,17 @@
 // NewMerge takes Fetch.Outputs, in the order of their maps, and opens one partition of each
 // (merge.go). If all its runs are in memory, it may sort them together instead (sort.go, ahead.go).
 // If there are more segments than it can read at once, passes merge some of them first. Then a
-// cursor reads each run (cursor.go), and a tree of losers finds the least record (tree.go). Equal keys come in the order of their maps, and within a map as it emitted them. The
-// reducer reads records or groups (merger.go, groups.go).
+// cursor reads each run (cursor.go), and a tree of losers finds the least record (tree.go). Equal
+// keys come in the order of their maps, and within a map as it emitted them. The reducer reads
+// records or groups (merger.go, groups.go).
 //
 // # Memory
 //
 // A MapOutput owns its run in memory, which has a lease of its own. When the run is evicted, its
-// memory is freed as soon as the last Merge that reads it has changed over to the disk. A Merge
-// takes its buffers from MergeOptions.Lease: a block of 64 KiB for each segment that it reads at
-// once. Keys and values are borrowed: they are valid until the next step of the Merge or Merger
+// memory is freed as soon as the last Merge that reads it has changed over to the disk. A Merge that
+// sorts, or that gets no buffer for that, keeps the memory until its Close. A Merge takes blocks from
+// MergeOptions.Lease, of 64 KiB for each segment that it reads at once, copies of entries that it
+// sorts, and large records. Small scratch is on the Go heap. Keys and values are borrowed: they are valid until the next step of the Merge or Merger
 // that returned them.
 //
 // The format on disk is in docs/formats.md. Package record has entries and sorters, and package
@@ -46,7 +48,8 @@ import (
 	"mrlocal/shuffle/record"
 )
 
-// errClosed ends a copy phase or a merge that comes after the job has ended.
+// errClosed ends a copy phase or a merge that comes after the job has ended, or after its Fetch or
+// the output was given up.
 var errClosed = errors.New("shuffle: closed")
 
 // Shuffle passes the map outputs of one job to its reduces, as the maps commit.
@@ -153,7 +156,7 @@ func (s *Shuffle) Commit(mapTask int, out *MapOutput) {
 
 // Lost takes back the output of a map task: no Fetch gets it any more. Reduces in their copy
 // phase give it up, and wait until the map has run again. A reduce after its copy phase keeps
-// it.
+// it. The caller makes sure that the loss is that of the present output.
 func (s *Shuffle) Lost(mapTask int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

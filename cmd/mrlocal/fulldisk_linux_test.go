@@ -108,6 +108,9 @@ func fullDeviceLines() (lines map[string][]string, silent map[string]string) {
 // TestAFullDeviceIsAFailure: whatever command cannot write its result or its help fails, and says so in one line
 // below the notes.
 func TestAFullDeviceIsAFailure(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts every command")
+	}
 	t.Chdir(writeFiles(t, t.TempDir(), map[string]string{
 		"in": "a b c d\n", "sequences": "a|b|c|in\t1\n", "swim": "J1\t0\t0\t100\t100\t100\n",
 		"w.yaml": "cluster: {map_slots: 1, reduce_slots: 1}\njobs:\n  - {name: A, maps: 2, map_time: 1s}\n",
