@@ -191,7 +191,7 @@ func TestIsolatedCausesAreThoseOfTheDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	some, err := bench.Named(all, []string{"fig4", "dsplit-micro", "omo-h"})
+	some, err := bench.Named(all, []string{"fig4", "dsplit-micro", "omo-h"}[:testkit.Rounds(3)])
 	if err != nil {
 		t.Fatal(err)
 	}
