@@ -16,6 +16,9 @@ import (
 // TestDefaultsFitEveryMachine has machines of 1 to 256 cores and 64 MiB to 1 TiB, with quotas of CPU
 // time, threads and address space. What a user leaves out is never why a run is refused.
 func TestDefaultsFitEveryMachine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("is long, and has no concurrency")
+	}
 	opens, err := registry.New("ras", policy.DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
