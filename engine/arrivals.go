@@ -163,7 +163,7 @@ func (c *coordinator) settle(ch *chain, cause error) {
 	defer c.run.leaveMemory()
 	err, readerGone := cause, false
 	// A panic in settle fails the chain, not the process.
-	fault := guard.CatchPanic(func() error { err, readerGone = ch.settle(cause); return nil })
+	fault := guard.CatchPanic(func() error { readerGone, err = ch.settle(cause); return nil })
 	c.inbox.Post(func() {
 		if err = errors.Join(err, fault); ch.err == nil { // else the job has failed before
 			err = c.run.ofJob(&ch.current.spec, err)

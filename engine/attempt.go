@@ -165,16 +165,17 @@ func (a *attempt) begin(user any) error {
 // error. An attempt calls it before the commit, because the error fails the attempt. If a Close ends the
 // goroutine, a second call of closeUser closes the rest.
 func (a *attempt) closeUser() error {
+	defer a.user.end()
 	var first error
 	for len(a.begun) > 0 {
 		user := a.begun[0]
+		a.begun[0] = nil // a map output refers to the attempt, and outlives it
 		a.begun = a.begun[1:]
 		if c, ok := user.(io.Closer); ok {
 			first = cmp.Or(first, guard.Run("close", c.Close))
 		}
 	}
-	a.user.over.Store(true)
-	return cmp.Or(first, a.user.end())
+	return cmp.Or(first, a.user.check())
 }
 
 // openPart opens the part that the attempt writes, and the text of the part.
@@ -437,9 +438,9 @@ func (a *attempt) status(text string) {
 // errInjected ends an attempt that an injected fault makes fail.
 var errInjected = errors.New("fails by an injected fault")
 
-// Permanent reports whether another attempt would fail with err too, so that the job fails at
+// permanent reports whether another attempt would fail with err too, so that the job fails at
 // once.
-func Permanent(err error) bool {
+func permanent(err error) bool {
 	var in feed.InputError
 	var room *feed.RoomError
 	var internal *guard.Defect

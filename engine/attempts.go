@@ -112,7 +112,8 @@ func (c *coordinator) startReduce(s slots.Start) {
 	}, func(err error) { c.reduceEnded(a, err) })
 }
 
-// onThread runs the life of an attempt on its slot's thread, and posts ended.
+// onThread runs the life of an attempt on its slot's thread, and posts ended. If user code ends the goroutine,
+// the thread goes on as a new one.
 func (c *coordinator) onThread(a *attempt, life func() error, ended func(err error)) {
 	c.run.pool.Run(a.slot, func() {
 		cpu := machine.ThreadCPU()
@@ -149,6 +150,7 @@ func (c *coordinator) mapEnded(a *mapAttempt, out *shuffle.MapOutput, err error)
 	}
 	// The map has committed, so no other attempt reads its piece.
 	releaseSource(a.source)
+	a.source = nil // as buf and out
 	c.book(&a.attempt)
 }
 
@@ -249,7 +251,7 @@ func (c *coordinator) attemptFailed(a *attempt, err error) {
 	a.reportFailure(err)
 	// If the output cannot be written, another attempt would fail too.
 	target := j.chain.target()
-	c.failJob(j, fmt.Errorf("%s: %w", a.name(), err), Permanent(err) || target != nil && target.Err() != nil)
+	c.failJob(j, fmt.Errorf("%s: %w", a.name(), err), permanent(err) || target != nil && target.Err() != nil)
 }
 
 // bookWritten books the success of an attempt whose part had been written by an attempt on a

@@ -163,9 +163,11 @@ func (ch *chain) open() (*job, error) {
 	j := ch.newJob(0)
 	j.plan = ch.plan
 	var inputBytes int64
+	files := 0
 	streams := ch.job.Found != nil // any of them may be a stream
 	if j.plan != nil {
 		inputBytes, streams = j.plan.Bytes, len(j.plan.Streams) > 0
+		files = len(j.plan.Files)
 		j.hosts = ch.run.trackers.Hosts(j.plan, hdfs.New(ch.run.ctx, ch.job.HDFS), ch.note)
 		if err := mayReread(j.plan); err != nil && ch.job.Chain.Rereads() {
 			return nil, err
@@ -179,10 +181,6 @@ func (ch *chain) open() (*job, error) {
 		}
 	}
 	// Job.Begin is user code. It gets the number of files before any mapper is made.
-	files := 0
-	if j.plan != nil {
-		files = len(j.plan.Files)
-	}
 	if j.spec, err = guard.Begun(ch.job.Chain, files); err != nil {
 		return nil, err
 	}
@@ -309,14 +307,14 @@ func (ch *chain) target() *output.Target {
 // settle commits the result or, if cause is not nil, removes it. It may take long, because it syncs
 // files. It returns the error of the chain: cause, or why the result cannot be committed. readerGone
 // reports that the reader of the result has closed its end of the pipe, which is no failure.
-func (ch *chain) settle(cause error) (err error, readerGone bool) {
+func (ch *chain) settle(cause error) (readerGone bool, err error) {
 	target := ch.target()
 	if target == nil && cause == nil {
 		target, err = ch.current.sink.(*targetSink).begin() // no part was ever written
 	}
 	switch {
 	case err != nil:
-		return err, false
+		return false, err
 	case cause == nil:
 		// Commit and Abort may sync files and remove directories. No lock is held here.
 		// Commit calls the Releaser, which may end its goroutine.
@@ -324,11 +322,11 @@ func (ch *chain) settle(cause error) (err error, readerGone bool) {
 	}
 	switch {
 	case cause == nil:
-		return nil, false
+		return false, nil
 	case errors.Is(cause, output.ErrClosedPipe):
-		return errors.Join(target.Abort()), true
+		return true, target.Abort()
 	}
-	return errors.Join(cause, target.Abort()), false
+	return false, errors.Join(cause, target.Abort())
 }
 
 // forget drops the output, which is settled or was never begun.

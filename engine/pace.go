@@ -40,8 +40,9 @@ func (a *attempt) lineOf(trackers []*shuffle.Bandwidth) *shuffle.Bandwidth {
 // until they are as long as this.
 const leastPause = time.Millisecond
 
-// pause sleeps for d, or until the attempt is killed, and adds the time to pausedFor.
-func (a *attempt) pause(d time.Duration) {
+// pause sleeps for d, or until the attempt is killed. It returns the time that it has slept, and adds it to
+// pausedFor.
+func (a *attempt) pause(d time.Duration) (slept time.Duration) {
 	defer a.waiting.Store(a.waiting.Swap(true)) // a copy phase waits on behind its sleeps
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -50,7 +51,9 @@ func (a *attempt) pause(d time.Duration) {
 	case <-timer.C:
 	case <-a.ctx.Done():
 	}
-	a.pausedFor += time.Since(begun)
+	slept = time.Since(begun)
+	a.pausedFor += slept
+	return slept
 }
 
 // readFromDisk waits as long as the tracker's disk takes to read so many bytes. It does not wait
@@ -60,11 +63,9 @@ func (a *attempt) readFromDisk(bytes int64) {
 	if disk == nil || bytes <= 0 {
 		return
 	}
-	before := a.pausedFor
 	if d := time.Until(disk.Read(bytes)); d >= leastPause {
-		a.pause(d)
+		a.diskWait += a.pause(d)
 	}
-	a.diskWait += a.pausedFor - before
 }
 
 // sleepUntil waits until t. It fails when the attempt is killed.
@@ -92,9 +93,7 @@ func (a *attempt) awaitDisk() {
 		if d < leastPause {
 			return
 		}
-		before := a.pausedFor
-		a.pause(d)
-		a.diskWait += a.pausedFor - before
+		a.diskWait += a.pause(d)
 	}
 }
 
@@ -128,9 +127,7 @@ func (a *attempt) stretch(least time.Duration) {
 	// Sleeps of this function and at slowed-down lines are no work, and are not stretched.
 	worked := time.Since(a.workingAt) - a.pausedFor
 	if owed := time.Duration(float64(worked)*(a.slowdown-1)) - a.stretched; owed >= least {
-		before := a.pausedFor
-		a.pause(owed)
-		a.stretched += a.pausedFor - before
+		a.stretched += a.pause(owed)
 	}
 }
 

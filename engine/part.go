@@ -90,7 +90,7 @@ func (t *textOut) WriteRaw(p []byte) { t.put(p) }
 
 // put appends p to the buffer, and writes the buffer whenever it is full. If the attempt is
 // killed, put panics with jobs.ErrKilled. The panic ends the user code that is calling.
-// guard.Run or guard.CatchPanic recovers it. After end, put drops p and notes the mistake.
+// guard.Run or guard.RunToEnd recovers it. After end, put drops p and notes the mistake.
 func (t *textOut) put(p []byte) {
 	for {
 		if t.w == nil && len(p) > 0 {

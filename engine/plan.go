@@ -95,9 +95,8 @@ func (j *job) planMaps(streams bool) error {
 	default:
 		j.readSplits()
 	}
-	of := sampled{job: j, first: first, try: retry(r.ctx, r.o.Attempts, r.o.TaskTimeout, j.chain.note)}
-	// Bytes of map output for each byte of input; 0: not known, and checkRoom samples by itself.
-	ratio := 0.0
+	of := sampled{job: j, first: first, retry: retry(r.ctx, r.o.Attempts, r.o.TaskTimeout, j.chain.note)}
+	ratio := -1.0 // bytes of map output for each byte of input; negative: not known, and checkRoom samples by itself
 	if cuts {
 		var err error
 		if ratio, err = j.sample(of); err != nil {

@@ -79,11 +79,13 @@ func (a *reduceAttempt) runReduce() error {
 	if err := a.begin(reducer); err != nil {
 		return err
 	}
-	if each, ok := reducer.(jobs.RecordReducer); passes {
+	each, byRecord := reducer.(jobs.RecordReducer)
+	switch {
+	case passes:
 		err = a.passThrough(m, column)
-	} else if ok && a.job.spec.GroupBytes == nil {
+	case byRecord && a.job.spec.GroupBytes == nil:
 		err = a.reduceRecords(m, each)
-	} else {
+	default:
 		err = a.reduceGroups(m, reducer)
 	}
 	a.outcome.CopyTime += m.ReadTime()

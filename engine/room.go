@@ -14,8 +14,7 @@ const mostShrink = 4
 // checkRoom estimates, before the maps of the job start, whether its temporary files will fit on the
 // disk. It returns an options error if the map outputs cannot fit in memory and in the temporary
 // directories. If they may fit or not, it makes a note. ratio is the bytes of map output for each byte
-// of input, of a sample. If it is 0, it is not known, and checkRoom takes a sample of `of` if
-// it has to.
+// of input. If it is negative, it is not known, and checkRoom takes a sample of `of` if it has to.
 func (j *job) checkRoom(of sampled, ratio float64) error {
 	r := j.chain.run
 	temp := r.journal.Temp(r.temp)
@@ -27,7 +26,7 @@ func (j *job) checkRoom(of sampled, ratio float64) error {
 	if !known || r.o.MaxTempBytes == 0 && j.plan.Bytes < room { // the usual case takes no sample
 		return nil
 	}
-	if ratio == 0 {
+	if ratio < 0 {
 		s, err := of.sample(r.ctx, r.budget)
 		if err != nil {
 			return err
@@ -43,18 +42,18 @@ func (j *job) checkRoom(of sampled, ratio float64) error {
 	}
 	const mib = 1 << 20
 	// A sixteenth more allows for an error of the estimate.
-	does := fmt.Sprintf("%dMiB would do, or more of Options.MemoryBytes", (most+most/16)/mib+1)
+	remedy := fmt.Sprintf("%dMiB would do, or more of Options.MemoryBytes", (most+most/16)/mib+1)
 	switch {
 	case most <= room:
 		return nil
 	case least <= room:
-		j.chain.note(fmt.Sprintf("temporary files may take %dMiB, but only %dMiB are allowed or free; %s", most/mib+1, room/mib, does))
+		j.chain.note(fmt.Sprintf("temporary files may take %dMiB, but only %dMiB are allowed or free; %s", most/mib+1, room/mib, remedy))
 		return nil
 	case r.o.MaxTempBytes > 0 && room == r.o.MaxTempBytes:
-		return errs.Optionf("Options.MaxTempBytes", "%d: too little for map outputs of about %dMiB; %s", room, most/mib+1, does)
+		return errs.Optionf("Options.MaxTempBytes", "%d: too little for map outputs of about %dMiB; %s", room, most/mib+1, remedy)
 	}
 	if err := temp.Check(); err != nil { // it has waited until now (Options.TempAtNeed)
 		return err
 	}
-	return errs.Optionf("Options.TempDirs", "%dMiB are free, too little for map outputs of about %dMiB; directories with %s", room/mib, most/mib+1, does)
+	return errs.Optionf("Options.TempDirs", "%dMiB are free, too little for map outputs of about %dMiB; directories with %s", room/mib, most/mib+1, remedy)
 }

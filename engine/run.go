@@ -252,7 +252,7 @@ func (r *run) divide(limitBytes, inputBytes int64, streamJobs int) (s shares, pi
 	// three fifths of the memory. The size of a stream is not known, and a journal keeps all map
 	// outputs on disk.
 	s.fits = inputBytes+inputBytes/3 < total*3/5 && streamJobs == 0 && r.journal == nil
-	s.divideMemory(total, int64(slotCount), r.o.SortBufferBytes)
+	s.setFloors(total, int64(slotCount), r.o.SortBufferBytes)
 	return s, pieces
 }
 

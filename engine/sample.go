@@ -142,9 +142,6 @@ func padCuts(cuts [][]byte, parts int) [][]byte {
 	return cuts
 }
 
-// try is a try of some work. number counts the tries, from 0. Work that takes long calls alive.
-type try func(ctx context.Context, number int, alive func()) error
-
 // Cuts is the function of that name of package mrlocal, with arguments that are checked. User code in it may
 // hang, panic or end the goroutine.
 func Cuts(ctx context.Context, spec jobs.Job, parts int, o JobOptions) ([][]byte, error) {
@@ -175,15 +172,15 @@ type sampled struct {
 	job   *job
 	first *feed.Held // first piece of a stream; nil: there is none
 
-	// try calls place, which maps one place of the input, until it succeeds or must not be tried again.
+	// retry calls place, which maps one place of the input, until it succeeds or must not be tried again.
 	// A call that it has left behind does no harm. nil: each place is mapped once, on the goroutine of the
 	// caller.
-	try func(place try) error
+	retry func(place attemptFunc) error
 }
 
-// try returns a sampler for a try that continues s. It shares no memory with other tries that one of them
+// fork returns a sampler for a try that continues s. It shares no memory with other tries that one of them
 // may change.
-func (s *sampler) try(alive func()) *sampler {
+func (s *sampler) fork(alive func()) *sampler {
 	t := *s
 	t.keys = slices.Clip(s.keys)
 	t.alive = alive
@@ -242,12 +239,12 @@ func (of sampled) sample(ctx context.Context, budget *membudget.Budget) (*sample
 
 // tryPlace runs mappers over one place until one succeeds. It continues *s, or replaces it.
 func (of sampled) tryPlace(ctx context.Context, b jobs.Block, s **sampler, mem *sampleMemory) error {
-	if of.try == nil {
+	if of.retry == nil {
 		return of.mapPlace(ctx, 0, b, *s, mem)
 	}
 	before, done := **s, atomic.Pointer[sampler]{}
-	err := of.try(func(ctx context.Context, number int, alive func()) error {
-		t := before.try(alive)
+	err := of.retry(func(ctx context.Context, number int, alive func()) error {
+		t := before.fork(alive)
 		err := of.mapPlace(ctx, number, b, t, mem)
 		if err == nil {
 			done.CompareAndSwap(nil, t)
@@ -266,12 +263,21 @@ type sampleMemory struct {
 	users atomic.Int32 // the sample, and tries
 }
 
-// enter charges the heap memory of a try. It fails with membudget.ErrNoRoom.
+// enter charges the heap memory of a try. It fails with membudget.ErrNoRoom, or if the sample has ended.
 func (m *sampleMemory) enter(bytes int64) error {
+	for {
+		users := m.users.Load()
+		if users == 0 { // the lease is closed
+			return jobs.ErrKilled
+		}
+		if m.users.CompareAndSwap(users, users+1) {
+			break
+		}
+	}
 	if !m.lease.Charge(bytes) && !(m.lease.Grow(bytes) && m.lease.Charge(bytes)) {
+		m.leave()
 		return fmt.Errorf("sample: %d bytes: %w", bytes, membudget.ErrNoRoom)
 	}
-	m.users.Add(1)
 	return nil
 }
 

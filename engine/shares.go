@@ -42,12 +42,12 @@ func (s *shares) divideFDs(slotCount int) {
 	}
 }
 
-// divideMemory divides bytes among slotCount slots. It sets sortBufferBytes and floorBytes,
+// setFloors divides bytes among slotCount slots. It sets sortBufferBytes and floorBytes,
 // and reads fits. sortBufferBytes is the first size of a kvbuffer that the user wants. If it
 // is 0, the first size is a share of its slot's memory, between 4 and 256 MiB.
 //
 // The floors of all slots fit at once, because none is larger than a slot's share.
-func (s *shares) divideMemory(bytes, slotCount, sortBufferBytes int64) {
+func (s *shares) setFloors(bytes, slotCount, sortBufferBytes int64) {
 	perSlot := bytes / slotCount
 	// If map outputs fit in memory, three quarters are left for them. If they do not, a
 	// larger kvbuffer leaves fewer sorted runs to merge.

@@ -141,7 +141,7 @@ func TestDecodingAheadNeverTakesMemoryFromRecords(t *testing.T) {
 	record, bounds := 5<<20, []int64{24, 64, 256}
 	if testing.Short() {
 		bounds = bounds[:1]
-	} else if testkit.Rounds(4) == 4 {
+	} else if testkit.Long() {
 		record, bounds = 64<<20, []int64{80, 112}
 	}
 	lines := text(182, 4_000_000)

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,9 +16,29 @@ import (
 type userTime struct {
 	attempt   *attempt
 	emitted   atomic.Bool // the last call that may emit has returned
-	over      atomic.Bool // all user code is closed
 	late      atomic.Bool // user code has emitted after its last call
 	committed atomic.Bool // the task is done by this attempt
+
+	mu struct {
+		sync.Mutex
+		over bool // all user code is closed
+	}
+}
+
+// during calls f, unless all user code is closed. The attempt gives nothing back until f returns.
+func (u *userTime) during(f func()) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.mu.over {
+		f()
+	}
+}
+
+// end ends the time: from here on during calls nothing.
+func (u *userTime) end() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.mu.over = true
 }
 
 // errLate is the error of user code that emits after its last call.
@@ -51,35 +72,34 @@ func (u *userTime) failJob() {
 func (u *userTime) own() jobs.OwnAttempt {
 	a := u.attempt
 	a.job.sideSeal()
-	during := func(f func()) {
-		if !u.over.Load() {
-			f()
-		}
-	}
 	own := jobs.OwnAttempt{
 		Context: a.ctx, Task: int(a.id.Task), Number: int(a.id.N), Side: a.job.side,
-		Progress: func(done, total int64) { during(func() { a.tick(done, total) }) },
-		Lasts:    func(total time.Duration) { during(func() { a.lasts(total) }) },
+		Progress: func(done, total int64) { u.during(func() { a.tick(done, total) }) },
+		Lasts:    func(total time.Duration) { u.during(func() { a.lasts(total) }) },
 		Read: func(records, bytes int64) {
-			during(func() { a.counters.MapInputRecords += records; a.counters.MapInputBytes += bytes })
+			u.during(func() { a.counters.MapInputRecords += records; a.counters.MapInputBytes += bytes })
 		},
-		Status: func(text string) { during(func() { a.status(text) }) },
-		Charge: func(bytes int64) bool { return !u.over.Load() && a.charge(bytes) },
+		Status: func(text string) { u.during(func() { a.status(text) }) },
+		Charge: func(bytes int64) (charged bool) {
+			u.during(func() { charged = a.charge(bytes) })
+			return charged
+		},
 	}
 	if len(a.job.spec.Outputs) > 0 {
 		own.Output = func(name string) jobs.Emitter {
-			if u.emitted.Load() || u.over.Load() {
-				return &textOut{of: u}
+			var out jobs.Emitter = &textOut{of: u}
+			if !u.emitted.Load() {
+				u.during(func() { out = a.output(name) })
 			}
-			return a.output(name)
+			return out
 		}
 	}
 	return own
 }
 
-// end returns errLate if user code has emitted too late, and in a checked build an error if it has changed
+// check returns errLate if user code has emitted too late, and in a checked build an error if it has changed
 // the side data. An attempt calls it before the commit.
-func (u *userTime) end() error {
+func (u *userTime) check() error {
 	switch {
 	case u.late.Load():
 		return errLate

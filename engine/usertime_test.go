@@ -12,7 +12,7 @@ func TestALostRecordFailsItsTaskOrItsJob(t *testing.T) {
 	for at := range 4 {
 		a := &attempt{job: (&chain{job: &BatchJob{Chain: jobs.Chain{{}}}}).newJob(0)}
 		u := &userTime{attempt: a}
-		steps := []func() error{u.end, func() error { return nil }, func() error { u.commit(); return a.job.lateError() }}
+		steps := []func() error{u.check, func() error { return nil }, func() error { u.commit(); return a.job.lateError() }}
 		var err error
 		for i, step := range steps {
 			if i == at {

@@ -88,7 +88,8 @@ func (w *walker) stdin() error {
 			// A size of 0 means nothing in /proc, so such a file stays a stream.
 			if at, err := file.Seek(0, io.SeekCurrent); err == nil && at < fi.Size() {
 				f.Bytes = fi.Size() - at
-				f.Stream, f.Rereadable = false, true
+				f.Stream = false
+				f.Rereadable = true
 				f.kind = regularStdin
 				w.plan.stdinAt = at
 				if w.o.OnStdin != nil {

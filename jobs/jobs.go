@@ -199,7 +199,8 @@ type OwnAttempt struct {
 // functions of OwnAttempt do nothing.
 //
 // Before attempts start, the engine may sample the input (Job.Ordered). It makes a mapper for each
-// place of the sample, and begins and closes the mapper as in an attempt. Task and Number are 0 then.
+// place of the sample, and begins and closes the mapper as in an attempt. Task is 0 then. Number
+// counts the tries at the place, from 0.
 type Attempter interface {
 	Begin(a OwnAttempt)
 }

@@ -54,7 +54,8 @@ const (
 // reset makes the Merger begin with the current cursors of the tree. Keys and values that it
 // returned before are invalid afterwards.
 func (m *Merger) reset() {
-	m.started, m.ended = false, true
+	m.started = false
+	m.ended = true
 	m.windowed = false
 	m.Key, m.Value = nil, nil
 	m.batch, m.batched = nil, 0
@@ -298,7 +299,8 @@ func (m *Merger) Refill(vs *jobs.Values) bool {
 func (m *Merger) checkSeals() {
 	if invariant.Enabled && m.tree.err == nil && (m.keySeal.Broken() || m.valueSeal.Broken()) {
 		m.tree.err = ErrChanged
-		m.tree.live, m.ended = 0, true
+		m.tree.live = 0
+		m.ended = true
 	}
 	m.valueSeal = invariant.Seal{}
 }

@@ -338,7 +338,7 @@ func Restore(s Stored, parts int) (*MapOutput, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() < s.Bytes { // the file may be longer: a segment that was not completed may follow
-		return nil, o.mu.file.corrupt(info.Size(), io.ErrUnexpectedEOF)
+		return nil, o.mu.file.corrupt(info.Size(), errShort)
 	}
 	records := make([]int64, parts)
 	for _, at := range s.Segments {

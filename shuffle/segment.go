@@ -104,8 +104,9 @@ func (w *Writer) begin(file *disk.TempFile, at int64, stats []record.PartStat) {
 	w.at = at
 	w.stats = stats
 	w.err = nil
-	w.n, w.ready = 0, 0
-	w.records, w.lastKey = 0, nil
+	w.n = 0
+	w.records = 0
+	w.lastKey = nil
 	w.part, w.partRecs = 0, 0
 	w.index = w.index[:0]
 	w.TotalBytes, w.TotalRecords = 0, 0
@@ -263,21 +264,23 @@ func readIndex(file io.ReaderAt, s segment, part int) (indexEntry, error) {
 	return parseIndexEntry(p[:])
 }
 
-// readFull reads len(p) bytes at offset at. If the file is too short, it returns
-// io.ErrUnexpectedEOF.
+// readFull reads len(p) bytes at offset at. If the file is too short, it returns errShort.
 func readFull(file io.ReaderAt, p []byte, at int64) error {
 	n, err := file.ReadAt(p, at)
 	if n == len(p) {
 		return nil
 	}
 	if err == nil || err == io.EOF {
-		err = io.ErrUnexpectedEOF
+		err = errShort
 	}
 	return err
 }
 
-// errChecksum says that bytes on disk are not the bytes that were written.
-var errChecksum = errors.New("checksum does not match")
+var (
+	// errChecksum says that bytes on disk are not the bytes that were written.
+	errChecksum = errors.New("checksum does not match")
+	errShort    = errors.New("is cut short")
+)
 
 // CorruptError says that a map output, or a file of a merge, cannot be read back. A block fails
 // its check, or the file is too short or gone. The map that made Output has to run again.
@@ -290,9 +293,6 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	if errors.Is(e.Err, io.ErrUnexpectedEOF) {
-		return fmt.Sprintf("spilled data %s at byte %d: is cut short", e.Path, e.Offset)
-	}
 	return fmt.Sprintf("spilled data %s at byte %d: %v", e.Path, e.Offset, e.Err)
 }
 

@@ -30,8 +30,8 @@
 // # Memory
 //
 // A MapOutput owns its run in memory, which has a lease of its own. When the run is evicted, its
-// memory is freed as soon as the last Merge that reads it has changed over to the disk. A Merge that
-// sorts, or that gets no buffer for that, keeps the memory until its Close. A Merge takes blocks from
+// memory is freed as soon as the last Merge that reads it has changed over to the disk. A Merge keeps
+// that memory until its Close if it sorts, or if it gets no buffer to read from disk. A Merge takes blocks from
 // MergeOptions.Lease, of 64 KiB for each segment that it reads at once, copies of entries that it
 // sorts, and large records. Small scratch is on the Go heap. Keys and values are borrowed: they are valid until the next step of the Merge or Merger
 // that returned them.
@@ -48,8 +48,8 @@ import (
 	"mrlocal/shuffle/record"
 )
 
-// errClosed ends a copy phase or a merge that comes after the job has ended, or after its Fetch or
-// the output was given up.
+// errClosed ends a copy phase whose job has ended or whose Fetch is closed. It also ends a merge of
+// a released output.
 var errClosed = errors.New("shuffle: closed")
 
 // Shuffle passes the map outputs of one job to its reduces, as the maps commit.

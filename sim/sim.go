@@ -430,7 +430,8 @@ func runAlone(ctx context.Context, f *workload.File, o Options, whole *report.Re
 		byName[whole.Jobs[i].Name] = &whole.Jobs[i]
 	}
 	o.Events, o.Watch = nil, nil
-	o.Note, o.Alone = nil, false
+	o.Note = nil
+	o.Alone = false
 	o.Faults = nil
 	for i := range f.Jobs {
 		one := *f

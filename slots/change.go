@@ -130,7 +130,8 @@ func (l *Ledger) retire(j *ledgerJob) {
 	for k := range j.side {
 		s := &j.side[k]
 		s.tasks, s.requeued = nil, nil
-		s.failedTasks, s.pending = nil, 0
+		s.failedTasks = nil
+		s.pending = 0
 	}
 	j.places, j.failures = mapIndex{}, jobFailures{}
 }

@@ -206,7 +206,8 @@ func (l *Ledger) occupy(s *ledgerSlot, a AttemptID, g *Grant) {
 	if l.mapCapable(s) {
 		l.total.freeCapable--
 	}
-	s.busy, s.killing = true, false
+	s.busy = true
+	s.killing = false
 	s.speculative = g.Speculative
 	s.lent = !s.Extra && s.Home != a.Kind
 	s.rule = g.Rule

@@ -197,8 +197,10 @@ func (b *Buffer) setCapacity(bytes int64) {
 func (b *Buffer) begin() {
 	b.load = &load{}
 	b.load.table.sums, b.load.table.seed = b.mode == sumMode, b.seed
-	b.data, b.off = nil, 0
-	b.cur, b.n = nil, 0
+	b.data = nil
+	b.off = 0
+	b.cur = nil
+	b.n = 0
 	b.room = b.markBytes
 }
 
@@ -236,8 +238,10 @@ func (b *Buffer) fail(err error) {
 	if b.err == nil {
 		b.err = err
 	}
-	b.data, b.off = nil, 0
-	b.cur, b.n = nil, 0
+	b.data = nil
+	b.off = 0
+	b.cur = nil
+	b.n = 0
 	b.room = 0
 	b.load.table = table{}
 }
@@ -459,8 +463,10 @@ func (b *Buffer) end() *shuffle.MapOutput {
 	}
 	out := b.out
 	// A mapper that still emits must not reach memory that belongs to others by now.
-	b.data, b.off = nil, 0
-	b.cur, b.n = nil, 0
+	b.data = nil
+	b.off = 0
+	b.cur = nil
+	b.n = 0
 	b.load = &load{}
 	b.out = nil
 	return out
@@ -476,5 +482,6 @@ func (b *Buffer) free(l *load) {
 	}
 	b.heldBytes.Add(-l.heldBytes)
 	l.chunks, l.index = nil, nil
-	l.full, l.heldBytes = nil, 0
+	l.full = nil
+	l.heldBytes = 0
 }

@@ -64,7 +64,8 @@ func (x *bzip2Reader) reset(src io.Reader) {
 	x.srcErr = nil
 	x.buf = x.buf[:0]
 	x.base, x.at = 0, 0
-	x.begun, x.err = false, nil
+	x.begun = false
+	x.err = nil
 	x.scanned, x.open, x.scanLevel = 0, -1, '9'
 	x.unit, x.block = nil, nil
 }

@@ -175,7 +175,8 @@ func (x *xzReader) openStream() error {
 	default:
 		return &refusedError{fmt.Errorf("checks of kind %d are not supported", x.flags[1])}
 	}
-	x.open, x.blocks = true, 0
+	x.open = true
+	x.blocks = 0
 	x.sizes = xxhash.New()
 	x.streams++
 	return nil

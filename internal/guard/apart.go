@@ -19,8 +19,8 @@ func CatchPanic(work func() error) (err error) {
 // ErrEnded is the error of user code that has ended its goroutine, as t.Fatal of package testing does.
 var ErrEnded error = &Error{What: "user code", Cause: errors.New("has ended its goroutine by runtime.Goexit")}
 
-// RunToEnd runs the work of an attempt as CatchPanic does, and calls end with its error. It calls end also
-// if user code ends the goroutine (ErrEnded). Then the thread goes on as a new goroutine.
+// RunToEnd runs work as CatchPanic does, and calls end with its error. If user code ends the goroutine, it calls
+// end with ErrEnded.
 func RunToEnd(work func() error, end func(err error)) {
 	err := ErrEnded
 	defer func() { end(err) }()
@@ -28,13 +28,22 @@ func RunToEnd(work func() error, end func(err error)) {
 	err = work()
 }
 
+// thrown returns the error that this package or an Emitter has thrown as a panic; nil: p is another panic, or none.
+func thrown(p any) error {
+	if user, is := p.(*Error); is { // from a constructor (Job), or user code that user code calls
+		return user
+	}
+	if p == any(jobs.ErrKilled) {
+		return jobs.ErrKilled
+	}
+	return nil
+}
+
 // recovered makes a panic the error of the function that defers it.
 func recovered(err *error) {
 	p := recover()
-	if user, is := p.(*Error); is { // from a constructor (Job)
-		*err = user
-	} else if p == any(jobs.ErrKilled) { // by an Emitter that no user code called
-		*err = jobs.ErrKilled
+	if t := thrown(p); t != nil {
+		*err = t
 	} else if p != nil {
 		*err = &Defect{fault: p, Stack: debug.Stack()}
 	}

@@ -40,10 +40,8 @@ func Named(name string, err error) error {
 func Run(what string, f func() error) (err error) {
 	defer func() {
 		p := recover()
-		if user, is := p.(*Error); is { // of user code that f calls
-			err = user
-		} else if p == any(jobs.ErrKilled) { // an Emitter ended the code
-			err = jobs.ErrKilled
+		if t := thrown(p); t != nil {
+			err = t
 		} else if p != nil {
 			cause, isErr := p.(error)
 			if isErr {

@@ -2,5 +2,6 @@
 
 package machine
 
-// linksC reports that the C library starts the threads of the program.
+// linksC reports that the program may link the C library, which then starts its threads. The build tag
+// does not tell more.
 const linksC = true

@@ -2,5 +2,5 @@
 
 package machine
 
-// linksC reports that the runtime starts the threads of the program without the C library.
+// linksC is false: the runtime starts the threads itself.
 const linksC = false

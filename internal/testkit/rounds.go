@@ -8,6 +8,9 @@ import (
 // long is a flag of each test binary that imports testkit. .ci/run passes it.
 var long = flag.Bool("long", false, "make all rounds of the tests that draw their input")
 
+// Long reports whether the tests run with -long.
+func Long() bool { return *long }
+
 // Rounds returns how many of most rounds a test makes: all with -long, a quarter without it, and one
 // with -short. At least one is made.
 func Rounds(most int) int {

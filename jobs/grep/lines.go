@@ -91,9 +91,11 @@ func lower(o Options, files int) *form {
 			f.binaryMatch = o.BinaryMatch
 		}
 		if o.JSON { // messages have a form of their own for path, number and matches
-			f.json, f.names = true, false
+			f.json = true
+			f.names = false
 			f.numbers, f.matched = false, false
-			f.offsets, f.colors = false, nil
+			f.offsets = false
+			f.colors = nil
 			f.context = cmp.Or(f.context, &Context{})
 		}
 	}
@@ -203,7 +205,8 @@ func (m *lineMapper) enter(b jobs.Block) {
 		m.path = b.Path
 		m.relative = b.Offset != 0
 		m.path = cmp.Or(m.labels[b.Path], b.Path)
-		m.named, m.selected = false, 0
+		m.named = false
+		m.selected = 0
 		m.lines, m.searched = 0, 0
 		m.prefix = m.prefix[:0]
 		if m.names {

@@ -81,19 +81,15 @@ type writer struct {
 
 // emit writes key, TAB, value and delimiter.
 func (w *writer) emit(key, value []byte) {
-	if w.bare {
-		w.Write(key)
-		w.Write(value)
-		w.records++
-		return
-	}
+	w.records++
 	w.Write(key)
-	if len(key) > 0 && len(value) > 0 {
+	if !w.bare && len(key) > 0 && len(value) > 0 {
 		w.WriteByte('\t')
 	}
 	w.Write(value)
-	w.WriteByte(w.delim)
-	w.records++
+	if !w.bare {
+		w.WriteByte(w.delim)
+	}
 }
 
 // reduce reduces a partition.

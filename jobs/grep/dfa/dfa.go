@@ -155,7 +155,8 @@ func (m *Matcher) Account(charge func(bytes int64) bool) {
 	if charge != nil && m.charged > 0 && !charge(int64(m.charged)) {
 		m.lines, m.places = nil, nil
 		m.ends, m.starts = nil, nil
-		m.simulated, m.rowBytes = nil, 0
+		m.simulated = nil
+		m.rowBytes = 0
 		m.charged = 0
 	}
 }
@@ -252,7 +253,8 @@ func (m *Matcher) decide(line []byte) bool {
 	}
 	d := m.lines
 	explodes := d.explodes
-	d.explodes, d.exploded = nil, false
+	d.explodes = nil
+	d.exploded = false
 	matched := d.match(line)
 	d.explodes, d.exploded = explodes, true
 	return matched

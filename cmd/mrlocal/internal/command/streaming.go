@@ -219,8 +219,10 @@ func ApplyStreaming(w *streaming.Work, o *mrlocal.Options) {
 	if w == nil {
 		return
 	}
-	o.Inputs, o.Reducers = nil, 0
-	o.ReducersPerSlot, o.MapOnly = 0, false
+	o.Inputs = nil
+	o.Reducers = 0
+	o.ReducersPerSlot = 0
+	o.MapOnly = false
 	o.BlockBytes = 0
 	o.DirStyle = w.Style
 	// runStreaming clears Output, because run streaming has --output.

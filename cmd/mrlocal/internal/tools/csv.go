@@ -318,7 +318,8 @@ func (c *Call) runHeaded(ctx context.Context, chain jobs.Chain, files *headedFil
 			c.Stdout = csvWriter{result}
 		}
 		c.Options.Inputs = []string{"-"}
-		c.Options.OutputFile, c.Options.NoDecode = "", true
+		c.Options.OutputFile = ""
+		c.Options.NoDecode = true
 		c.Options.CompressOutput = output.None // result compresses
 		_, err = c.RunChain(ctx, chain)
 		var of *csvFileError
