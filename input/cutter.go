@@ -1,6 +1,7 @@
 package input
 
 import (
+	"bytes"
 	"io"
 	"slices"
 )
@@ -12,15 +13,22 @@ type Cutter struct {
 	// LastEnd returns the index in data behind the last whole record; 0: there is no whole record.
 	// data begins with a record.
 	LastEnd func(data []byte) int
-	Bytes   int                   // size of a block; a block with a longer record is longer
-	Grow    func(bytes int) error // is asked before a block gets longer by so many bytes; nil: it may
+	Bytes   int // size of a block; a block with a longer record is longer
+	// Next calls Grow before a block becomes longer, with the number of additional bytes. An error ends
+	// the reading. nil: no bound.
+	Grow func(bytes int) error
 
 	rest []byte // read behind the block before
 }
 
-// Next returns the next block, in the memory of buf if it is large enough. It returns io.EOF together
-// with the last block, and only the last record there may lack its end. With any other error the block
-// ends before the record in which the error occurred.
+// LastEnd returns a Cutter's LastEnd for records that end with delim.
+func LastEnd(delim byte) func(data []byte) int {
+	return func(data []byte) int { return bytes.LastIndexByte(data, delim) + 1 }
+}
+
+// Next returns the next block. It reuses buf if buf is large enough. It returns the last block together
+// with io.EOF; only its last record may lack an end. With any other error, the block ends before the
+// record in which the error occurred.
 func (c *Cutter) Next(buf []byte) ([]byte, error) {
 	buf = append(slices.Grow(buf[:0], c.Bytes), c.rest...)
 	c.rest = c.rest[:0]

@@ -24,7 +24,7 @@ func TestACutterGivesWholeRecordsAndTheEndWithTheLastBlock(t *testing.T) {
 		}
 		r = rapid.SampledFrom([]func(io.Reader) io.Reader{iotest.OneByteReader, iotest.HalfReader, iotest.DataErrReader, func(r io.Reader) io.Reader { return r }}).Draw(rt, "reader")(r)
 		size, most := rapid.IntRange(1, 20).Draw(rt, "size"), rapid.IntRange(20, 200).Draw(rt, "most")
-		cut := input.Cutter{R: r, Bytes: size, LastEnd: func(data []byte) int { return bytes.LastIndexByte(data, ';') + 1 }}
+		cut := input.Cutter{R: r, Bytes: size, LastEnd: input.LastEnd(';')}
 		cut.Grow = func(n int) error {
 			if 2*n > most {
 				return full
@@ -48,6 +48,9 @@ func TestACutterGivesWholeRecordsAndTheEndWithTheLastBlock(t *testing.T) {
 			whole = text[:bytes.LastIndexByte(text, ';')+1]
 		}
 		if err == full && bytes.HasPrefix(text, got) {
+			if end := bytes.IndexByte(text[len(got):], ';') + 1; end > 0 && end <= size {
+				rt.Fatalf("no room for a record of %d bytes in a block of %d", end, size)
+			}
 			return
 		}
 		if err != want || !bytes.Equal(got, whole) {

@@ -131,7 +131,7 @@ func (b *batch) add(path string) error {
 	if err := b.w.visit(path, st, true); err != nil {
 		return errs.Cause(err)
 	}
-	// take has added exactly one file, because directories were refused above.
+	// visit has added exactly one file, because directories were refused above.
 	f := &b.plan.Files[len(b.plan.Files)-1]
 	if f.kind.regular() && !f.mayRead {
 		if err := disk.MayRead(path); err != nil {
@@ -176,7 +176,7 @@ func (b *batch) excepted(path string, st stat) bool {
 	if b.search.Except == nil || b.except.ino != 0 {
 		return b.except.same(st.id)
 	}
-	info, err := os.Stat(path) // a system without inode numbers
+	info, err := disk.Stat(path) // a system without inode numbers
 	return err == nil && os.SameFile(info, b.search.Except)
 }
 

@@ -57,7 +57,7 @@ func (w *walker) named(path string) error {
 		return w.visit(path, st, true)
 	}
 	// A link whose target is missing is a mistake, and no glob.
-	if _, lerr := os.Lstat(path); lerr == nil {
+	if _, lerr := disk.Lstat(path); lerr == nil {
 		return dangling(path, err)
 	}
 	if errors.Is(err, fs.ErrNotExist) && paths.HasWildcard(path) {
@@ -185,8 +185,8 @@ func (w *walker) notes() {
 	w.plan.Notes = append(w.plan.Notes, w.empty...)
 }
 
-// noFiles makes a note on a directory without files, of which so many names were left out. Unlike the note on all
-// names that were left out, it explains why there is no input.
+// noFiles notes that a named directory has no files. hidden is the number of names that were left out of it. They
+// move to this note from that on all names left out.
 func (w *walker) noFiles(path string, hidden int) {
 	text := "no files in " + shown(path)
 	if hidden > 0 {

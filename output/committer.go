@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -174,7 +175,11 @@ func (c *committer) publish(parts int) error {
 			return err
 		}
 	}
-	return s.publish()
+	if err := s.publish(); err != nil {
+		return err
+	}
+	invariant.Move(&c.mu.state, committed)
+	return nil
 }
 
 // settle implements place.
@@ -273,18 +278,16 @@ func (a *fileAttempt) Commit() error {
 	a.mu.Unlock()
 	var err error
 	for _, f := range files {
-		if err = f.Close(); err != nil {
-			break
-		}
+		err = cmp.Or(err, f.Close())
 	}
 	c := a.of
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.mu.open, a)
-	switch {
-	case c.mu.state != started:
-		err = ErrAborted
-	case err == nil:
+	if c.mu.state != started { // the files are gone, and a new run may use their names
+		return ErrAborted
+	}
+	if err == nil {
 		err = a.win(files)
 	}
 	if err != nil {
@@ -302,6 +305,7 @@ func (a *fileAttempt) win(files []*partFile) error {
 	}
 	var won []string
 	for _, f := range files {
+		// The bytes of the single part file bypass Write (fileSink), so they are not counted.
 		if !c.style.OmitEmpty || f.bytes > 0 || a == c.mu.merged {
 			won = append(won, path.Join(a.won, f.name))
 		}

@@ -9,11 +9,9 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-
-	"mrlocal/internal/errs"
 )
 
-// This file compresses results. A Writer compresses a text on the goroutine that writes it,
+// This file compresses results. A Compressor compresses a text on the goroutine that writes it,
 // for example a part file on the thread of its attempt. A packQueue compresses several blocks of a text
 // at a time, and writes them in order.
 //
@@ -59,13 +57,13 @@ func (c Format) Of(file string) (Format, error) {
 		return Zstd, nil
 	case ".bz2", ".xz", ".lz4", ".lzma", ".lz", ".lzo", ".br", ".z", ".zip", ".7z", ".rar", ".s2", ".sz", ".snappy",
 		".gzip", ".zstd", ".tgz", ".tbz2", ".txz", ".tzst":
-		return None, errs.Optionf("output "+errs.OneLine(file), "a result is not written as %s; end the name in .gz or .zst, or set Options.CompressOutput", suffix)
+		return None, wrong(file, "a result is not written as %s; end the name in .gz or .zst, or set Options.CompressOutput", suffix)
 	}
 	return None, nil
 }
 
 const (
-	// blockBytes is the length of the text of a block, a gzip member or a zstd frame. Every
+	// compressBlockBytes is the length of the text of a block, a gzip member or a zstd frame. Every
 	// decoder reads a sequence of them as one file. So blocks are compressed independently, and
 	// the bytes of a result depend only on its text.
 	compressBlockBytes = 1 << 20
@@ -73,8 +71,8 @@ const (
 	// EncoderBytes is the most memory that an encoder and its buffer take.
 	EncoderBytes = 2 << 20
 
-	zstdWindowBytes  = 512 << 10 // an encoder keeps twice as many bytes
-	packedBufferSize = 32 << 10  // bytes; gathers the small writes of encoders
+	zstdWindowBytes   = 512 << 10 // an encoder keeps twice as many bytes
+	packedBufferBytes = 32 << 10  // bytes; gathers the small writes of encoders
 )
 
 // encoder is the common part of gzip.Writer and zstd.Encoder. Close ends a block. Reset begins
@@ -94,7 +92,7 @@ type Compressor struct {
 
 // NewCompressor makes a Compressor of format c, Gzip or Zstd, that writes to w.
 func NewCompressor(c Format, w io.Writer) (*Compressor, error) {
-	m := &Compressor{w: bufio.NewWriterSize(w, packedBufferSize)}
+	m := &Compressor{w: bufio.NewWriterSize(w, packedBufferBytes)}
 	var err error
 	switch c {
 	case Gzip:
@@ -109,7 +107,7 @@ func NewCompressor(c Format, w io.Writer) (*Compressor, error) {
 	return m, err
 }
 
-// reset makes m a new Writer to w. It keeps the memory of the encoder.
+// reset lets m begin a new text, which goes to w. It keeps the memory of the encoder.
 func (m *Compressor) reset(w io.Writer) {
 	m.w.Reset(w)
 	m.left, m.some = 0, false

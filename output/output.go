@@ -11,10 +11,10 @@
 //
 // Files and streams hold the parts one after the other. If the sizes of the parts are known
 // (SetSizes), reduces write in parallel, each at its own place. Otherwise only the part whose turn
-// it is writes through. The other parts wait in spools (output), first in memory and then in
+// it is writes through. The other parts wait in spools (Spool), first in memory and then in
 // temporary files. With a jobs.Releaser, each whole part goes to the Releaser, in order.
 //
-// A result may be compressed (output). Attempts compress their own part files. A file or a
+// A result may be compressed (Compressor, packQueue). Attempts compress their own part files. A file or a
 // stream is compressed block by block.
 //
 // Commit makes the data durable, renames it, makes the names durable, and then reports success.

@@ -63,7 +63,7 @@ func (p *targetPart) Write(data []byte) (int, error) {
 func (p *targetPart) Commit() error {
 	err := p.err
 	if err == nil {
-		err = p.Part.Commit()
+		err = named(p.name, p.Part.Commit())
 		p.err = cmp.Or(err, ErrAborted)
 	}
 	if err != nil {

@@ -134,6 +134,8 @@ func (w *region) Commit() error {
 		return ErrAborted
 	case r.mu.done[w.part]:
 		return ErrLost
+	case r.mu.latest[w.part] != w: // a later attempt has taken the place
+		return ErrAborted
 	}
 	r.mu.done[w.part] = true
 	return nil

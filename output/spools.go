@@ -74,8 +74,9 @@ func (s *Spools) Release() {
 // spoolPart is the part of one attempt. Its spool belongs to the sink once it has committed.
 type spoolPart struct {
 	*Spool
-	sink *Spools
-	task int
+	sink    *Spools
+	task    int
+	aborted bool // the sink's mu guards it
 }
 
 // Commit keeps the spool, if no other attempt of the task has committed. Otherwise it releases
@@ -88,7 +89,10 @@ func (p *spoolPart) Commit() error {
 	}
 	p.sink.mu.Lock()
 	defer p.sink.mu.Unlock()
-	if p.sink.parts[p.task] != nil {
+	switch {
+	case p.aborted:
+		return ErrAborted
+	case p.sink.parts[p.task] != nil:
 		p.Release()
 		return ErrLost
 	}
@@ -96,8 +100,16 @@ func (p *spoolPart) Commit() error {
 	return nil
 }
 
-// Abort releases the spool. It may follow a failed Commit: a second Release does nothing.
-func (p *spoolPart) Abort() { p.Release() }
+// Abort releases the spool, unless it has committed. It may follow a failed Commit: a second Release does
+// nothing.
+func (p *spoolPart) Abort() {
+	p.sink.mu.Lock()
+	defer p.sink.mu.Unlock()
+	if p.sink.parts[p.task] != p.Spool {
+		p.aborted = true
+		p.Release()
+	}
+}
 
 // Discard is a Sink that throws the output away. The zero value is ready.
 type Discard struct {

@@ -30,8 +30,7 @@ func (c *child) runMap(stdin io.Reader) error {
 	if file := c.o.Task.InputFile; file != "" {
 		b.Path, b.File = file, fileNumber(file)
 	}
-	last := func(data []byte) int { return bytes.LastIndexByte(data, '\n') + 1 }
-	cut := input.Cutter{R: stdin, LastEnd: last, Bytes: blockBytes}
+	cut := input.Cutter{R: stdin, LastEnd: input.LastEnd('\n'), Bytes: blockBytes}
 	// An empty split gives one empty block, so that the mapper sees each file.
 	var data []byte
 	for ended := false; !ended; {

@@ -24,7 +24,7 @@ import (
 //
 // Package streaming makes mappers and reducers from commands.
 
-// BufferBytes is the length of the buffers for input and output. Hadoop's are as long
+// PipeBytes is the length of the buffers for input and output. Hadoop's are as long
 // (PipeMapRed.BUFFER_SIZE).
 const PipeBytes = 128 << 10
 
@@ -42,7 +42,7 @@ type Config struct {
 	Output func(p []byte, ended bool) (n int, err error)
 	Error  func(p []byte)          // gets any part of standard error, borrowed; nil: it is dropped
 	Alive  func()                  // is called when bytes have moved; nil: not called
-	Charge func(bytes int64) error // asks for bytes of memory beyond BufferBytes; nil: all are granted
+	Charge func(bytes int64) error // asks for bytes of memory beyond PipeBytes; nil: all are granted
 }
 
 // ErrClosed is the error of Write when the command has closed its standard input.

@@ -9,6 +9,7 @@ import (
 
 	"mrlocal/input"
 	"mrlocal/input/codec"
+	"mrlocal/internal/errs"
 )
 
 // ReaderOptions say how a split is read.
@@ -16,13 +17,13 @@ type ReaderOptions struct {
 	Delimiter []byte // ends a record; nil: LF, CR or CR LF
 	// MaxBytes is the length from which on a line is skipped, its end included; 0: no line is.
 	MaxBytes int64
-	Charge   func(bytes int64) error // asks for bytes of memory beyond BufferBytes; nil: all are granted
+	Charge   func(bytes int64) error // asks for bytes of memory beyond 2*RecordBufferBytes; nil: all are granted
 }
 
 // RecordBufferBytes is the length of a RecordReader's blocks at first.
 const RecordBufferBytes = 256 << 10
 
-// Reader reads the lines of a split. One goroutine uses it.
+// RecordReader reads the lines of a split. Only one goroutine may use it.
 type RecordReader struct {
 	o        ReaderOptions
 	file     *os.File // nil: closed
@@ -174,7 +175,7 @@ func (r *RecordReader) fill() error {
 	case r.full != nil:
 		return r.full
 	}
-	return fmt.Errorf("%s: %w", r.path, r.decoders.Explain(r.err, r.pos))
+	return fmt.Errorf("%s: %w", r.path, errs.Cause(r.decoders.Explain(r.err, r.pos)))
 }
 
 // findEnd finds the end of the first line in p. The line is p[:end], and its end has skip bytes. Only

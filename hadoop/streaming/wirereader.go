@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Reader cuts the output of a command into records. It keeps nothing between calls of Read.
+// WireReader cuts the output of a command into records. It keeps nothing between calls of Read.
 type WireReader struct {
 	Format    Format
 	Separator []byte // between the fields of a line, with TextLines
@@ -81,7 +81,7 @@ func (r *WireReader) line(line []byte, emit func(key, value []byte)) {
 	emit(key, value)
 }
 
-// cut divides a line at its n-th separator (TextOutputReader.splitKeyVal). n below 1 counts
+// cutFields divides a line at its n-th separator (TextOutputReader.splitKeyVal). n below 1 counts
 // as 1. If the line has fewer separators, all of it is the key, and the value is empty.
 func cutFields(line, separator []byte, n int) (key, value []byte) {
 	at := bytes.Index(line, separator) // of the k-th separator

@@ -63,9 +63,9 @@ func removeLeft(path string) error {
 	_, err := os.Lstat(mark)
 	_, left := os.Lstat(beside) // by a run that was killed here
 	made := err == nil || left == nil
-	// As long as the notes are there, the next run knows the result of a run that is killed. So they go
-	// last, after the directory above. Without notes the mark takes their place, so that the next run
-	// removes that directory.
+	// By the notes the next run finds the result of a run that was killed. So the notes are removed last,
+	// after the directory above. If there are none, the mark moves in their place. It tells the next run
+	// to remove the directory above.
 	if made && Move(notes, beside) != nil {
 		_ = Move(mark, beside)
 	}
@@ -76,14 +76,11 @@ func removeLeft(path string) error {
 	if err := removeLocked(path); err != nil {
 		return err
 	}
+	_ = Remove(notes) // of a directory that the user has made, or they could not be moved
 	if made {
-		_ = Remove(notes) // these are there if they could not be moved
 		_ = Remove(above) // fails if something else is in it
 		_ = Remove(beside)
-		return nil
 	}
-	_ = Remove(beside) // of an earlier run
-	_ = Remove(notes)
 	return nil
 }
 

@@ -172,8 +172,7 @@ type lineCutter struct {
 
 // cutLines returns a lineCutter with blocks of so many bytes. A block with a longer line is longer.
 func cutLines(r io.Reader, delim byte, blockBytes int) *lineCutter {
-	last := func(data []byte) int { return bytes.LastIndexByte(data, delim) + 1 }
-	return &lineCutter{input.Cutter{R: r, LastEnd: last, Bytes: blockBytes}, delim}
+	return &lineCutter{input.Cutter{R: r, LastEnd: input.LastEnd(delim), Bytes: blockBytes}, delim}
 }
 
 // next returns the next block as Cutter.Next does. It adds the delimiter to a last line that has none.

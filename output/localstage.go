@@ -184,7 +184,7 @@ func (d *localStage) settle() error {
 
 // takeBack removes the result, because cause prevents that it becomes durable. If the result
 // has replaced a directory, that directory gets its name back. takeBack always returns an
-// error. The caller holds d.
+// error.
 func (d *localStage) takeBack(cause error) error {
 	made, back := d.path, ""
 	if d.old != "" {
