@@ -23,8 +23,8 @@ const openWithin = 20 * time.Millisecond
 func (c *coordinator) openDue() {
 	now := c.run.now()
 	// In an exhausted run no attempt can run any more, so chains that are due later fail at once.
-	for i, at, ok := c.release.Next(); ok && (at <= now || c.state == runExhausted); i, at, ok = c.release.Next() {
-		c.release.Take()
+	for i, at, ok := c.release.First(); ok && (at <= now || c.state == runExhausted); i, at, ok = c.release.First() {
+		c.release.Remove()
 		ch := c.run.chains[i]
 		invariant.Move(&ch.state, chainOpening)
 		if ch.err != nil {

@@ -109,7 +109,7 @@ func (c *coordinator) policyFailed(wake time.Duration) bool {
 	stack, err := c.run.claimed.Err()
 	if err != nil {
 		writeStack(c.run.o.Stderr, err, stack)
-	} else if _, _, coming := c.release.Next(); !coming && !c.opening && len(c.toOpen)+c.settling+len(c.maybeDone)+len(c.faults) == 0 {
+	} else if _, _, coming := c.release.First(); !coming && !c.opening && len(c.toOpen)+c.settling+len(c.maybeDone)+len(c.faults) == 0 {
 		// Nothing here leads to a fact for the Ledger.
 		err = c.run.claimed.Stalled(c.ledger, wake, len(c.order))
 	}
@@ -170,7 +170,7 @@ func (c *coordinator) nextWake(wake time.Duration) time.Duration {
 		}
 	}
 	// Chains that cannot run any more are taken up at once, so that each ends with its error.
-	if _, at, ok := c.release.Next(); ok && c.state == runExhausted {
+	if _, at, ok := c.release.First(); ok && c.state == runExhausted {
 		earlier(0)
 	} else if ok {
 		earlier(at)

@@ -151,8 +151,8 @@ func (d *driver) plan() {
 // heartbeats if there are none yet.
 func (d *driver) submitDue() {
 	submitted := false
-	for i, at, ok := d.release.Next(); ok && at <= d.now; i, at, ok = d.release.Next() {
-		d.release.Take()
+	for i, at, ok := d.release.First(); ok && at <= d.now; i, at, ok = d.release.First() {
+		d.release.Remove()
 		j := &d.jobs[i]
 		invariant.Move(&j.state, jobRunning)
 		j.id = d.ledger.Submit(d.now, j.spec)
@@ -281,8 +281,8 @@ func (d *driver) failAll() {
 			d.noteEnd(i)
 		}
 	}
-	for i, _, ok := d.release.Next(); ok; i, _, ok = d.release.Next() {
-		d.release.Take()
+	for i, _, ok := d.release.First(); ok; i, _, ok = d.release.First() {
+		d.release.Remove()
 		d.neverStart(int32(i), -1)
 		d.releaseAfter(int32(i), false)
 	}

@@ -209,16 +209,16 @@ const mostReplicas = 120_000_000
 // the events of so many tasks.
 func checkSize(f *workload.File, o *Options) error {
 	each := int64(min(o.Replicas, o.Trackers))
-	replicas := int64(0)
-	tasks := int64(0)
+	var replicas, tasks int64
 	for i := range f.Jobs {
 		j := &f.Jobs[i]
 		if replicas += int64(j.Maps) * each; replicas > mostReplicas {
 			return errs.Optionf("Options.Replicas", "%d: with job %s the inputs have %d replicas; at most %d", o.Replicas, j.Name, replicas, mostReplicas)
 		}
 		tasks += int64(j.Maps) + int64(j.Reduces)
-		if o.Events != nil && (tasks > trace.MaxTasks || tasks*trace.AttemptBytes+int64(i+1)*trace.JobBytes > trace.MaxBytes) {
-			return errs.Optionf("Options.Events", "with job %s there are %d jobs and %d tasks; nobody could read an event file of so many", j.Name, i+1, tasks)
+		if o.Events != nil && (tasks > trace.MaxTasks || tasks*trace.TaskBytes+int64(i+1)*trace.JobBytes > trace.MaxBytes) {
+			return errs.Optionf("Options.Events", "with job %s there are %d jobs and %d tasks; readers of events keep %dMiB and %d tasks at most; run without events",
+				j.Name, i+1, tasks, trace.MaxBytes>>20, trace.MaxTasks)
 		}
 	}
 	return nil

@@ -35,7 +35,7 @@ func TestWhatCannotRunIsRefusedBeforeAnythingStarts(t *testing.T) {
 		want string
 	}{
 		{"too many replicas", parse(t, "cluster: {trackers: 1000, map_slots: 1, reduce_slots: 1}", "jobs: [{name: J, maps: 1000000, map_time: 1s}]"), sim.Options{Config: setup.Config{Replicas: 200}}, "Options.Replicas: 200: with job J the inputs have 200000000 replicas; at most 120000000"},
-		{"events of too many tasks", parse(t, two, "jobs: [{name: J, maps: 20000000, map_time: 1s}]"), sim.Options{Events: io.Discard}, "Options.Events: with job J there are 1 jobs and 20000000 tasks; nobody could read an event file of so many"},
+		{"events of too many tasks", parse(t, two, "jobs: [{name: J, maps: 20000000, map_time: 1s}]"), sim.Options{Events: io.Discard}, "Options.Events: with job J there are 1 jobs and 20000000 tasks; readers of events keep 768MiB and 8388608 tasks at most; run without events"},
 		{"an unknown cost", parse(t, two, oneJob), sim.Options{Cost: "L1"}, "Options.Cost: L1: unknown; there are l0, l1, l2 and measured"},
 		{"l1 without a bandwidth", parse(t, two, oneJob), sim.Options{Cost: "l1"}, "test.yaml:2:8: job J: has map_output, and the cluster no net bandwidth"},
 		{"l2 without a bandwidth", parse(t, two, oneJob), sim.Options{Cost: "l2"}, "test.yaml:2:8: job J: has map_output, and the cluster no net bandwidth to copy it over under cost l2"},

@@ -73,7 +73,7 @@ func TestNamesHaveABound(t *testing.T) {
 	for err == nil {
 		_, err = d.Next()
 	}
-	if want := "line 33: the jobs, attempts and texts take more than 256 MiB"; err.Error() != want {
+	if want := "line 33: a reader would need more than 256 MiB for this file"; err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
@@ -87,7 +87,7 @@ func TestAllThatAReaderKeepsHasABound(t *testing.T) {
 		each int    // bytes
 	}{
 		"jobs":     {`"op":"submit","job":0,"sealed":true,"unplaced":false,"single":false,"maps":0,"reduces":0,"ready":0,"priority":2,"weight":1,"deadline":0,"name":"J","pool":"P","user":""}`, JobBytes + 3*textBytes + 2},
-		"attempts": {`"op":"start",` + attempt + `,"rule":"fifo","lent":false,"speculative":false,"locality":"any"}`, AttemptBytes},
+		"attempts": {`"op":"start",` + attempt + `,"rule":"fifo","lent":false,"speculative":false,"locality":"any"}`, attemptBytes},
 		"phases":   {`"op":"phase",` + attempt + `,"phase":"reduce"}`, phaseBytes},
 		"slots":    {`"op":"open","slot":0,"rule":"fifo"}`, decisionBytes},
 		"samples":  {`"op":"usage","cpu_ns":1,"memory_bytes":1,"temp_bytes":1}`, detailBytes},
@@ -104,7 +104,7 @@ func TestAllThatAReaderKeepsHasABound(t *testing.T) {
 			_, err = d.Next()
 		}
 		// The header counts as three of its slots, and a rule counts too.
-		if least := (most - 3*slotBytes - 5*textBytes) / c.each; !strings.HasSuffix(err.Error(), "the jobs, attempts and texts take more than 1 MiB") || d.Line() < least || d.Line() > most/c.each+2 {
+		if least := (most - 3*slotBytes - 5*textBytes) / c.each; !strings.HasSuffix(err.Error(), "a reader would need more than 1 MiB for this file") || d.Line() < least || d.Line() > most/c.each+2 {
 			t.Errorf("%s: line %d of at least %d: %v", name, d.Line(), least, err)
 		}
 	}

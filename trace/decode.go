@@ -46,10 +46,11 @@ const MaxTasks = 1 << 23
 // A reader of an event file may keep MaxBytes of memory. Each job, attempt, slot, pool, user and text counts
 // as so many bytes, about as a replay keeps it.
 const (
-	MaxBytes     = 768 << 20
-	JobBytes     = 1536
-	AttemptBytes = 64
+	MaxBytes  = 768 << 20
+	JobBytes  = 1536
+	TaskBytes = attemptBytes + decisionBytes + 3*phaseBytes // of a task with one attempt, and one more decision
 
+	attemptBytes  = 64
 	slotBytes     = 1280 // also of a pool, a user
 	decisionBytes = 40
 	phaseBytes    = 16
@@ -161,8 +162,8 @@ func headerLine(in *bufio.Reader) (line []byte, err error) {
 	return bytes.TrimRight(line, "\r\n"), nil
 }
 
-// Share lowers MaxBytes for a reader that keeps several runs, or more of each than a replay. Details
-// count too then.
+// Share lowers the budget to so many bytes, for a reader that keeps two runs, or more of each attempt than
+// a replay. It also makes details count.
 func (d *Decoder) Share(bytes int) { d.most, d.details = bytes, detailBytes }
 
 // Header returns the header, which belongs to the Decoder.
@@ -237,15 +238,15 @@ const (
 	maxTime = time.Duration(1 << 60) // 36 years
 )
 
-// check fails if a number of e is negative or too large, as in a damaged file. So readers may use
-// these numbers as indexes. It fails if readers would keep too much. It also fails if an event occurs twice: a file that repeats a line
+// check fails if a number of e is negative or too large, so readers may use these numbers as indexes. It
+// fails if readers would keep more than the budget, or if e repeats an event: a file of repeated lines
 // takes few bytes when it is compressed.
 func (d *Decoder) check(e *Event) error {
 	switch {
 	case e.Op == OpSubmit:
 		d.bytes += JobBytes
 	case e.Op == OpStart:
-		d.bytes += AttemptBytes
+		d.bytes += attemptBytes
 	case e.Op == OpPhase:
 		d.bytes += phaseBytes
 	case e.Op.Class() == Decision:
@@ -257,7 +258,7 @@ func (d *Decoder) check(e *Event) error {
 	case e.Seq < d.seq:
 		return fmt.Errorf("%v has the number %d, and an event before it %d", e.Op, e.Seq, d.seq-1)
 	case d.bytes > d.most:
-		return fmt.Errorf("the jobs, attempts and texts take more than %d MiB", d.most>>20)
+		return fmt.Errorf("a reader would need more than %d MiB for this file", d.most>>20)
 	case e.At < 0 || e.At > maxTime:
 		return fmt.Errorf("the time %d of %v is not from 0 to %d", int64(e.At), e.Op, int64(maxTime))
 	case e.Job < 0 || e.Job >= maxJobs:

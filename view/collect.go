@@ -36,7 +36,7 @@ type taskKey struct {
 	kind      trace.Kind
 }
 
-// taskSet is a set of task numbers from 0 up to mostTasks. It takes one bit for each, because a job
+// taskSet is a set of task numbers from 0 up to trace.MaxTasks. It takes one bit for each, because a job
 // may have millions of tasks.
 type taskSet []uint64
 
@@ -253,9 +253,6 @@ func (m *Model) pool(name string) int32 {
 	return i
 }
 
-// mostTasks bounds the task numbers in a taskSet, so that a broken file cannot take all memory.
-const mostTasks = 1 << 24
-
 // submit adds a job. It ignores a job whose number is not the next one: an event was lost, or the
 // file is broken.
 func (m *Model) submit(e *trace.Event, texts []string) {
@@ -328,7 +325,7 @@ func (m *Model) decide(d Decision) {
 // taskDone counts a task as done (n = 1), because it needs no attempt. With n = -1 it counts the task
 // as not done, because its output is lost. It changes nothing if the task counts so already.
 func (m *Model) taskDone(e *trace.Event, j *DrawnJob, n int32) {
-	if e.Task < 0 || e.Task >= mostTasks {
+	if e.Task < 0 || e.Task >= trace.MaxTasks {
 		return
 	}
 	set := &m.tasks[e.Job][e.Kind]
@@ -463,7 +460,7 @@ func (m *Model) buffer(b Buffer) {
 func (m *Model) start(e *trace.Event, texts []string) {
 	m.endBar(e, LostWithTracker) // a bar still runs here only in a broken file
 	// Bars may go half over the bound on rows, because a picture needs them most.
-	if m.rows >= m.mostRows+m.mostRows/2 || e.Task < 0 || e.Task >= mostTasks {
+	if m.rows >= m.mostRows+m.mostRows/2 || e.Task < 0 || e.Task >= trace.MaxTasks {
 		m.Dropped++
 		return
 	}

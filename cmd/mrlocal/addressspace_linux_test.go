@@ -17,8 +17,11 @@ import (
 func TestLittleAddressSpace(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	command, notThere := exec.LookPath("mrlocal") // this test binary
-	if err != nil || notThere != nil {
+	if err != nil {
 		t.Skip("needs bash")
+	}
+	if notThere != nil {
+		t.Fatal(notThere)
 	}
 	input, want := filepath.Join(t.TempDir(), "in"), strings.Repeat("a\n", 1000)+strings.Repeat("b\n", 1000)
 	if err := os.WriteFile(input, []byte(strings.Repeat("b\na\n", 1000)), 0o600); err != nil {

@@ -21,7 +21,7 @@ type speculation struct {
 	byAverage bool // Hadoop's own rule finds the candidates (average.go), else LATE
 
 	local  bool        // pick prefers a map whose input is on the visited tracker to one that ends later
-	places []place     // by slot
+	places []slotState // by slot
 	jobs   []*measured // by JobID; nil: nothing is known, or the job has ended
 	done   []int64     // by tracker: progress of the tasks that finished there, in parts per billion
 
@@ -90,13 +90,13 @@ type sample struct {
 	tasks int32           // number of tasks, as far as known
 	usual time.Duration   // the usual time of a task, at the latest look
 
-	first, last slots.SlotID  // of the running attempts at the latest look, which place.next links; first may be NoSlot
+	first, last slots.SlotID  // of the running attempts at the latest look, which slotState.next links; first may be NoSlot
 	slowest     time.Duration // as slowestOf, at the latest look that needed it
 	selected    int64         // speculation.looks at that look
 	looks       int64         // speculation.looks at the latest look that judged them
 	ripe        bool          // they can be judged, at that look
 	latest      time.Duration // those that began later have not run long enough, at that look
-	again       time.Duration // when to look at them again; negative: this look has noted it, or nobody needs it
+	again       time.Duration // when to look at them again; negative: this look has noted it
 	worth       int32         // number of candidates
 	ranked      int32         // worth when the job was ranked last (Copies.ranked)
 	recounted   bool          // it is in speculation.recounted
@@ -132,8 +132,8 @@ func (k *sample) setUsual() {
 // every returns the time between two looks at running tasks of the kind.
 func (k *sample) every() time.Duration { return max(leastWait, k.usual/looksATask) }
 
-// place is a slot's tracker, and its latest attempt, which began at a time.
-type place struct {
+// slotState is what is known of a slot: its tracker, and its latest attempt with the time of its start.
+type slotState struct {
 	tracker slots.TrackerID
 	began   time.Duration
 	attempt slots.AttemptID
@@ -221,7 +221,7 @@ func (s *speculation) wake(now time.Duration, k *sample) {
 
 // finished adds the time of an attempt that committed its task. p is where and when the
 // attempt started.
-func (s *speculation) finished(a slots.AttemptID, now time.Duration, p place) {
+func (s *speculation) finished(a slots.AttemptID, now time.Duration, p slotState) {
 	*At(&s.done, p.tracker) += int64(slots.AllDone)
 	m := s.of(a.Job)
 	m.kinds[a.Kind].add(now - m.since(a.Kind, p.began))

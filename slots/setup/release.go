@@ -45,9 +45,9 @@ func NewRelease(n int, job func(i int) *Submission) *Release {
 	return r
 }
 
-// Next returns the job that is due next, and the time from the start of the run. ok is false
+// First returns the job that is due next, and the time from the start of the run. ok is false
 // if every job that has not been taken waits for other jobs.
-func (r *Release) Next() (job int, at time.Duration, ok bool) {
+func (r *Release) First() (job int, at time.Duration, ok bool) {
 	id, ok := r.due.First()
 	if !ok {
 		return -1, 0, false
@@ -55,13 +55,13 @@ func (r *Release) Next() (job int, at time.Duration, ok bool) {
 	return int(id), r.jobs[id].submit, true
 }
 
-// Take removes the job that Next returns, because the driver submits it.
-func (r *Release) Take() {
+// Remove removes the job that First returns, because the driver submits it.
+func (r *Release) Remove() {
 	id, _ := r.due.First()
 	r.due.Remove(id)
 }
 
-// Ended records that a job that Take removed has ended at the time now. If the job
+// Ended records that a job that Remove removed has ended at the time now. If the job
 // succeeded, each job that waited only for it becomes due. Otherwise each job that waits for
 // it is dropped, and then the jobs that wait for dropped ones. Ended returns the dropped
 // jobs. A job comes after the one in its Because.
@@ -96,8 +96,8 @@ func (r *Release) Ended(now time.Duration, job int, succeeded bool) (dropped []D
 func Cycle(n int, job func(i int) *Submission) (circle []int) {
 	// Let all jobs run in order. Those that never become due are in a circle or wait for one.
 	r := NewRelease(n, job)
-	for i, _, ok := r.Next(); ok; i, _, ok = r.Next() {
-		r.Take()
+	for i, _, ok := r.First(); ok; i, _, ok = r.First() {
+		r.Remove()
 		r.Ended(0, i, true)
 	}
 	i := slices.IndexFunc(r.jobs, func(j waiting) bool { return j.waits > 0 })

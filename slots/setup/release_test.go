@@ -30,11 +30,11 @@ func releaseAll(all []setup.Submission, takes []time.Duration, fails []bool) []t
 	}
 	var ends []end
 	for {
-		job, due, ok := r.Next()
+		job, due, ok := r.First()
 		slices.SortFunc(ends, func(a, b end) int { return int(a.at - b.at) })
 		switch {
 		case ok && (len(ends) == 0 || due <= ends[0].at):
-			r.Take()
+			r.Remove()
 			submitted[job] = due
 			ends = append(ends, end{due + takes[job], job})
 		case len(ends) > 0:
@@ -57,28 +57,28 @@ func TestAJobIsDueWhenItsTimeHasComeAndTheJobsBeforeItHaveEnded(t *testing.T) {
 func TestJobsThatAreDueAtOnceAreInTheirOrder(t *testing.T) {
 	all := []setup.Submission{{After: []int{3}}, {Submit: 7}, {Submit: 2, After: []int{3}}, {}}
 	r := setup.NewRelease(len(all), at(all))
-	r.Take()
+	r.Remove()
 	r.Ended(7, 3, true)
 	for _, want := range []int{0, 1, 2} {
-		if job, due, ok := r.Next(); job != want || due != 7 || !ok {
+		if job, due, ok := r.First(); job != want || due != 7 || !ok {
 			t.Fatalf("job %d at %v, %v; want job %d", job, due, ok, want)
 		}
-		r.Take()
+		r.Remove()
 	}
 }
 
 func TestWhatWaitsForAFailedJobIsDroppedWithItsDependents(t *testing.T) {
 	all := []setup.Submission{{}, {After: []int{0}}, {After: []int{1, 3}}, {}, {After: []int{3}}}
 	r := setup.NewRelease(len(all), at(all))
-	r.Take()
+	r.Remove()
 	if d := cmp.Diff([]setup.Dropped{{Job: 1, Because: 0}, {Job: 2, Because: 1}}, r.Ended(1, 0, false)); d != "" {
 		t.Error(d)
 	}
-	r.Take()
+	r.Remove()
 	if dropped := r.Ended(2, 3, true); dropped != nil {
 		t.Error(dropped)
 	}
-	if job, _, ok := r.Next(); job != 4 || !ok {
+	if job, _, ok := r.First(); job != 4 || !ok {
 		t.Errorf("job %d, %v; want job 4", job, ok)
 	}
 }

@@ -24,16 +24,19 @@
 // a load from the table; the steps of the other pieces use that time. On the machine of
 // docs/performance.md, four pieces reach 2.4 GB/s on one core, and one piece alone 0.6 GB/s. A
 // search for the next match walks one piece. If a match can begin with only a few bytes, the search
-// jumps from one of these bytes to the next. What may be empty at either end of the pattern is left out.
+// jumps from one of these bytes to the next. The automaton for lines leaves out what may be empty at
+// either end of the pattern, because it needs no bounds of matches.
 //
 // Memory: a Matcher belongs to one mapper. Each automaton that it has used holds about cacheBytes.
 // Automata for lines hold up to manyLinesBytes if the pattern has many instructions. Account
 // charges these bytes.
 //
 // A full cache is cleared, and the automaton starts over. If the cache has filled up within little text,
-// the automaton gives up for the next 16 MiB. Then a walk from each place finds whether a match begins there (places.go).
-// If walks are long, a simulation of all threads replaces them. Large programs have no simulation. So the time is linear in the text for every pattern: at worst, each byte makes a state, in a
-// time that is linear in the number of instructions.
+// the automaton gives up for the next 16 MiB. Then the Matcher walks from each offset, and so finds
+// whether a match begins there (places.go). If these walks are long, a simulation of all threads replaces
+// them. Large programs have no simulation: for them the automaton starts over. So the time is linear in
+// the text for every pattern. At worst, each byte makes a state, in a time that is linear in the number
+// of instructions.
 package dfa
 
 import (
@@ -99,7 +102,7 @@ func compileBoth(tree *syntax.Regexp, b Border, several bool) *Program {
 	p.places = sync.OnceValue(func() *program { return compileLines(tree, b) })
 	switch {
 	case several:
-		p.lines = p.forward // no Matcher uses it
+		p.lines = p.forward // NewMatcher reads its length; there is no automaton of it
 	case b == Anywhere:
 		p.lines = compileLines(trimmed(tree, true, true), b)
 	default:
@@ -245,7 +248,7 @@ func (m *Matcher) decideNext(data []byte, from int) (start, end int) {
 // decide is Match if the automaton has exploded: by walks from each place, or by a simulation. If both are slow, the
 // automaton starts over as often as it must.
 func (m *Matcher) decide(line []byte) bool {
-	if at, ok := m.place(m.lines, line, 0); ok {
+	if at, ok := m.firstStart(m.lines, line, 0); ok {
 		return at != None
 	}
 	if m.program.simulated() != nil {
@@ -260,13 +263,13 @@ func (m *Matcher) decide(line []byte) bool {
 	return matched
 }
 
-// place is place of d. ok is false, too, if walks from each place have been slow.
-func (m *Matcher) place(d *lines, line []byte, from int) (at int, ok bool) {
+// firstStart calls d.firstStart, unless walks have been slow lately. ok is false then, and if they are slow now.
+func (m *Matcher) firstStart(d *lines, line []byte, from int) (at int, ok bool) {
 	if m.slow > 0 {
 		m.slow -= len(line) - from + 1
 		return None, false
 	}
-	if at, ok = d.place(line, from); !ok {
+	if at, ok = d.firstStart(line, from); !ok {
 		m.slow = simulatedBytes
 	} else if m.simulated != nil {
 		m.simulated.line = nil // it has not seen this one
@@ -353,7 +356,7 @@ func (m *Matcher) findPlace(line []byte, from int) (start, end int, ok bool) {
 			m.places = newLines(m.program.places(), m.room(m.linesBytes))
 		}
 	}
-	if start, ok = m.place(m.places, line, from); !ok || start == None {
+	if start, ok = m.firstStart(m.places, line, from); !ok || start == None {
 		return None, None, ok
 	}
 	return start, m.ends.end(line, start, true), true

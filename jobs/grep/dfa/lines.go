@@ -32,7 +32,7 @@ type lines struct {
 	idleWord uint32
 	begin    uint32
 	starts   [word + 1]uint32 // rows in which only this place begins a match (places.go), by the side before it
-	credit   int              // operations that place may still take
+	credit   int              // operations that firstStart may still take
 	last     uint32           // a walk of one stream stops at states up to this one
 	constant ending           // the result for every line, if the pattern decides it alone
 	// The state of each stream.

@@ -10,9 +10,9 @@ import "unicode/utf8"
 // up to mostCredit to others.
 const placeCredit, mostCredit = 200, 1 << 24
 
-// place returns the first place from from on at which a match begins in line, which has no newline; None: there is
+// firstStart returns the first place from from on at which a match begins in line, which has no newline; None: there is
 // none. ok is false if the walks take too long, and at then has no meaning.
-func (d *lines) place(line []byte, from int) (at int, ok bool) {
+func (d *lines) firstStart(line []byte, from int) (at int, ok bool) {
 	d.credit = min(d.credit+placeCredit*(len(line)-from+1), mostCredit)
 	for at = from; d.credit >= 0; {
 		if d.firsts.few {

@@ -73,7 +73,7 @@ func TestThousandsOfExpressionsTakeFewSteps(t *testing.T) {
 		for line := range strings.Lines(text) {
 			line := []byte(line[:len(line)-1])
 			m.lines.credit = mostCredit
-			at, _ := m.lines.place(line, 0)
+			at, _ := m.lines.firstStart(line, 0)
 			work += mostCredit - m.lines.credit
 			if at != None {
 				matched--

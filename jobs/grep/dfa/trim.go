@@ -26,24 +26,18 @@ func trimmed(re *syntax.Regexp, front, back bool) *syntax.Regexp {
 	return re
 }
 
+// trimmedConcat is trimmed for a concatenation.
 func trimmedConcat(re *syntax.Regexp, front, back bool) *syntax.Regexp {
 	r := *re
-	for ; front && len(r.Sub) > 0; r.Sub = r.Sub[1:] {
-		if len(r.Sub) > 1 && anything(r.Sub[1]) && (r.Sub[0].Op == syntax.OpBeginText || r.Sub[0].Op == syntax.OpBeginLine) {
-			continue
-		}
-		if !mayBeEmpty(r.Sub[0]) {
-			break
-		}
+	for front && len(r.Sub) > 0 && droppable(r.Sub[0], r.Sub[1:min(2, len(r.Sub))], syntax.OpBeginText, syntax.OpBeginLine) {
+		r.Sub = r.Sub[1:]
 	}
-	for ; back && len(r.Sub) > 0; r.Sub = r.Sub[:len(r.Sub)-1] {
+	for back && len(r.Sub) > 0 {
 		last := len(r.Sub) - 1
-		if last > 0 && anything(r.Sub[last-1]) && (r.Sub[last].Op == syntax.OpEndText || r.Sub[last].Op == syntax.OpEndLine) {
-			continue
-		}
-		if !mayBeEmpty(r.Sub[last]) {
+		if !droppable(r.Sub[last], r.Sub[max(0, last-1):last], syntax.OpEndText, syntax.OpEndLine) {
 			break
 		}
+		r.Sub = r.Sub[:last]
 	}
 	switch last := len(r.Sub) - 1; last {
 	case -1:
@@ -60,6 +54,12 @@ func trimmedConcat(re *syntax.Regexp, front, back bool) *syntax.Regexp {
 		}
 	}
 	return &r
+}
+
+// droppable reports whether an end of a concatenation may be left out. next has its neighbour, if there is
+// one. edges are the two edges of a line on that side.
+func droppable(end *syntax.Regexp, next []*syntax.Regexp, edges ...syntax.Op) bool {
+	return mayBeEmpty(end) || len(next) > 0 && anything(next[0]) && slices.Contains(edges, end.Op)
 }
 
 // anything reports whether re matches every text of a line.

@@ -183,7 +183,7 @@ func (p *parser) bracket() (*set, found) {
 			continue
 		}
 		if p.unknownSymbol() {
-			before = cmp.Or(before, s.copy())
+			before, s = cmp.Or(before, s), &set{}
 			continue
 		}
 		symbol := p.symbol()
@@ -201,7 +201,7 @@ func (p *parser) bracket() (*set, found) {
 		}
 		p.at++
 		if p.unknownSymbol() { // it ends a range, of which nothing is in the set
-			before = cmp.Or(before, s.copy())
+			before, s = cmp.Or(before, s), &set{}
 			continue
 		}
 		hi, ok := p.member()
@@ -225,12 +225,6 @@ func (p *parser) bracket() (*set, found) {
 	return s, closed
 }
 
-// copy returns a copy of the set.
-func (s *set) copy() *set {
-	c := *s
-	return &c
-}
-
 // symbol reports whether a collating symbol of fnmatch follows, as [.a.].
 func (p *parser) symbol() bool { return p.language == gnu && strings.HasPrefix(p.text[p.at:], "[.") }
 
@@ -240,11 +234,11 @@ func (p *parser) unknownSymbol() bool {
 	if !p.symbol() {
 		return false
 	}
-	name, _, found := strings.Cut(p.text[p.at+2:], ".]")
-	if found = found && len(name) != 1; found {
+	name, _, ended := strings.Cut(p.text[p.at+2:], ".]")
+	if ended = ended && len(name) != 1; ended {
 		p.at += len("[.") + len(name) + len(".]")
 	}
-	return found
+	return ended
 }
 
 // member reads a byte of a set. In ripgrep, a backslash stands for itself there. ok is false if a

@@ -36,7 +36,7 @@ func lint(ctx context.Context, args []string, e command.Env) int {
 	}
 	job, err := streaming.Args(args)
 	if err == nil && (job.Help || job.Info) {
-		return print(e, "lint", usageText, command.Done)
+		return printText(e, "lint", usageText, command.Done)
 	}
 	// An error in the arguments leaves nothing to check. It is reported below.
 	var found []string
@@ -55,7 +55,7 @@ func lint(ctx context.Context, args []string, e command.Env) int {
 		code = 1
 		found = append(found, "") // the last newline
 	}
-	if code = print(e, "lint", strings.Join(found, "\n"), code); err != nil && code != command.Failed {
+	if code = printText(e, "lint", strings.Join(found, "\n"), code); err != nil && code != command.Failed {
 		fmt.Fprint(e.Stderr, argv.ErrorLine("lint", command.StreamingMistake(err)))
 		return command.Usage
 	}

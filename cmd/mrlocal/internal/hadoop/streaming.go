@@ -47,7 +47,7 @@ func Lint() command.Command {
 // hadoop-streaming. After the first error, all later steps are skipped.
 func runStreaming(ctx context.Context, args []string, e command.Env) int {
 	if len(args) == 1 && command.IsHelp(args[0]) {
-		return print(e, "streaming", usageText, command.Done)
+		return printText(e, "streaming", usageText, command.Done)
 	}
 	kind := command.StreamingJob()
 	flags := append(append(command.RunFlags(""), command.VerboseFlag(), command.QuietFlag()), kind.Flags...)
@@ -58,7 +58,7 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 		job, err = streaming.Args(theirs)
 	}
 	if err == nil && (job.Help || job.Info) {
-		return print(e, "streaming", usageText, command.Done)
+		return printText(e, "streaming", usageText, command.Done)
 	}
 	code, submitted := command.Done, false
 	if err == nil {
@@ -143,9 +143,9 @@ func refused(err error, stderr, stdout io.Writer) (code int, ok bool) {
 	return p.Exit, true
 }
 
-// print writes text to standard output, and returns code. If that fails, it writes the error of the command
-// what, and returns command.Failed.
-func print(e command.Env, what, text string, code int) int {
+// printText writes text to standard output, and returns code. If that fails, it writes an error line of the
+// command what, and returns command.Failed.
+func printText(e command.Env, what, text string, code int) int {
 	if err := e.Write([]byte(text)); err != nil {
 		fmt.Fprint(e.Stderr, argv.ErrorLine(what, err))
 		return command.Failed

@@ -12,8 +12,8 @@ import (
 )
 
 // RunChain calls mrlocal.RunChain in a process that does nothing else during the run. It fails with
-// an options error if the limits of the process are too small. It sets GOMAXPROCS, and sets the
-// soft memory limit for the time of the run. At the end it kills what commands of the job have left.
+// an options error if the limits of the process are too small. It sets GOMAXPROCS. It also sets
+// the soft memory limit until the run ends. At the end it kills what commands of the job have left.
 func RunChain(ctx context.Context, chain jobs.Chain, o mrlocal.Options) (*mrlocal.Report, error) {
 	if err := o.CheckProcess(); err != nil {
 		return nil, err
@@ -39,12 +39,13 @@ func RunBatch(ctx context.Context, batch []mrlocal.BatchJob, o mrlocal.Options) 
 const (
 	leastFDs     = 10
 	leastThreads = 8
-	leastSlots   = 2 // of the runs whose address space every command gets
+	leastSlots   = 2 // every command must have address space for a run with so many
 )
 
 // CheckStart returns an options error if a limit of the process is too small for any command. It
-// lowers GOMAXPROCS where the process may not have a thread for each core. It must be called before anything starts a goroutine. docs/performance.md has the limits below which
-// the runtime ends even before main.
+// lowers GOMAXPROCS where the process may not have a thread for each core. It must be called before
+// anything starts a goroutine. docs/performance.md has the limits below which the runtime ends even
+// before main.
 func CheckStart() error {
 	if files := machine.FDLimit(); files < leastFDs {
 		return errs.Optionf("open files", "%d are allowed; at least %d are needed, and 32 for a run (ulimit -n)", files, leastFDs)
@@ -64,8 +65,8 @@ func CheckStart() error {
 	return nil
 }
 
-// limits sets GOMAXPROCS and the soft memory limit for one run of so many jobs. restore restores
-// the memory limit. It leaves GOMAXPROCS as it is, because changing it stops the world.
+// limits sets GOMAXPROCS and the soft memory limit for one run of so many jobs. restore restores the
+// memory limit only, because each change of GOMAXPROCS stops the world.
 func limits(o mrlocal.Options, jobCount int) (restore func()) {
 	procs, memoryBytes := o.ProcessLimits(jobCount)
 	if procs != runtime.GOMAXPROCS(0) {

@@ -82,9 +82,9 @@ func Open(line argv.Line, names []string, eventsPath, reportPath string, w proce
 	r := argv.Reader{Line: line}
 	taken := places{}
 	for i := range names {
-		err = cmp.Or(err, taken.takeDirectory("profile", f.pathOf(i, r.Path("profile")), process.ProfileNames()), taken.take("events", f.pathOf(i, eventsPath)))
+		err = cmp.Or(err, taken.addDirectory("profile", f.pathOf(i, r.Path("profile")), process.ProfileNames()), taken.addFile("events", f.pathOf(i, eventsPath)))
 	}
-	if err = cmp.Or(err, taken.take("report", reportPath)); err != nil {
+	if err = cmp.Or(err, taken.addFile("report", reportPath)); err != nil {
 		return nil, err
 	}
 	for _, flag := range []string{"svg", "trace", "metrics", "csv"} {
@@ -110,7 +110,7 @@ func (f *Files) addReport(path string, taken places, w process.Work) error {
 	if path == "" {
 		return nil
 	}
-	if err := taken.take("html", path); err != nil {
+	if err := taken.addFile("html", path); err != nil {
 		return err
 	}
 	if path == "-" && len(f.names) > 1 {
@@ -152,15 +152,15 @@ type target struct {
 	directory bool
 }
 
-// take adds the file of a flag; "" adds nothing. Several flags may name one device.
-func (p places) take(flag, path string) error { return p.add(path, target{flag: flag}) }
+// addFile adds the file of a flag; "" adds nothing. Several flags may name one device.
+func (p places) addFile(flag, path string) error { return p.add(path, target{flag: flag}) }
 
-// takeDirectory adds a directory of a flag, and the files of those names in it; "" adds nothing.
-func (p places) takeDirectory(flag, dir string, names []string) error {
+// addDirectory adds a directory of a flag, and the files of those names in it; "" adds nothing.
+func (p places) addDirectory(flag, dir string, names []string) error {
 	err := p.add(dir, target{flag, true})
 	for _, name := range names {
 		if dir != "" {
-			err = cmp.Or(err, p.take(flag, filepath.Join(dir, name)))
+			err = cmp.Or(err, p.addFile(flag, filepath.Join(dir, name)))
 		}
 	}
 	return err
@@ -214,7 +214,7 @@ func (f *Files) add(i int, flag, path string, taken places, w *process.Work) err
 		return f.addTables(i, f.pathOf(i, path), taken, w)
 	}
 	path = f.pictureOf(i, path)
-	if err := taken.take(flag, path); err != nil {
+	if err := taken.addFile(flag, path); err != nil {
 		return err
 	}
 	write := map[string]func(w io.Writer, m *view.Model) error{
@@ -236,7 +236,7 @@ func (f *Files) addTables(i int, dir string, taken places, w *process.Work) erro
 	for _, t := range export.Tables() {
 		names = append(names, t.Name)
 	}
-	if err := taken.takeDirectory("csv", dir, names); err != nil {
+	if err := taken.addDirectory("csv", dir, names); err != nil {
 		return err
 	}
 	f.models[i] = view.New(view.Options{})

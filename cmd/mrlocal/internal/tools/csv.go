@@ -144,7 +144,7 @@ func (c *Call) readHeader(f *headedFiles) error {
 	return nil
 }
 
-// mostHeaderBytes bounds a header, which is kept in memory. A file without ends of lines is one.
+// mostHeaderBytes bounds a header, which is kept in memory. A file without a newline is all header.
 const mostHeaderBytes = 16 << 20
 
 // byteOrderMark is the first character of UTF-8 texts that some programs write, such as spreadsheets.

@@ -129,7 +129,8 @@ func (c *Call) search(ctx context.Context, roots []string, o grep.Options, f fin
 }
 
 // parts divides roots so that each part has standard input at most once, if that is a regular file and
-// the flags may leave lines of it unread. A part then begins where the part before has left it.
+// the flags may leave lines of it unread. A part then begins where the part before has left it. --sort
+// orders each part by itself.
 func (c *Call) parts(roots []string, o *grep.Options) (parts [][]string) {
 	file, ok := c.Stdin.(*os.File)
 	if !ok || o.JSON || o.MaxCount == nil && !o.ListFiles && !o.ListOthers {
