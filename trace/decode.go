@@ -71,7 +71,6 @@ const (
 // Decoder reads an event file. It keeps one line and all texts. It does not close the reader.
 type Decoder struct {
 	header Header
-	schema int            // of the file
 	scan   *bufio.Scanner // of the lines after the header
 	line   int            // number of the last line
 	count  uint64         // number of events so far
@@ -91,9 +90,8 @@ type Decoder struct {
 	fields fields // of the current line; they point into it, so they are valid until the next line
 }
 
-// NewDecoder reads the header from r. It fails if r is not an event file or has a schema that this
-// program does not know. It also fails if a slot is not at its number. It converts events of schema
-// 2 to schema 3.
+// NewDecoder reads the header from r. It fails if r is not an event file or has another schema than this
+// program writes. It also fails if a slot is not at its number.
 func NewDecoder(r io.Reader) (*Decoder, error) {
 	d := &Decoder{hash: xxhash.New(), ops: map[string]Op{}, rules: map[string]int32{}, texts: [][]string{nil}, line: 1, most: MaxBytes}
 	for op := range numOps {
@@ -103,30 +101,29 @@ func NewDecoder(r io.Reader) (*Decoder, error) {
 	// The header may be longer than the lines of the scanner.
 	line, err := headerLine(in)
 	if err != nil {
-		return nil, fmt.Errorf("read events: %w", err)
+		return nil, err
 	}
 	d.scan = bufio.NewScanner(in)
 	d.scan.Buffer(make([]byte, 0, 64<<10), maxLineBytes)
 	if bytes.Count(line, []byte{'{'}) > maxSlots || bytes.Count(line, []byte("null")) > maxNulls {
-		return nil, fmt.Errorf("read events: %w", &SyntaxError{1, fmt.Errorf("more than %d slots, pools and users", maxSlots)})
+		return nil, &SyntaxError{1, fmt.Errorf("more than %d slots, pools and users", maxSlots)}
 	}
 	var h fileHeader
 	// Other JSON files may begin with a schema, too. The kind distinguishes them.
 	if err := json.Unmarshal(line, &h); err != nil || h.Kind != fileKind {
-		return nil, fmt.Errorf("read events: %w", errNotOurs)
+		return nil, errNotOurs
 	}
-	if h.Schema < oldestSchema || h.Schema > schema {
-		return nil, fmt.Errorf("read events: schema %d, this program reads schemas %d to %d", h.Schema, oldestSchema, schema)
+	if h.Schema != schema {
+		return nil, &SyntaxError{1, fmt.Errorf("schema %d; this version of mrlocal reads schema %d only", h.Schema, schema)}
 	}
 	d.bytes = slotBytes * bytes.Count(line, []byte{'{'})
-	d.schema = h.Schema
 	d.header = Header{Policy: h.Policy, Seed: h.Seed, Config: h.Config, Slots: h.Slots}
 	for i, s := range h.Slots {
 		if int(s.ID) != i {
-			return nil, fmt.Errorf("read events: %w", &SyntaxError{1, fmt.Errorf("slot %d has the number %d", i, s.ID)})
+			return nil, &SyntaxError{1, fmt.Errorf("slot %d has the number %d", i, s.ID)}
 		}
 		if s.Tracker < 0 || int(s.Tracker) >= len(h.Slots) {
-			return nil, fmt.Errorf("read events: %w", &SyntaxError{1, fmt.Errorf("slot %d is on tracker %d, of at most %d", i, s.Tracker, len(h.Slots))})
+			return nil, &SyntaxError{1, fmt.Errorf("slot %d is on tracker %d, of at most %d", i, s.Tracker, len(h.Slots))}
 		}
 	}
 	d.sum(line)
@@ -368,10 +365,6 @@ func (d *Decoder) event() (Event, error) {
 		case !s.isOptional(i) || f.fields.has(name):
 			values[i] = f.number(name, 64)
 		}
-	}
-	// Schema 2 had only the new size of a kvbuffer, in the place of the old size.
-	if d.schema == oldestSchema && op == OpGrow {
-		values[0], values[1] = 0, values[0]
 	}
 	// Fields that the Op does not use stay 0, so decoded and recorded events can be compared by ==.
 	e.A = values[0]

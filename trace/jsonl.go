@@ -3,7 +3,6 @@ package trace
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -12,12 +11,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// schema is the version of event files that this package writes. It also reads oldestSchema. That
-// version has no events buffer, fetch and usage, and its grow and refuse have only one size.
-const (
-	schema       = 3
-	oldestSchema = 2
-)
+// schema is the version of event files. The package writes and reads only this one.
+const schema = 3
 
 // JSONL is a Sink that writes an event file, one JSON object per line, with times in
 // nanoseconds. The first line is the header. The last line has the number of events
@@ -184,32 +179,4 @@ func appendText(dst []byte, text string) []byte {
 		return append(dst, `""`...)
 	}
 	return append(dst, quoted...)
-}
-
-// Convert reads an event file of any schema that this program knows from r, and writes it to w in
-// the newest one. It fails with the error of a Decoder if the file is not whole. Then w has a
-// part of the file, without a last line.
-func Convert(w io.Writer, r io.Reader) error {
-	d, err := NewDecoder(r)
-	if err != nil {
-		return err
-	}
-	j := NewJSONL(w)
-	if err := j.Open(d.Header()); err != nil {
-		return err
-	}
-	for {
-		e, err := d.Next()
-		if errors.Is(err, io.EOF) {
-			return j.Close()
-		}
-		if err != nil {
-			return fmt.Errorf("read events: %w", err)
-		}
-		j.count++
-		j.line = append(AppendJSON(j.line[:0], &e, d.Texts(e.Ref)), '\n')
-		if err := j.write(j.line); err != nil {
-			return err
-		}
-	}
 }

@@ -535,7 +535,7 @@ func TestALongLine(t *testing.T) {
 	if _, err := d.Next(); err == nil || err.Error() != "line 2: longer than 16 MiB" {
 		t.Errorf("got %v, want that line 2 is too long", err)
 	}
-	if _, err := NewDecoder(strings.NewReader(long)); err == nil || err.Error() != "read events: line 1: not an event file of mrlocal" {
+	if _, err := NewDecoder(strings.NewReader(long)); err == nil || err.Error() != "line 1: not an event file of mrlocal" {
 		t.Errorf("got %v, want that it is none of ours", err)
 	}
 }
@@ -553,5 +553,15 @@ func TestNothingComesAfterTheEnd(t *testing.T) {
 	}
 	if _, err := d.Next(); err == nil || !strings.Contains(err.Error(), "comes after the run's last line") {
 		t.Errorf("got %v, want an error", err)
+	}
+}
+
+// A file of another schema, older or newer, is refused in one line that names both.
+func TestOneSchemaIsRead(t *testing.T) {
+	for _, other := range []int{-1, 0, 1, schema - 1, schema + 1, 1 << 40} {
+		_, err := NewDecoder(strings.NewReader(fmt.Sprintf(`{"schema":%d,"kind":"mrlocal-events","policy":"fifo","seed":1,"config":{},"slots":[]}`+"\n", other)))
+		if want := fmt.Sprintf("line 1: schema %d; this version of mrlocal reads schema %d only", other, schema); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }

@@ -191,8 +191,8 @@ type BufferStep uint8
 
 const (
 	BufferBegin  BufferStep = iota // Bytes: the first size, ToBytes: the spill mark
-	BufferGrow                     // Bytes: the old size (0: not recorded), ToBytes: the new size
-	BufferRefuse                   // Bytes: the refused size, ToBytes: free memory (0: not recorded)
+	BufferGrow                     // Bytes: the old size, ToBytes: the new size
+	BufferRefuse                   // Bytes: the refused size, ToBytes: free memory
 	BufferEvict                    // a map output is written to disk; Bytes: its bytes, ToBytes: its number of records
 )
 

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
@@ -49,46 +46,12 @@ func runReplay(ctx context.Context, e command.Env, line argv.Line) (int, error) 
 	case ctx.Err() != nil:
 		return 0, context.Cause(ctx)
 	case err != nil:
-		return 0, notEvents(path, err)
+		return 0, errs.Inputf(argv.Quote(path), "%v", err)
 	case diff != nil:
 		// Names of jobs come from the file and may have control characters.
 		return command.Differs, e.Write([]byte(errs.OneLine(diff.String()) + "\n"))
 	}
 	return command.Done, e.Write(fmt.Appendf(nil, "the same %d decisions\n", decisions))
-}
-
-// convertCommand returns mrlocal convert, which rewrites an event file of an older schema in the
-// newest one.
-func convertCommand() command.Command {
-	return command.Command{Usage: "write an event file of an older schema in the newest one, to standard output", Args: "EVENTS", Long: "Exit codes: 0 done; 2 the file is cut short, was changed or was not written by mrlocal.",
-		Run: func(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-			path, events, err := openEvents(e, line)
-			if err != nil {
-				return 0, err
-			}
-			defer events.Close()
-			out := &faultKeeper{w: e.Stdout}
-			switch err = trace.Convert(out, process.Until(ctx, events)); {
-			case err == nil || command.Gone(err):
-				return command.Done, nil
-			case out.err != nil: // the file is good
-				return 0, out.err
-			}
-			return 0, notEvents(path, err)
-		}}
-}
-
-// faultKeeper is a writer that keeps the first error of w.
-type faultKeeper struct {
-	w   io.Writer
-	err error
-}
-
-// Write implements io.Writer.
-func (k *faultKeeper) Write(p []byte) (int, error) {
-	n, err := k.w.Write(p)
-	k.err = cmp.Or(k.err, err)
-	return n, err
 }
 
 // uiCommand returns mrlocal ui, which shows recorded runs or the playground on a page.
@@ -114,11 +77,4 @@ func openEvents(e command.Env, line argv.Line) (path string, events *process.Eve
 		path = "standard input"
 	}
 	return path, events, nil
-}
-
-// notEvents returns the input error for a file that cannot be read as a whole event file. err is
-// the cause, from which it removes the names of packages.
-func notEvents(path string, err error) error {
-	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "replay: "), "read events: ")
-	return errs.Inputf(argv.Quote(path), "%s", text)
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -141,10 +140,7 @@ func compared(e *trace.Event, texts []string) bool {
 func readOutline(r Recorded, by trace.Grouping) (*outline, error) {
 	o := &outline{Recorded: r}
 	o.line.KeepPhases = by == trace.ByPhase
-	// bad makes err an input error with the name of the run. The decoder has a prefix of its own.
-	bad := func(err error) error {
-		return errs.Inputf(r.Name, "%s", strings.TrimPrefix(err.Error(), "read events: "))
-	}
+	bad := func(err error) error { return errs.Inputf(r.Name, "%v", err) }
 	if _, err := r.Events.Seek(0, io.SeekStart); err != nil {
 		return nil, bad(err)
 	}

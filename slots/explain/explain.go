@@ -18,7 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"mrlocal/internal/errs"
@@ -94,7 +93,7 @@ func (t *explainer) run(r io.Reader) error {
 	case t.err != nil:
 		return t.err
 	case err != nil && !(t.o.Open && errors.Is(err, trace.ErrCut)):
-		err = errs.Inputf(t.o.Name, "%s", strings.TrimPrefix(err.Error(), "replay: "))
+		err = errs.Inputf(t.o.Name, "%v", err)
 	case diff != nil:
 		err = errs.Inputf(t.o.Name, "line %d: this program does not decide as the run did: recorded %s, replayed %s", diff.Line, diff.Recorded, diff.Replayed)
 	default:

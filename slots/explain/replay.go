@@ -99,11 +99,7 @@ func Replay(r io.Reader, newPolicy NewPolicy, o ReplayOptions) (*Difference, err
 	if o.Begin != nil {
 		o.Begin(l)
 	}
-	diff, err := rp.run()
-	if err != nil {
-		err = fmt.Errorf("replay: %w", err)
-	}
-	return diff, err
+	return rp.run()
 }
 
 // replayer is a replayer that is going on. It is also the sink of the Ledger's stream.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -73,8 +72,7 @@ func Recorded(name string, open Opener) (*Run, error) {
 	defer in.Close()
 	m, err := view.Load(in, view.Options{})
 	if err != nil {
-		// The message names the file already, so the prefix of the decoder adds nothing.
-		return nil, errs.Inputf(name, "%s", strings.TrimPrefix(err.Error(), "read events: "))
+		return nil, errs.Inputf(name, "%v", err)
 	}
 	r := &Run{Name: name, open: open}
 	r.mu.model, r.mu.over = m, true
