@@ -39,8 +39,8 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/demo"
 	"mrlocal/cmd/mrlocal/internal/hadoop"
-	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/runjob"
 	"mrlocal/cmd/mrlocal/internal/tools"
@@ -66,7 +66,7 @@ func table() []entry {
 		{"profile", workloads.Profile}, {"tune", runjob.Tune}, {"reproduce", reproduceCommand},
 		{"replay", replayCommand}, {"explain", explainCommand}, {"compare", compareCommand},
 		{"validate", workloads.Validate}, {"ui", uiCommand},
-		{"gen", genCommand}, {"clean", cleanCommand}, {"demo", measure.Command}, {"policies", policiesCommand},
+		{"gen", genCommand}, {"clean", cleanCommand}, {"demo", demo.Command}, {"policies", policiesCommand},
 		{"completion", completionCommand}, {"man", manCommand}, {"version", versionCommand},
 	}
 }

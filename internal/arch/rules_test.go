@@ -24,8 +24,8 @@ func layers() []layer {
 		{"drivers", []string{"engine/...", "sim/..."}},
 		{"pictures", []string{"view/..."}},
 		{"page", []string{"view/web/..."}},
-		{"bench", []string{"bench/..."}},
 		{"front door", []string{""}},
+		{"bench", []string{"bench/..."}},
 		{"programs", []string{"cmd/mrlocal/...", "examples/...", "hadoop/record"}},
 	}
 }
@@ -107,11 +107,11 @@ func bans() []ban {
 // policies by name (slots/policy/registry), and a policy gives its reasons and words itself.
 func policyImporters() map[string]string {
 	return map[string]string{
-		"slots/policy/registry":        "the table of policies",
-		"slots/setup":                  "a run without a policy has FIFO",
-		"bench":                        "experiments use the watchers and the formulas of their papers",
-		"cmd/mrlocal":                  "explain --releases draws a figure of [OMO21]",
-		"cmd/mrlocal/internal/measure": "tune compares with the guideline of [Split11]",
+		"slots/policy/registry": "the table of policies",
+		"slots/setup":           "a run without a policy has FIFO",
+		"bench":                 "experiments use the watchers and the formulas of their papers",
+		"cmd/mrlocal":           "explain --releases draws a figure of [OMO21]",
+		"bench/study":           "tune compares with the guideline of [Split11]",
 	}
 }
 
@@ -121,6 +121,7 @@ func ownNouns() map[string]string {
 	const commands = "one group of commands; cmd/mrlocal has the tree of all"
 	return map[string]string{
 		"bench":                          "the experiments of the papers and their language, for benchmarks too; cmd/mrlocal prints their results",
+		"cmd/mrlocal/internal/demo":      commands,
 		"cmd/mrlocal/internal/find":      "which files a search reads: it knows no flag of the tools",
 		"cmd/mrlocal/internal/hadoop":    commands,
 		"cmd/mrlocal/internal/tools":     commands,
@@ -191,9 +192,9 @@ func goroutineFiles() []string {
 		"engine/journal/journal.go",
 		"cmd/mrlocal/internal/process/signals.go", "cmd/mrlocal/internal/process/orphans_linux.go",
 		"cmd/mrlocal/internal/show/follow.go",
-		"cmd/mrlocal/internal/measure/probe.go",
+		"bench/study/probe.go",
 		"cmd/mrlocal/internal/tools/merge.go",
-		"cmd/mrlocal/internal/measure/ask.go",
+		"cmd/mrlocal/internal/demo/ask.go",
 		"internal/hdfs/writer.go",
 		"view/web/server.go",
 		"view/web/live.go",

@@ -101,6 +101,17 @@ func ParseBytes(text string) (bytes int64, problem string) {
 	return int64(lo), ""
 }
 
+// FormatBytes formats n so that ParseBytes parses it back, as 64MiB.
+func FormatBytes(n int64) string {
+	// The largest unit that divides n gives the shortest text.
+	for i := len(UnitLetters) - 1; i >= 0; i-- {
+		if unit := int64(1) << (10 * (i + 1)); n >= unit && n%unit == 0 {
+			return strconv.FormatInt(n/unit, 10) + UnitLetters[i:i+1] + "iB"
+		}
+	}
+	return strconv.FormatInt(n, 10) + "B"
+}
+
 // sizeUnit returns the number of bytes of a unit in upper case; false: there is no such unit.
 func sizeUnit(unit string) (scale uint64, ok bool) {
 	if unit == "" || unit == "B" {

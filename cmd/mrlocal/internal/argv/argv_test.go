@@ -138,8 +138,8 @@ func TestSizesAreReadExactly(t *testing.T) {
 		if got, err := Size("memory", text, 0); err != nil || got != want {
 			t.Errorf("%s: %d, %v; want %d", text, got, err, want)
 		}
-		if back, err := Size("memory", FormatSize(want), 0); err != nil || back != want {
-			t.Errorf("%d is written %s, read as %d, %v", want, FormatSize(want), back, err)
+		if back, err := Size("memory", ppm.FormatBytes(want), 0); err != nil || back != want {
+			t.Errorf("%d is written %s, read as %d, %v", want, ppm.FormatBytes(want), back, err)
 		}
 	}
 	for text, want := range map[string]string{

@@ -20,21 +20,9 @@ func Size(flag, text string, least int64) (int64, error) {
 	case problem != "":
 		return 0, bad(flag, text, problem)
 	case n < least:
-		return 0, bad(flag, text, "too small; at least "+FormatSize(least))
+		return 0, bad(flag, text, "too small; at least "+ppm.FormatBytes(least))
 	}
 	return n, nil
-}
-
-// FormatSize formats n so that Size parses it back, as 64MiB.
-func FormatSize(n int64) string {
-	// The largest unit that divides n gives the shortest text.
-	const letters = ppm.UnitLetters
-	for i := len(letters) - 1; i >= 0; i-- {
-		if unit := int64(1) << (10 * (i + 1)); n >= unit && n%unit == 0 {
-			return strconv.FormatInt(n/unit, 10) + letters[i:i+1] + "iB"
-		}
-	}
-	return strconv.FormatInt(n, 10) + "B"
 }
 
 // Share parses a decimal from 0 to 1, with at most six decimals.

@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"mrlocal"
+	"mrlocal/bench/study"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/internal/errs"
 	"mrlocal/jobs"
@@ -91,7 +91,7 @@ func tuneJob(ctx context.Context, e command.Env, line argv.Line, name string, bu
 	if file.OnStdout() {
 		e.Stdout = e.Stderr
 	}
-	found, err := (&measure.MeasuredJob{Chain: chain, Options: o, Rounds: rounds, Note: note}).Tune(ctx)
+	found, err := (&study.MeasuredJob{Chain: chain, Options: o, Rounds: rounds, Run: process.RunChain, Note: note}).Tune(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -159,7 +159,7 @@ func profileJob(ctx context.Context, e command.Env, line argv.Line, name string,
 		return 0, err
 	}
 	defer r.Stream.Close()
-	text, err := (&measure.MeasuredJob{Chain: chain, Options: o, Note: note}).Profile(ctx)
+	text, err := (&study.MeasuredJob{Chain: chain, Options: o, Run: process.RunChain, Note: note}).Profile(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -10,9 +10,9 @@ import (
 	"slices"
 
 	"mrlocal"
+	"mrlocal/bench/study"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
@@ -178,14 +178,14 @@ func simSeeds(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	}
 	s := readSimulation(r)
 	command.ReadBuffers(&r.Reader, &s.base)
-	p, err := measure.NewPlan(measure.SweepOptions{Policies: r.Policies(), Seeds: r.Count("seeds", 1, mostSwept), First: r.Seed()})
+	p, err := study.NewPlan(study.SweepOptions{Policies: r.Policies(), Seeds: r.Count("seeds", 1, mostSwept), First: r.Seed()})
 	r.Keep(err)
 	path := r.Path("report")
 	name, err := workloadName(line)
 	if r.Keep(err); r.Err != nil {
 		return 0, r.Err
 	}
-	files, _, err := measure.ReadFiles(name, e.Stdin)
+	files, _, err := study.ReadFiles(name, e.Stdin)
 	if err != nil {
 		return 0, err
 	}

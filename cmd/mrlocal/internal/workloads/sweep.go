@@ -3,11 +3,12 @@ package workloads
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"mrlocal"
+	"mrlocal/bench/study"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
@@ -43,7 +44,7 @@ func seedsFlag() argv.Spec {
 // sweepFlags returns the flags of sweep. It takes those of simulated and of real runs, and refuses
 // the wrong ones later with a message that names --real. Four flags take lists.
 func sweepFlags() []argv.Spec {
-	swept := measure.SweptFlags()
+	swept := sweptFlags()
 	var flags []argv.Spec
 	for _, f := range workloadFlags(append(append(command.VirtualFlags(), command.BandwidthFlags()...), command.EngineFlags()...), "") {
 		if s := argv.Named(f.Name, swept); s != nil {
@@ -56,16 +57,16 @@ func sweepFlags() []argv.Spec {
 	}
 	flags = append(flags, argv.ToggleSpec("real", "", "make real runs, as batch does; their results are thrown away"),
 		argv.ValueSpec("total-slots", "`N` slots a tracker: the reduce slots are the rest beside the map slots", ""), seedsFlag())
-	return append(flags, measure.SweepFileFlags()...)
+	return append(flags, sweepFileFlags()...)
 }
 
 // readSweep reads the flags that say what to sweep, and returns the plan. After a mistake it
 // returns nil, and r.Err has the error.
-func readSweep(r *command.Reader) *measure.Plan {
-	o := measure.SweepOptions{
+func readSweep(r *command.Reader) *study.Plan {
+	o := study.SweepOptions{
 		MapSlots: counts(r, "map-slots"), ReduceSlots: counts(r, "reduce-slots"), BorrowMap: argv.Value(&r.Reader, "borrow-map", argv.Shares), BorrowReduce: argv.Value(&r.Reader, "borrow-reduce", argv.Shares),
 		TotalSlots: r.Count("total-slots", 2, 2*sweptSlots(r)), Policies: r.Policies(),
-		Sets: r.Sweeps("set"), Seeds: r.Count("seeds", 1, mostSwept), First: r.Seed(),
+		Sets: readSets(r), Seeds: r.Count("seeds", 1, mostSwept), First: r.Seed(),
 	}
 	// A study with --set alone has one seed. Plan takes 0 seeds for a sweep without a study.
 	if isStudy(r) {
@@ -74,7 +75,7 @@ func readSweep(r *command.Reader) *measure.Plan {
 	if r.Err != nil {
 		return nil
 	}
-	p, err := measure.NewPlan(o)
+	p, err := study.NewPlan(o)
 	if err != nil {
 		// A range for a flag that cannot be swept may be why nothing is swept.
 		rest := command.NewReader(withoutSwept(r.Line))
@@ -89,7 +90,20 @@ func readSweep(r *command.Reader) *measure.Plan {
 	return p
 }
 
-// isStudy reports whether the sweep is a measure.Study, which has seeds, values of the file, or
+// readSets reads each --set. Two with the same path are a mistake.
+func readSets(r *command.Reader) (all []study.Set) {
+	for _, text := range r.Line.Values("set") {
+		s, err := study.ParseSet(text)
+		r.Keep(err)
+		if slices.ContainsFunc(all, func(o study.Set) bool { return o.Path == s.Path }) {
+			r.Keep(errs.Optionf("--set", "%s is given twice", argv.Quote(s.Path)))
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// isStudy reports whether the sweep is a study.Study, which has seeds, values of the file, or
 // files of its own.
 func isStudy(r *command.Reader) bool {
 	return r.Line.Has("set") || r.Line.Has("seeds") || r.Line.Has("results") || r.Line.Has("json")
@@ -110,7 +124,7 @@ func sweptSlots(r *command.Reader) int {
 
 // apply sets the swept values of c in s. A setting that is not swept is -1, and keeps the value of
 // its flag.
-func apply(s *command.Scheduling, c measure.Configuration) {
+func apply(s *command.Scheduling, c study.Configuration) {
 	if c.MapSlots > 0 {
 		s.MapSlots = int(c.MapSlots)
 	}
@@ -130,7 +144,7 @@ func apply(s *command.Scheduling, c measure.Configuration) {
 func withoutSwept(line argv.Line) argv.Line {
 	var kept []argv.Setting
 	for _, s := range line.Flags {
-		if argv.Named(s.Flag.Name, measure.SweptFlags()) == nil {
+		if argv.Named(s.Flag.Name, sweptFlags()) == nil {
 			kept = append(kept, s)
 		}
 	}
@@ -144,7 +158,7 @@ func withoutSwept(line argv.Line) argv.Line {
 func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	r := command.NewReader(line)
 	p := readSweep(r)
-	sweepFiles := measure.ReadSweepFiles(&r.Reader, isStudy(r))
+	written := readSweepFiles(&r.Reader, isStudy(r))
 	for _, flag := range []string{"set", "seeds", "results", "json"} {
 		if line.Has("real") && line.Has(flag) {
 			r.Keep(errs.Optionf("--"+flag, "cannot be combined with --real"))
@@ -161,7 +175,7 @@ func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 			return 0, err
 		}
 		defer b.close()
-		failed, err := sweepFiles.Table(p, b.file.Name, process.Work{Inputs: []string{b.file.Name}, Stdout: e.Stdout}, e.Stderr, func() ([]measure.SweepRow, error) { return p.Run(run) })
+		failed, err := written.Table(p, b.file.Name, process.Work{Inputs: []string{b.file.Name}, Stdout: e.Stdout}, e.Stderr, func() ([]study.SweepRow, error) { return p.Run(run) })
 		return exitCode(failed), err
 	}
 	simulate, files, jobs, err := sweepSimulated(e, withoutSwept(line), p)
@@ -172,11 +186,11 @@ func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	var failed bool
 	if isStudy(r) {
 		// The key has all flags that change a run without being a column of --results.
-		except := append(append(measure.SweptFlags(), measure.SweepFileFlags()...), seedsFlag(), argv.ValueSpec("seed", "", ""), argv.ValueSpec("sched", "", ""))
+		except := append(append(sweptFlags(), sweepFileFlags()...), seedsFlag(), argv.ValueSpec("seed", "", ""), argv.ValueSpec("sched", "", ""))
 		key := files.Key(append(line.Except(except), mrlocal.Version))
-		failed, err = sweepFiles.Study(ctx, p, files.Name, key, jobs, beside, e.Stderr, simulate, note)
+		failed, err = written.Study(ctx, p, files.Name, key, jobs, beside, e.Stderr, simulate, note)
 	} else {
-		failed, err = sweepFiles.Table(p, files.Name, beside, e.Stderr, func() ([]measure.SweepRow, error) { return p.Rows(ctx, simulate, note) })
+		failed, err = written.Table(p, files.Name, beside, e.Stderr, func() ([]study.SweepRow, error) { return p.Rows(ctx, simulate, note) })
 	}
 	return exitCode(failed), err
 }
@@ -190,12 +204,12 @@ func exitCode(failed bool) int {
 }
 
 // runner makes one real run of a sweep.
-type runner = func(c measure.Configuration, policyName string) (*report.Report, error)
+type runner = func(c study.Configuration, policyName string) (*report.Report, error)
 
 // sweepSimulated reads the flags and the workload file of a simulated sweep. It returns a function
 // that makes one run, the file, and its number of jobs. It fails if a flag, the file or a value of
 // --set is wrong.
-func sweepSimulated(e command.Env, line argv.Line, p *measure.Plan) (simulate measure.Simulate, files *measure.Files, jobs int, err error) {
+func sweepSimulated(e command.Env, line argv.Line, p *study.Plan) (simulate study.Simulate, files *study.Files, jobs int, err error) {
 	r := command.NewReader(line)
 	base := readSimulation(r)
 	// A flag of the engine has no effect on a simulation.
@@ -207,7 +221,7 @@ func sweepSimulated(e command.Env, line argv.Line, p *measure.Plan) (simulate me
 	if r.Err != nil {
 		return nil, nil, 0, r.Err
 	}
-	files, f, err := measure.ReadFiles(name, e.Stdin)
+	files, f, err := study.ReadFiles(name, e.Stdin)
 	if err == nil {
 		err = files.Check(p)
 	}
@@ -219,8 +233,8 @@ func sweepSimulated(e command.Env, line argv.Line, p *measure.Plan) (simulate me
 
 // simulate returns a function that makes one simulated run of p. The notes name the jobs that did
 // not succeed. Several goroutines may call it. It only reads s.
-func (s *simulation) simulate(p *measure.Plan, files *measure.Files) measure.Simulate {
-	return func(ctx context.Context, t measure.Trial) (*report.Report, []string, error) {
+func (s *simulation) simulate(p *study.Plan, files *study.Files) study.Simulate {
+	return func(ctx context.Context, t study.Trial) (*report.Report, []string, error) {
 		f, err := files.Of(p, &t.Configuration)
 		if err != nil {
 			return nil, nil, err
@@ -249,7 +263,7 @@ func (s *simulation) simulate(p *measure.Plan, files *measure.Files) measure.Sim
 // sweepReal reads the flags and the workload file of a sweep of real runs. It returns a function
 // that makes one run and throws its results away. The function must not be called by several
 // goroutines at once. After the runs, the caller closes the batch.
-func sweepReal(ctx context.Context, e command.Env, line argv.Line, p *measure.Plan) (runner, *batch, error) {
+func sweepReal(ctx context.Context, e command.Env, line argv.Line, p *study.Plan) (runner, *batch, error) {
 	r := command.NewReader(line)
 	b := readBatch(r)
 	mode := r.Choice("progress", "auto", "plain", "json", "none")
@@ -270,7 +284,7 @@ func sweepReal(ctx context.Context, e command.Env, line argv.Line, p *measure.Pl
 	}
 	// All runs share b. Each starts from base, because apply changes b.Scheduling.
 	base := b.Scheduling
-	return func(c measure.Configuration, policyName string) (*report.Report, error) {
+	return func(c study.Configuration, policyName string) (*report.Report, error) {
 		b.Scheduling = base
 		apply(&b.Scheduling, c)
 		s := e.Screen(mode, nil)

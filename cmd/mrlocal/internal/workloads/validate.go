@@ -8,15 +8,30 @@ import (
 	"io"
 
 	"mrlocal"
+	"mrlocal/bench/study"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/runjob"
 	"mrlocal/internal/errs"
 	"mrlocal/sim"
 	"mrlocal/slots/report"
 	"mrlocal/workload"
+)
+
+// validateHelp and profileHelp are the help texts of mrlocal validate and mrlocal profile.
+const (
+	validateHelp = `Makes --runs real runs of the file under each policy, in turn, and throws their results away. It simulates each of these runs with the times that mrlocal profile has measured. The table shows the makespans and the time of each job, with 95 % intervals over the runs. The error is simulated divided by real, minus 1. A line below it says whether real and simulated runs put the policies into the same order. Numbers of tasks and bytes are those of the real inputs; times come from the profile alone. Between the runs a speed probe does a fixed amount of work on one core and on all cores, as it did for the profile. Times are scaled by its ratios. A run is made again if the probe changes by more than 25 % from before it to after it.
+
+WORKLOAD has a section "measured", or --measured names a file that has one. A job takes the times of the job of its name, or of a job that differs only in its inputs.
+
+Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed; 128 plus the number of the signal when interrupted.`
+
+	profileHelp = `With a JOB, profile runs the job alone with 1 to --map-slots map slots on each tracker, and throws the results away. It prints the profile of the fastest run, for the policy ras: mrlocal profile JOB --help.
+
+With a WORKLOAD, profile runs each job of the file alone. It tries blocks of half, once, twice and four times their size, and other numbers of reduces. It also tries 1, 2, ... slots of each kind, up to twice the cores. It throws the results away, and writes the file with a section "measured" at its end. The section has the times of tasks as functions of bytes, their spread, and how much slower they are while others run. sim --cost measured simulates such a file, and validate compares this with real runs. Inputs must exist; if other jobs of the file write them, run mrlocal batch first.
+
+Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed; 128 plus the number of the signal when interrupted.`
 )
 
 // Validate returns mrlocal validate, which compares simulated runs with real ones on this machine.
@@ -27,14 +42,14 @@ func Validate() command.Command {
 		argv.ValueSpec("measured", "take what was measured from `FILE`, which mrlocal profile has written", "WORKLOAD"),
 		argv.ValueSpec("report", "write the comparison to `FILE` as JSON", "a table on standard output"),
 	}, append(command.SchedulingFlags("the value in the file, otherwise "), command.EngineFlags()...)...)
-	return command.Command{Usage: "run a workload file for real and simulated, and compare", Args: "WORKLOAD", Long: measure.ValidateHelp, Run: runValidate, Flags: flags}
+	return command.Command{Usage: "run a workload file for real and simulated, and compare", Args: "WORKLOAD", Long: validateHelp, Run: runValidate, Flags: flags}
 }
 
 // runValidate makes the real and the simulated runs, and prints their comparison.
 func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	r := command.NewReader(line)
 	b, names := readBatch(r), r.Policies()
-	runs := cmp.Or(r.Count("runs", 1, measure.MostRuns), 3)
+	runs := cmp.Or(r.Count("runs", 1, study.MostRuns), 3)
 	mode := r.Choice("progress", "auto", "plain", "json", "none")
 	reportPath, measuredPath := r.Path("report"), r.Path("measured")
 	if r.Err != nil {
@@ -47,7 +62,7 @@ func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error
 	if err := b.checkRuns(runs*len(names), nil); err != nil {
 		return 0, err
 	}
-	measured, err := measure.Load(b.file, measuredPath)
+	measured, err := study.Load(b.file, measuredPath)
 	if err != nil {
 		return 0, err
 	}
@@ -64,7 +79,7 @@ func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error
 		return b.run(ctx, e, e.Screen(mode, nil), name, discard, nil)
 	}
 	simulated := func(name string, measured *workload.Measured, real *report.Report, seed uint64) (*report.Report, error) {
-		s := simulation{Scheduling: b.Scheduling, base: sim.Options{Cost: "measured", Measured: measured, Sizes: measure.Sizes(real)}}
+		s := simulation{Scheduling: b.Scheduling, base: sim.Options{Cost: "measured", Measured: measured, Sizes: study.Sizes(real)}}
 		o, err := s.options(b.file, name)
 		if err != nil {
 			return nil, err
@@ -80,8 +95,8 @@ func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error
 		o.NoPin = !c.Pin
 		return sim.Run(ctx, b.file, o)
 	}
-	c := measure.Validator{
-		File: b.file, Policies: names, Rounds: runs, Measured: measured, Real: real, Simulated: simulated, Probe: measure.SpeedProbe(),
+	c := study.Validator{
+		File: b.file, Policies: names, Rounds: runs, Measured: measured, Real: real, Simulated: simulated, Probe: study.SpeedProbe(),
 		Note: noteUnless(e, mode == "none"),
 	}
 	v, err := c.Compare()
@@ -109,7 +124,7 @@ func noteUnless(e command.Env, quiet bool) func(string) {
 func Profile() command.Command {
 	c := runjob.Profile()
 	c.Args = "JOB [FLAGS] [PATH…] | WORKLOAD"
-	c.Long = measure.ProfileHelp
+	c.Long = profileHelp
 	c.Flags = profileWorkloadFlags()
 	c.Run = profileWorkload
 	return c
@@ -127,7 +142,7 @@ func profileWorkload(ctx context.Context, e command.Env, line argv.Line) (int, e
 	r := command.NewReader(line)
 	b := readBatch(r)
 	path := r.Path("output-file")
-	runs := r.Count("runs", 1, measure.MostRuns)
+	runs := r.Count("runs", 1, study.MostRuns)
 	quiet := r.Choice("progress", "auto", "plain", "json", "none") == "none"
 	if r.Err != nil {
 		return 0, r.Err
@@ -148,7 +163,7 @@ func profileWorkload(ctx context.Context, e command.Env, line argv.Line) (int, e
 	}
 	// The profiler replaces slots and policy, so of the file it needs only the jobs.
 	_, submissions := b.file.Lower(b.Config)
-	p := measure.Profiler{File: b.file, Rounds: cmp.Or(runs, 5), Work: b.work(submissions, e.Stdin, discard), Engine: b.engine, Note: noteUnless(e, quiet)}
+	p := study.Profiler{File: b.file, Rounds: cmp.Or(runs, 5), Work: b.work(submissions, e.Stdin, discard), Engine: b.engine, RunBatch: process.RunBatch, Note: noteUnless(e, quiet)}
 	text, err := p.Profile(ctx)
 	if err != nil {
 		return 0, b.reader.named(err)

@@ -1,4 +1,4 @@
-package measure
+package study
 
 import (
 	"bytes"
@@ -18,21 +18,6 @@ import (
 
 // MostRuns is the largest number of real runs under each policy (--runs).
 const MostRuns = 1000
-
-// ValidateHelp and ProfileHelp are the help texts of mrlocal validate and mrlocal profile.
-const (
-	ValidateHelp = `Makes --runs real runs of the file under each policy, in turn, and throws their results away. It simulates each of these runs with the times that mrlocal profile has measured. The table shows the makespans and the time of each job, with 95 % intervals over the runs. The error is simulated divided by real, minus 1. A line below it says whether real and simulated runs put the policies into the same order. Numbers of tasks and bytes are those of the real inputs; times come from the profile alone. Between the runs a speed probe does a fixed amount of work on one core and on all cores, as it did for the profile. Times are scaled by its ratios. A run is made again if the probe changes by more than 25 % from before it to after it.
-
-WORKLOAD has a section "measured", or --measured names a file that has one. A job takes the times of the job of its name, or of a job that differs only in its inputs.
-
-Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed; 128 plus the number of the signal when interrupted.`
-
-	ProfileHelp = `With a JOB, profile runs the job alone with 1 to --map-slots map slots on each tracker, and throws the results away. It prints the profile of the fastest run, for the policy ras: mrlocal profile JOB --help.
-
-With a WORKLOAD, profile runs each job of the file alone. It tries blocks of half, once, twice and four times their size, and other numbers of reduces. It also tries 1, 2, ... slots of each kind, up to twice the cores. It throws the results away, and writes the file with a section "measured" at its end. The section has the times of tasks as functions of bytes, their spread, and how much slower they are while others run. sim --cost measured simulates such a file, and validate compares this with real runs. Inputs must exist; if other jobs of the file write them, run mrlocal batch first.
-
-Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed; 128 plus the number of the signal when interrupted.`
-)
 
 // Load returns the section "measured" of the workload file at path, or of f if path is "". It fails
 // with an input error if there is no section, or if it lacks a job of f.

@@ -1,4 +1,4 @@
-package measure
+package demo
 
 import (
 	"context"
@@ -71,7 +71,7 @@ type session struct {
 }
 
 // demo runs the lesson that the line names, or lists all lessons. Without words and flags it runs
-// the demo of package measure. It fails with an options error for a wrong line.
+// the demo of two policies. It fails with an options error for a wrong line.
 func demo(ctx context.Context, e command.Env, line argv.Line) error {
 	if len(line.Words) == 0 && len(line.Flags) == 0 {
 		return Demo(ctx, process.Program(e.Arg0), e.Stdout, e.Stderr)

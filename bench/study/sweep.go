@@ -1,4 +1,4 @@
-package measure
+package study
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/internal/errs"
 	"mrlocal/slots"
 	"mrlocal/slots/report"
@@ -29,9 +28,9 @@ type SweepOptions struct {
 	TotalSlots              int     // map and reduce slots of each tracker together; 0: the sum may change
 	Policies                []string
 
-	Sets  []argv.Sweep // the values of --set
-	Seeds int          // the number of runs of each configuration, with seeds First, First+1, …; 0: one run
-	First uint64       // 0: 1
+	Sets  []Set  // the values of --set
+	Seeds int    // the number of runs of each configuration, with seeds First, First+1, …; 0: one run
+	First uint64 // 0: 1
 }
 
 // Configuration has the settings that a sweep changes from run to run. A value of -1 leaves the
@@ -73,7 +72,7 @@ func (d *dimension) word(v int64) string {
 // --set that is not a number is at its index.
 func (d *dimension) number(v int64) float64 {
 	if d.words != nil {
-		if x, ok := argv.Coordinate(d.words[v]); ok {
+		if x, ok := coordinate(d.words[v]); ok {
 			return x
 		}
 		return float64(v)
@@ -92,7 +91,7 @@ type Plan struct {
 	total      int64       // map and reduce slots of each tracker together; 0: the sum may change
 	policies   []string
 	runs       []Configuration // in the order of the rows of the table
-	sets       []argv.Sweep
+	sets       []Set
 	seeds      int // 0: not a sweep over seeds, so one run for each configuration and policy
 	first      uint64
 }
@@ -243,8 +242,8 @@ type SweepRow struct {
 	*report.Report
 }
 
-// failed reports whether jobs of the run did not succeed.
-func (r SweepRow) failed() bool { return len(r.FailedJobs()) > 0 }
+// Failed reports whether jobs of the run did not succeed.
+func (r SweepRow) Failed() bool { return len(r.FailedJobs()) > 0 }
 
 // speedups returns T0/T1 - 1 for each row. T1 is the makespan of the row. T0 is that of the first
 // policy in the same configuration. With one policy only, it is that of the first row. If T1 is 0,
@@ -258,7 +257,7 @@ func (p *Plan) speedups(rows []SweepRow) []float64 {
 			first = i / n * n
 		}
 		switch t1 := rows[i].MakespanSeconds; {
-		case rows[i].failed() || rows[first].failed():
+		case rows[i].Failed() || rows[first].Failed():
 			all[i] = math.NaN()
 		case t1 > 0:
 			all[i] = rows[first].MakespanSeconds/t1 - 1
@@ -331,7 +330,7 @@ func (p *Plan) best(rows []SweepRow) string {
 		return ""
 	}
 	first, all := rows[0], len(rows)
-	if rows = slices.DeleteFunc(slices.Clone(rows), SweepRow.failed); len(rows) == 0 {
+	if rows = slices.DeleteFunc(slices.Clone(rows), SweepRow.Failed); len(rows) == 0 {
 		return "best: none, jobs of every row failed\n"
 	}
 	// equal counts the rows after the best one that have the same makespan.
@@ -360,7 +359,7 @@ func (p *Plan) best(rows []SweepRow) string {
 	switch {
 	case !math.IsInf(next, 1):
 		text += fmt.Sprintf("; %.1f%% shorter than the next", 100*(1-r.MakespanSeconds/next))
-		if !first.failed() && first.MakespanSeconds > r.MakespanSeconds {
+		if !first.Failed() && first.MakespanSeconds > r.MakespanSeconds {
 			text += fmt.Sprintf(", %.1f%% shorter than the first row", 100*(1-r.MakespanSeconds/first.MakespanSeconds))
 		}
 	case len(rows) == all:
@@ -418,7 +417,7 @@ func (p *Plan) Chart(file, y string, rows []SweepRow) *svg.Chart {
 	c := &svg.Chart{Title: filepath.Base(file), XName: x.unit, YName: names[y]}
 	for i := range rows {
 		r := &rows[i]
-		if r.failed() || y == "speedup" && math.IsNaN(speedups[i]) {
+		if r.Failed() || y == "speedup" && math.IsNaN(speedups[i]) {
 			continue
 		}
 		v := map[string]float64{"makespan": r.MakespanSeconds, "speedup": 100 * speedups[i], "utilisation": 100 * r.Utilisation, "moves": float64(r.Moves)}[y]

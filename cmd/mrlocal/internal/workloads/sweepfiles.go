@@ -1,4 +1,4 @@
-package measure
+package workloads
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"syscall"
 
+	"mrlocal/bench/study"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
@@ -16,16 +17,16 @@ import (
 	"mrlocal/view/svg"
 )
 
-// SweepFiles holds the paths of the files that a sweep writes beside its table, which goes to standard
-// output. ReadSweepFiles makes it.
-type SweepFiles struct {
+// sweepFiles holds the paths of the files that a sweep writes beside its table, which goes to standard
+// output. readSweepFiles makes it.
+type sweepFiles struct {
 	csv, svg, html, json, results string // paths; "": no such file
 	y                             string // the value of -y: the metric of the chart; "": the default
 }
 
-// SweptFlags returns the flags that take lists and ranges in a sweep. Other commands have flags of
+// sweptFlags returns the flags that take lists and ranges in a sweep. Other commands have flags of
 // the same names that take single values.
-func SweptFlags() []argv.Spec {
+func sweptFlags() []argv.Spec {
 	return []argv.Spec{
 		argv.ValueSpec("map-slots", "home map slots a tracker, `N`, a list or a range", "the file's"),
 		argv.ValueSpec("reduce-slots", "home reduce slots a tracker, `N`, a list or a range", "the file's"),
@@ -34,8 +35,8 @@ func SweptFlags() []argv.Spec {
 	}
 }
 
-// SweepFileFlags returns the flags that ReadSweepFiles reads, and --set, which the command reads.
-func SweepFileFlags() []argv.Spec {
+// sweepFileFlags returns the flags that readSweepFiles reads, and --set, which the command reads.
+func sweepFileFlags() []argv.Spec {
 	y := argv.ValueSpec("y", "what --svg draws: `makespan|speedup|utilisation|moves`; with --seeds or --set also mean-job, jain, missed, tardiness and any column of --csv", "speedup over shares, else makespan")
 	y.Short = y.Name // a flag of one letter is its own short form, so the help shows -y
 	set := argv.ValueSpec("set", "sweep a value of the file, `PATH=RANGE`: a list, FROM..TO, FROM..TO/STEP or FROM..TO*FACTOR; may be repeated", "")
@@ -49,9 +50,9 @@ func SweepFileFlags() []argv.Spec {
 	}
 }
 
-// ReadSweepFiles reads the flags of the files. study is true for a sweep with seeds or --set, whose
+// readSweepFiles reads the flags of the files. study is true for a sweep with seeds or --set, whose
 // -y has more values.
-func ReadSweepFiles(r *argv.Reader, study bool) *SweepFiles {
+func readSweepFiles(r *argv.Reader, study bool) *sweepFiles {
 	ys := []string{"", "makespan", "speedup", "utilisation", "moves"}
 	if study {
 		ys = append(ys, "mean-job", "missed", "tardiness")
@@ -61,13 +62,13 @@ func ReadSweepFiles(r *argv.Reader, study bool) *SweepFiles {
 			}
 		}
 	}
-	return &SweepFiles{csv: r.Path("csv"), svg: r.Path("svg"), html: r.Path("html"), json: r.Path("json"), results: r.Path("results"), y: r.Choice("y", ys...)}
+	return &sweepFiles{csv: r.Path("csv"), svg: r.Path("svg"), html: r.Path("html"), json: r.Path("json"), results: r.Path("results"), y: r.Choice("y", ys...)}
 }
 
 // open checks the paths of all files before the first run, so that a long sweep does not fail at its end. It
 // creates no file. files has an entry for each flag, which is nil if the flag is missing. web is nil without
 // --html.
-func (s *SweepFiles) open(w process.Work) (files map[string]*process.AuxFile, web *show.Table, err error) {
+func (s *sweepFiles) open(w process.Work) (files map[string]*process.AuxFile, web *show.Table, err error) {
 	files = map[string]*process.AuxFile{}
 	all := [][2]string{{"csv", s.csv}, {"svg", s.svg}, {"json", s.json}, {"results", s.results}}
 	for i, f := range all {
@@ -90,7 +91,7 @@ func (s *SweepFiles) open(w process.Work) (files map[string]*process.AuxFile, we
 // Table calls runs, which makes all runs of p, and writes the table to w.Stdout, and the files. If
 // a file is standard output, the table goes to stderr. name is that of the workload file, for
 // titles. failed reports whether jobs of a run did not succeed.
-func (s *SweepFiles) Table(p *Plan, name string, w process.Work, stderr io.Writer, runs func() ([]SweepRow, error)) (failed bool, err error) {
+func (s *sweepFiles) Table(p *study.Plan, name string, w process.Work, stderr io.Writer, runs func() ([]study.SweepRow, error)) (failed bool, err error) {
 	files, web, err := s.open(w)
 	if err != nil {
 		return false, err
@@ -100,38 +101,38 @@ func (s *SweepFiles) Table(p *Plan, name string, w process.Work, stderr io.Write
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(rows, SweepRow.failed), s.write(files, web, "Sweep of "+name, p.Table(rows), p.CSV(rows), p.Chart(name, s.y, rows), w.Stdout, stderr)
+	return slices.ContainsFunc(rows, study.SweepRow.Failed), s.write(files, web, "Sweep of "+name, p.Table(rows), p.CSV(rows), p.Chart(name, s.y, rows), w.Stdout, stderr)
 }
 
 // Study makes the runs of a sweep with seeds or --set, and writes its table and files as Table
 // does. jobs is the number of jobs of each run. key is that of Files.Key. simulate and note are as
 // in Plan.Study. failed is as of Table, with the runs that the file of --results had.
-func (s *SweepFiles) Study(ctx context.Context, p *Plan, name, key string, jobs int, w process.Work, stderr io.Writer, simulate Simulate, note func(string)) (failed bool, err error) {
+func (s *sweepFiles) Study(ctx context.Context, p *study.Plan, name, key string, jobs int, w process.Work, stderr io.Writer, simulate study.Simulate, note func(string)) (failed bool, err error) {
 	files, web, err := s.open(w)
 	if err != nil {
 		return false, err
 	}
-	var results *Results
+	var results *study.Results
 	if s.results != "" {
 		if results, err = p.OpenResults(s.results, key, jobs); err != nil {
 			return false, err
 		}
 	}
-	study, err := p.Study(ctx, results, simulate, note, nil)
+	done, err := p.Study(ctx, results, simulate, note, nil)
 	if err = errors.Join(err, results.Close()); err != nil {
 		return false, err
 	}
-	err = s.write(files, web, "Sweep of "+name, study.Table(), study.CSV(), study.Chart(name, s.y), w.Stdout, stderr)
+	err = s.write(files, web, "Sweep of "+name, done.Table(), done.CSV(), done.Chart(name, s.y), w.Stdout, stderr)
 	if out := files["json"]; out != nil {
-		err = errors.Join(err, study.WriteJSON(out, name), out.Close())
+		err = errors.Join(err, done.WriteJSON(out, name), out.Close())
 	}
-	return study.Failed(), err
+	return done.Failed(), err
 }
 
 // write writes the table, then the files, so that a file that cannot be written does not hide the
 // table. It goes on after the error of a file and returns all of them. A closed pipe on stdout is
 // no error.
-func (s *SweepFiles) write(files map[string]*process.AuxFile, web *show.Table, title string, table, csv []byte, c *svg.Chart, stdout, stderr io.Writer) (err error) {
+func (s *sweepFiles) write(files map[string]*process.AuxFile, web *show.Table, title string, table, csv []byte, c *svg.Chart, stdout, stderr io.Writer) (err error) {
 	if web.OnStdout() || files["csv"].OnStdout() || files["svg"].OnStdout() || files["json"].OnStdout() {
 		stdout = stderr
 	}

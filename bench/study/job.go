@@ -1,4 +1,4 @@
-// Package measure runs a job or a workload several times, with different slots or policies, and
+// Package study runs a job or a workload several times, with different slots or policies, and
 // compares the runs. A MeasuredJob has two measurements. Both throw away the output of the job.
 //
 //   - Tune (mrlocal tune) finds good numbers of slots for the job, by the guideline of Dynamic Split
@@ -15,10 +15,7 @@
 // A Plan (mrlocal sweep) lists the runs of a workload over slots, shares, policies, values of the file
 // and seeds. The caller passes a function that makes one run. The Plan shows the reports as a table, as
 // CSV and as a chart. A Study does the same for a sweep with seeds or values of the file.
-//
-// Demo (mrlocal demo without a lesson) makes wiki/, runs one grep under two policies, draws both runs
-// and compares them.
-package measure
+package study
 
 import (
 	"context"
@@ -26,7 +23,6 @@ import (
 	"runtime"
 
 	"mrlocal"
-	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/jobs"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
@@ -42,7 +38,9 @@ type MeasuredJob struct {
 	Chain   jobs.Chain
 	Options mrlocal.Options // MapSlots and ReduceSlots are the largest numbers that are tried; 0: the cores of a tracker
 	Rounds  int             // of Tune: how many runs each number of slots gets
-	Note    func(string)    // gets the notes of the first run, and from Tune a line for each run; not nil
+	// Run makes a run, as mrlocal.RunChain does.
+	Run  func(ctx context.Context, chain jobs.Chain, o mrlocal.Options) (*mrlocal.Report, error)
+	Note func(string) // gets the notes of the first run, and from Tune a line for each run; not nil
 }
 
 // Tune runs the job with 1 to Options.MapSlots map slots, then with 1 to Options.ReduceSlots reduce
@@ -116,5 +114,5 @@ func (j *MeasuredJob) run(ctx context.Context, o mrlocal.Options, first bool) (r
 	if o.Note = nil; first {
 		o.Note = j.Note
 	}
-	return process.RunChain(ctx, j.Chain, o)
+	return j.Run(ctx, j.Chain, o)
 }

@@ -1,4 +1,4 @@
-package measure_test
+package study_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"mrlocal/cmd/mrlocal/internal/measure"
+	"mrlocal/bench/study"
 	"mrlocal/internal/ppm"
 	"mrlocal/sim"
 	"mrlocal/slots/report"
@@ -36,9 +36,9 @@ func TestFitFindsWhatRunsWereMadeOf(t *testing.T) {
 		Reduce: workload.TaskTimes{Fixed: 20 * ms, Use: workload.Use{CPU: one, Slowdown: []ppm.Share{one, one * 3 / 2, one * 3}}},
 	}
 	m := &workload.Measured{Cores: 2, WarmUp: 30 * ms, Jobs: []workload.ProfiledJob{{Name: "a", Runs: "wordcount", Stages: []workload.Stage{stage}}}}
-	var runs []*measure.Run
+	var runs []*study.Run
 	for i, c := range []struct{ slots, maps, reduces int }{{1, 60, 12}, {1, 120, 12}, {1, 60, 24}, {2, 60, 12}, {3, 60, 12}} {
-		record := &measure.Run{}
+		record := &study.Run{}
 		o := sim.Options{Cost: "measured", Measured: m, Config: setup.Config{MapSlots: c.slots, ReduceSlots: c.slots, Seed: uint64(i) + 1}, Watch: func(s *trace.Stream) { s.Attach(record) }}
 		o.Sizes = func(string, int) (workload.Size, bool) {
 			return workload.Size{Maps: c.maps, Reduces: c.reduces, InputBytes: 60 << 22}, true
@@ -48,7 +48,7 @@ func TestFitFindsWhatRunsWereMadeOf(t *testing.T) {
 		}
 		runs = append(runs, record)
 	}
-	stages, warmUp := measure.Fit(runs)
+	stages, warmUp := study.Fit(runs)
 	if len(stages) != 1 || len(stages[0].Divided) != 2 {
 		t.Fatalf("%+v", stages)
 	}
@@ -87,7 +87,7 @@ func TestFitFindsWhatRunsWereMadeOf(t *testing.T) {
 // TestPhasesAreThoseOfTheEvents checks the quantiles of four maps and of a reduce. The first map is
 // cold and does not count. The time of a map that belongs to no other part is its compute time.
 func TestPhasesAreThoseOfTheEvents(t *testing.T) {
-	run, ms := &measure.Run{}, time.Millisecond
+	run, ms := &study.Run{}, time.Millisecond
 	s := trace.NewStream()
 	s.Attach(run)
 	s.Open(trace.Header{Slots: []trace.Slot{{ID: 0, Home: trace.Map}, {ID: 1, Core: 1, Home: trace.Reduce}}})
@@ -120,7 +120,7 @@ func TestPhasesAreThoseOfTheEvents(t *testing.T) {
 		}
 		s.Append(e)
 	}
-	stages, _ := measure.Fit([]*measure.Run{run})
+	stages, _ := study.Fit([]*study.Run{run})
 	d := stages[0].Divided[0]
 	got := ""
 	for _, p := range append(d.MapPhases, d.ReducePhases...) {
@@ -147,16 +147,16 @@ func TestOrders(t *testing.T) {
 	}
 	slow, fast := reports(10, 10.1, 9.9), reports(5, 5.1, 4.9)
 	for name, c := range map[string]struct {
-		runs        []measure.Runs
+		runs        []study.Runs
 		order, best bool
 		ties        int
 		ofSecond    float64
 	}{
-		"the same order":     {[]measure.Runs{{"fair", slow, reports(9)}, {"pi", fast, reports(6)}}, true, true, 0, 0.2},
-		"another order":      {[]measure.Runs{{"fair", slow, reports(5)}, {"pi", fast, reports(6)}}, false, false, 0, 0.2},
-		"a tie has no order": {[]measure.Runs{{"fair", slow, reports(9)}, {"pi", reports(9.8, 10.2, 10.1), reports(10.03)}}, true, true, 1, 0},
+		"the same order":     {[]study.Runs{{"fair", slow, reports(9)}, {"pi", fast, reports(6)}}, true, true, 0, 0.2},
+		"another order":      {[]study.Runs{{"fair", slow, reports(5)}, {"pi", fast, reports(6)}}, false, false, 0, 0.2},
+		"a tie has no order": {[]study.Runs{{"fair", slow, reports(9)}, {"pi", reports(9.8, 10.2, 10.1), reports(10.03)}}, true, true, 1, 0},
 	} {
-		v := measure.Validate(f, c.runs)
+		v := study.Validate(f, c.runs)
 		if v.OrderAgrees != c.order || v.BestAgrees != c.best || v.Ties != c.ties || v.BestTies != (c.ties > 0) || math.Abs(v.Policies[1].Error-c.ofSecond) > 0.001 || v.Policies[1].Jobs[0].Error != v.Policies[1].Error {
 			t.Errorf("%s: %+v", name, v)
 		}
@@ -166,7 +166,7 @@ func TestOrders(t *testing.T) {
 // compared makes three rounds of runs of 10 s. The list has the times of the probe, divided by
 // those in the profile. After the last one the speed stays the same. It returns the comparison, the
 // simulated speeds, and the number of real runs.
-func compared(t *testing.T, speeds ...float64) (v *measure.Validation, simulated []float64, runs int) {
+func compared(t *testing.T, speeds ...float64) (v *study.Validation, simulated []float64, runs int) {
 	t.Helper()
 	f, err := workload.Read("w", strings.NewReader(oneJob))
 	if err != nil {
@@ -177,7 +177,7 @@ func compared(t *testing.T, speeds ...float64) (v *measure.Validation, simulated
 	}
 	done := &report.Report{MakespanSeconds: 10, Jobs: []report.JobReport{{Name: "a", FinishS: 10}}}
 	profiled := &workload.Measured{Cores: 2, Probe: probe(1), WarmUp: time.Second}
-	c := measure.Validator{
+	c := study.Validator{
 		File: f, Policies: []string{"fair", "pi"}, Rounds: 3, Measured: profiled,
 		Real: func(string) (*report.Report, error) { runs++; return done, nil },
 		Simulated: func(_ string, m *workload.Measured, _ *report.Report, _ uint64) (*report.Report, error) {

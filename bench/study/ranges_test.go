@@ -1,10 +1,10 @@
-package argv_test
+package study_test
 
 import (
 	"strings"
 	"testing"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/bench/study"
 )
 
 func TestSettingsAreListsAndRanges(t *testing.T) {
@@ -13,13 +13,13 @@ func TestSettingsAreListsAndRanges(t *testing.T) {
 		"a=fair,fifo": "fair fifo", "a={uniform: [1s, 2s]},3s": "{uniform: [1s, 2s]} 3s", "a=10s..1m/20s": "10s 30s 50s", "a=250ms..1s*2": "250ms 500ms 1s",
 		"a=64MiB..256MiB*2": "64MiB 128MiB 256MiB", "a=1K..3K/1K": "1KiB 2KiB 3KiB", "a=5": "5",
 	} {
-		s, err := argv.Settings("set", text)
+		s, err := study.ParseSet(text)
 		if got := strings.Join(s.Values, " "); err != nil || got != want {
 			t.Errorf("%s: %s, %v instead of %s", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"a", "=1", "a=", "a=1..", "a=8..1", "a=1..8*1", "a=1..8/0", "a=0..8*2", "a=1s..8", "a=x..y", "a=1,,2", "a=1,1", "a=1s..9s", "a=0..1/0.0000001"} {
-		if s, err := argv.Settings("set", text); err == nil {
+		if s, err := study.ParseSet(text); err == nil {
 			t.Errorf("%s: %v instead of an error", text, s.Values)
 		}
 	}

@@ -1,4 +1,4 @@
-package measure
+package study
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"runtime"
 
 	"mrlocal"
-	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/internal/errs"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
@@ -26,7 +25,9 @@ type Profiler struct {
 	// Rounds is how often each run is made; less than 1 means once. A round makes each run once. So
 	// a slow moment of the machine affects one run of each kind, and not all runs of one kind.
 	Rounds int
-	Note   func(string) // gets a line for each run; not nil
+	// RunBatch makes a run, as mrlocal.RunBatch does.
+	RunBatch func(ctx context.Context, batch []mrlocal.BatchJob, o mrlocal.Options) (*mrlocal.Report, error)
+	Note     func(string) // gets a line for each run; not nil
 }
 
 // leastBlock is the least --block-size, in bytes, with which jobs are profiled.
@@ -181,7 +182,7 @@ func (p *Profiler) batch(ctx context.Context, one planned, record *Run) (*mrloca
 	if record != nil {
 		o.Watch = func(s *trace.Stream) { s.Attach(record) }
 	}
-	return process.RunBatch(ctx, []mrlocal.BatchJob{one.job}, o)
+	return p.RunBatch(ctx, []mrlocal.BatchJob{one.job}, o)
 }
 
 // note notes that a run begins. which says which one it is.

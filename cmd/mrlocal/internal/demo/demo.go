@@ -1,4 +1,6 @@
-package measure
+// Package demo has mrlocal demo. Without a lesson it makes wiki/, runs one grep under two policies, draws
+// both runs and compares them. With the name of a lesson (package lesson) it teaches this lesson.
+package demo
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package argv
+package study
 
 import (
 	"math"
@@ -11,19 +11,22 @@ import (
 	"mrlocal/internal/ppm"
 )
 
-// Sweep is one --set PATH=RANGE: a value of a workload file, and the texts that it takes in turn.
-type Sweep struct {
+// mostValues is the largest number of values of a range or list.
+const mostValues = 1000
+
+// Set is one --set PATH=RANGE: a value of a workload file, and the texts that it takes in turn.
+type Set struct {
 	Path   string // as pools.adhoc.weight
 	Values []string
 }
 
-// Settings parses PATH=RANGE, the value of flag. RANGE is a list (1,2,4 or fair,fifo), FROM..TO in
+// ParseSet parses PATH=RANGE, the value of --set. RANGE is a list (1,2,4 or fair,fifo), FROM..TO in
 // steps of 1, FROM..TO/STEP, or FROM..TO*FACTOR. Ends and steps are numbers, times or sizes. A
 // comma within brackets does not separate values. There are at most mostValues values of a range.
-func Settings(flag, text string) (s Sweep, err error) {
+func ParseSet(text string) (s Set, err error) {
 	path, values, ok := strings.Cut(text, "=")
 	if !ok || path == "" || values == "" {
-		return s, bad(flag, text, "not PATH=RANGE; write pools.adhoc.weight=1..8*2 or pools.adhoc.mode=fair,fifo")
+		return s, bad(text, "not PATH=RANGE; write pools.adhoc.weight=1..8*2 or pools.adhoc.mode=fair,fifo")
 	}
 	s.Path = path
 	from, rest, ranged := strings.Cut(values, "..")
@@ -43,23 +46,23 @@ func Settings(flag, text string) (s Sweep, err error) {
 		}
 		for i, v := range s.Values {
 			if v == "" || slices.Contains(s.Values[:i], v) {
-				return s, bad(flag, text, "an empty value, or one that stands twice")
+				return s, bad(text, "an empty value, or one that stands twice")
 			}
 		}
 		return s, nil
 	}
-	if s.Values, err = steps(flag, text, from, rest); err != nil {
+	if s.Values, err = steps(text, from, rest); err != nil {
 		return s, err
 	}
 	if len(s.Values) > mostValues {
-		return s, bad(flag, text, "too many values; at most "+strconv.Itoa(mostValues))
+		return s, bad(text, "too many values; at most "+strconv.Itoa(mostValues))
 	}
 	return s, nil
 }
 
 // steps returns the values of a range. from is the text before "..", and rest that after it. text
-// is the whole value of flag, for errors.
-func steps(flag, text, from, rest string) (values []string, err error) {
+// is the whole value of --set, for errors.
+func steps(text, from, rest string) (values []string, err error) {
 	// by is the text of the step or the factor, or "".
 	to, by, factor := rest, "", false
 	if head, tail, ok := strings.Cut(rest, "*"); ok {
@@ -76,15 +79,15 @@ func steps(flag, text, from, rest string) (values []string, err error) {
 		}
 		step, ok := u.one, by == ""
 		if factor {
-			step, ok = number(by)
+			step, ok = decimal(by)
 		} else if by != "" {
 			step, ok = u.read(by)
 		}
 		switch {
 		case !ok || !factor && step <= 0 || factor && step <= 1:
-			return nil, bad(flag, text, "not a step above 0, or a factor above 1")
+			return nil, bad(text, "not a step above 0, or a factor above 1")
 		case b < a || factor && a <= 0:
-			return nil, bad(flag, text, "ends before it begins, or a factor of 0")
+			return nil, bad(text, "ends before it begins, or a factor of 0")
 		}
 		// The margin keeps rounding errors from dropping the end. Adding n*step avoids that they
 		// add up.
@@ -98,7 +101,7 @@ func steps(flag, text, from, rest string) (values []string, err error) {
 		}
 		return values, nil
 	}
-	return nil, bad(flag, text, "not a range of numbers, times or sizes; write 1..8, 1..8*2 or 10s..60s/10s")
+	return nil, bad(text, "not a range of numbers, times or sizes; write 1..8, 1..8*2 or 10s..60s/10s")
 }
 
 // unit converts values of one kind between texts and numbers.
@@ -112,7 +115,7 @@ type unit struct {
 // nanoseconds, sizes in bytes.
 func units() []unit {
 	return []unit{
-		{number, func(x float64) string { return strconv.FormatFloat(math.Round(x*1e6)/1e6, 'f', -1, 64) }, 1},
+		{decimal, func(x float64) string { return strconv.FormatFloat(math.Round(x*1e6)/1e6, 'f', -1, 64) }, 1},
 		{func(text string) (float64, bool) {
 			d, err := time.ParseDuration(text)
 			return float64(d), err == nil && d >= 0
@@ -120,19 +123,19 @@ func units() []unit {
 		{func(text string) (float64, bool) {
 			n, problem := ppm.ParseBytes(text)
 			return float64(n), problem == ""
-		}, func(x float64) string { return FormatSize(int64(math.Round(x))) }, 0},
+		}, func(x float64) string { return ppm.FormatBytes(int64(math.Round(x))) }, 0},
 	}
 }
 
-// number parses a decimal number from 0 on, without sign and exponent.
-func number(text string) (float64, bool) {
+// decimal parses a decimal number from 0 on, without sign and exponent.
+func decimal(text string) (float64, bool) {
 	x, err := strconv.ParseFloat(text, 64)
 	return x, err == nil && x >= 0 && strings.Trim(text, "0123456789.") == ""
 }
 
-// Coordinate returns the place of a value of --set on an axis: its number, its seconds or its
+// coordinate returns the place of a value of --set on an axis: its number, its seconds or its
 // bytes. ok is false for any other text.
-func Coordinate(value string) (x float64, ok bool) {
+func coordinate(value string) (x float64, ok bool) {
 	for i, u := range units() {
 		if x, ok := u.read(value); ok {
 			if i == 1 { // times are in nanoseconds
@@ -144,17 +147,5 @@ func Coordinate(value string) (x float64, ok bool) {
 	return 0, false
 }
 
-// Sweeps reads each --set. Two with the same path are a mistake.
-func (r *Reader) Sweeps(flag string) (all []Sweep) {
-	for _, text := range r.Line.Values(flag) {
-		s, err := Settings(flag, text)
-		r.Keep(err)
-		for _, o := range all {
-			if o.Path == s.Path {
-				r.Keep(errs.Optionf("--"+flag, "%s is given twice", Quote(s.Path)))
-			}
-		}
-		all = append(all, s)
-	}
-	return all
-}
+// bad returns an options error about the value of --set.
+func bad(text, cause string) error { return errs.Optionf("--set", "%s: %s", text, cause) }
