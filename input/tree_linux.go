@@ -1,9 +1,6 @@
 package input
 
 import (
-	"bytes"
-	"encoding/binary"
-	"errors"
 	"io/fs"
 	"os"
 	"strings"
@@ -44,7 +41,7 @@ func statAt(dir int, name string) (stat, error) {
 // statOf returns the attributes of st that the walk needs.
 func statOf(st *unix.Stat_t) stat {
 	return stat{
-		mode:  fileMode(st.Mode),
+		mode:  disk.FileType(st.Mode),
 		bytes: st.Size, ctimeNanos: st.Ctim.Nano(),
 		id:    identity{dev: uint64(st.Dev), ino: st.Ino, mtimeNanos: st.Mtim.Nano()},
 		owner: int32(st.Uid), ownerReads: st.Mode&unix.S_IRUSR != 0,
@@ -59,45 +56,14 @@ func ctimeNanos(fi os.FileInfo) int64 {
 	return 0
 }
 
-// fileMode returns the type of a file, without its permissions.
-func fileMode(mode uint32) fs.FileMode {
-	switch mode & unix.S_IFMT {
-	case unix.S_IFREG:
-		return 0
-	case unix.S_IFDIR:
-		return fs.ModeDir
-	case unix.S_IFIFO:
-		return fs.ModeNamedPipe
-	case unix.S_IFSOCK:
-		return fs.ModeSocket
-	case unix.S_IFCHR:
-		return fs.ModeDevice | fs.ModeCharDevice
-	case unix.S_IFBLK:
-		return fs.ModeDevice
-	case unix.S_IFLNK:
-		return fs.ModeSymlink
-	}
-	return fs.ModeIrregular
-}
-
 // directory is an open directory. Looking up names relative to it costs a third
 // of walking down their paths.
 type directory int
 
-// openDirectory opens a directory to list it. On file systems such as NFS a signal can
-// interrupt the call, so it is repeated.
+// openDirectory opens a directory to list it.
 func openDirectory(path string) (directory, error) {
-	if err := disk.Fail(disk.Open); err != nil {
-		return 0, err
-	}
-	path, release := disk.Short(path)
-	defer release()
-	for {
-		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err != unix.EINTR {
-			return directory(fd), err
-		}
-	}
+	fd, err := disk.OpenDirectory(path)
+	return directory(fd), err
 }
 
 func (d directory) close() error { return unix.Close(int(d)) }
@@ -116,54 +82,9 @@ func (d directory) readable(name string) bool {
 	return unix.Faccessat(int(d), name, unix.R_OK, unix.AT_EACCESS) == nil
 }
 
-// Offsets of fields in a linux_dirent64.
-const (
-	direntLength = 16 // of the entry, two bytes
-	direntType   = 18
-	direntName   = 19
-)
-
-// direntShift is the number of bits by which the type in a linux_dirent64 is shifted against the
-// mode in stat.
-const direntShift = 12
-
-// ReadNames calls visit with the names in a directory, in any order, and their types. It follows
-// no links. A type is fs.ModeIrregular if the file system does not store it in the directory. name
-// is borrowed during the call. buf is scratch memory for some directory entries.
-func ReadNames(path string, buf []byte, visit func(name []byte, mode fs.FileMode)) error {
-	d, err := openDirectory(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.each(buf, visit), d.close())
-}
-
-// each calls visit with the names in the directory, as ReadNames does.
+// each calls visit with the names in the directory, as disk.EachName does.
 func (d directory) each(buf []byte, visit func(name []byte, mode fs.FileMode)) error {
-	if err := disk.Fail(disk.Read); err != nil {
-		return err
-	}
-	for {
-		n, err := unix.ReadDirent(int(d), buf)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil || n <= 0 {
-			return err
-		}
-		for rest := buf[:n]; len(rest) > direntName; {
-			// The kernel pads each entry; the name ends at its first NUL.
-			length := binary.NativeEndian.Uint16(rest[direntLength:])
-			name := rest[direntName:length]
-			if i := bytes.IndexByte(name, 0); i >= 0 {
-				name = name[:i]
-			}
-			if string(name) != "." && string(name) != ".." {
-				visit(name, fileMode(uint32(rest[direntType])<<direntShift))
-			}
-			rest = rest[length:]
-		}
-	}
+	return disk.EachName(int(d), buf, visit)
 }
 
 // rawFile is the descriptor of an open file. Its methods return bare errors of the system, and

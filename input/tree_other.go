@@ -58,15 +58,6 @@ func (d directory) readable(name string) bool {
 	return disk.MayRead(filepath.Join(d.f.Name(), name)) == nil
 }
 
-// ReadNames calls visit with the names in a directory, and their types. It follows no links.
-func ReadNames(path string, _ []byte, visit func(name []byte, mode fs.FileMode)) error {
-	entries, err := os.ReadDir(path)
-	for _, e := range entries {
-		visit([]byte(e.Name()), e.Type())
-	}
-	return errs.Cause(err)
-}
-
 // each calls visit with the names in the directory, in any order. Their types are not known here.
 func (d directory) each(_ []byte, visit func(name []byte, mode fs.FileMode)) error {
 	names, err := d.f.Readdirnames(-1)

@@ -122,7 +122,6 @@ func ownNouns() map[string]string {
 	return map[string]string{
 		"bench":                          "the experiments of the papers and their language, for benchmarks too; cmd/mrlocal prints their results",
 		"cmd/mrlocal/internal/demo":      commands,
-		"cmd/mrlocal/internal/find":      "which files a search reads: it knows no flag of the tools",
 		"cmd/mrlocal/internal/hadoop":    commands,
 		"cmd/mrlocal/internal/tools":     commands,
 		"cmd/mrlocal/internal/workloads": commands,

@@ -116,6 +116,6 @@ func flagOf(field string) string {
 		"Output": "--output", "Binary": "--binary", "Queue": "--queue", "Properties": "--property", "Hadoop": "--hadoop", "Jar": "--streaming-jar",
 		"Step": "--step", "Reduces": "--reduces", "Cuts": "--cuts", "Results": "--results",
 		"Top": "--top", "Min": "--min", "Max": "--max", "Fields": "-f", "Delimiter": "-d", "Delimited": "-s", "Words": "-w",
-		"ZeroEnded": "-z", "Alnum": "--alnum", "CSV": "--csv", "JSON": "--json", "Separator": "-t", "Keys": "-k", "Patterns": "-e",
+		"ZeroEnded": "-z", "Alnum": "--alnum", "CSV": "--csv", "JSON": "--json", "Separator": "-t", "Keys": "-k", "Patterns": "-e", "Globs": "-g", "Types": "-t",
 	}[field], field)
 }

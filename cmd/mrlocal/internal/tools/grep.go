@@ -17,11 +17,11 @@ import (
 
 	"golang.org/x/term"
 
-	"mrlocal/cmd/mrlocal/internal/find"
 	"mrlocal/input"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 	"mrlocal/jobs/grep"
+	"mrlocal/jobs/grep/find"
 )
 
 // grepTool returns mrlocal grep: GNU grep on the engine. In directories it chooses files as ripgrep
@@ -60,11 +60,11 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	// After a file that cannot be read, the search goes on. The walk and the engine call Missing from
 	// several goroutines, so failed is atomic.
 	var failed atomic.Bool
-	f := c.choice(o.Quiet)
+	f, output := c.choice(), c.regularOutput(o.Quiet)
 	f.Missing = func(path string, cause error) {
 		// With -l the output itself may be among the files. If it is still empty, it has no match, and
 		// skipping it needs no message. GNU grep does the same.
-		if cause == input.ErrOutput && o.ListFiles && !o.ListOthers && f.Output.Size() == 0 {
+		if cause == input.ErrOutput && o.ListFiles && !o.ListOthers && output.Size() == 0 {
 			return
 		}
 		failed.Store(true)
@@ -77,12 +77,14 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	// one file.
 	o.Single = len(roots) == 1 && !find.IsDirectory(roots[0])
 	action := c.directories()
-	roots = slices.DeleteFunc(slices.Clone(roots), func(root string) bool { return c.leavesOut(root, action, f.Missing) })
 	// A single file may also be the output. It is searched if the job writes only after reading, as
 	// with these flags.
 	if o.Single && (o.Count || o.ListFiles || o.ListOthers || o.MaxCount != nil && *o.MaxCount <= 1) {
-		f.Output = nil
+		output = nil
 	}
+	roots = slices.DeleteFunc(slices.Clone(roots), func(root string) bool {
+		return c.grows(root, output, f.Missing) || c.leavesOut(root, action, f.Missing)
+	})
 	if o.Names == grep.NamesAuto && !o.Single {
 		o.Names = grep.NamesAlways
 	} else if o.Names == grep.NamesAuto {
@@ -97,13 +99,13 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	// mrlocal run.
 	decode := c.Choice("decode", "utf16", "auto", "none")
 	c.Options.NoDecode, c.Options.UTF16 = decode != "auto", decode != "none"
-	matched, err := c.search(ctx, roots, o, f)
+	matched, err := c.search(ctx, roots, o, f, output)
 	return grepCode(matched, failed.Load(), o.Quiet), err
 }
 
-// search runs the job on the files of roots that f chooses. It reports whether a line was selected. Then the output
+// search runs the job on the files of roots that f chooses, except output. It reports whether a line was selected. Then the output
 // may still be empty, as with -q.
-func (c *Call) search(ctx context.Context, roots []string, o grep.Options, f find.Options) (matched bool, err error) {
+func (c *Call) search(ctx context.Context, roots []string, o grep.Options, f find.Options, output fs.FileInfo) (matched bool, err error) {
 	for _, part := range c.parts(roots, &o) {
 		chain, err := grep.New(o)
 		if err != nil {
@@ -113,7 +115,7 @@ func (c *Call) search(ctx context.Context, roots []string, o grep.Options, f fin
 		if err != nil {
 			return false, err
 		}
-		c.Options.Found = &input.Search{Paths: files, Missing: f.Missing, Except: f.Output}
+		c.Options.Found = &input.Search{Paths: files, Missing: f.Missing, Except: output}
 		done, err := c.RunChain(ctx, chain)
 		if err != nil {
 			return false, withLabels(err, o.Labels)
@@ -323,7 +325,7 @@ func (c *Call) listFiles(roots []string) (int, error) {
 	if len(roots) == 0 {
 		roots = []string{""}
 	}
-	f := c.choice(c.Line.Has("quiet"))
+	f := c.choice()
 	var failed, listed bool
 	f.Missing = func(path string, cause error) {
 		failed = true
@@ -332,7 +334,8 @@ func (c *Call) listFiles(roots []string) (int, error) {
 	if c.Err != nil {
 		return 0, c.Err
 	}
-	files, err := find.Files(roots, f)
+	output := c.regularOutput(c.Line.Has("quiet"))
+	files, err := find.Files(slices.DeleteFunc(roots, func(root string) bool { return c.grows(root, output, f.Missing) }), f)
 	if err != nil {
 		return 0, err
 	}
@@ -516,9 +519,8 @@ func (c *Call) text(flag, name string) string {
 // matchNothing is a pattern that never matches: a character outside of the range of all characters.
 const matchNothing = `[^\x00-\x{10FFFF}]`
 
-// choice reads the flags that choose files. If quiet is true, there is no output. The caller sets
-// Missing.
-func (c *Call) choice(quiet bool) find.Options {
+// choice reads the flags that choose files. The caller sets Missing.
+func (c *Call) choice() find.Options {
 	// As in ripgrep, -u stands for --no-ignore, and -uu for --no-ignore --hidden.
 	more := len(c.Line.Values("unrestricted"))
 	f := find.Options{
@@ -545,17 +547,36 @@ func (c *Call) choice(quiet bool) find.Options {
 			}
 		}
 	}
-	// As in GNU grep, a regular file that is the output is not searched, because it would grow while it
-	// is read. With -q there is no output.
-	if file, ok := c.Stdout.(*os.File); ok && !quiet {
-		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
-			f.Output = info
+	return f
+}
+
+// regularOutput returns standard output if it is a regular file, and nil otherwise. As in GNU grep, such a
+// file is not searched, because it would grow while it is read. With -q there is no output.
+func (c *Call) regularOutput(quiet bool) fs.FileInfo {
+	if info := fileInfo(c.Stdout); !quiet && info != nil && info.Mode().IsRegular() {
+		return info
+	}
+	return nil
+}
+
+// grows reports whether a PATH is standard input that is also the output. It then calls missing.
+func (c *Call) grows(root string, output fs.FileInfo, missing func(path string, cause error)) bool {
+	stdin := fileInfo(c.Stdin)
+	same := root == "-" && output != nil && stdin != nil && os.SameFile(stdin, output)
+	if same {
+		missing("(standard input)", input.ErrOutput)
+	}
+	return same
+}
+
+// fileInfo describes a stream that is a file. It returns nil for any other.
+func fileInfo(stream any) fs.FileInfo {
+	if file, ok := stream.(*os.File); ok {
+		if info, err := file.Stat(); err == nil {
+			return info
 		}
 	}
-	if file, ok := c.Stdin.(*os.File); ok {
-		f.Stdin, _ = file.Stat()
-	}
-	return f
+	return nil
 }
 
 // hasUpper reports whether a pattern has an upper case letter that stands for itself. A letter in

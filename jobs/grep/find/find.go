@@ -22,7 +22,6 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/input"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 )
@@ -36,9 +35,7 @@ type Options struct {
 	Types    []string // -t: a file must have one of these types
 	Names    []Name   // --include, --exclude and --exclude-dir, in their order
 
-	Sort   string      // "modified", "accessed" or "created", oldest first; else by path
-	Output fs.FileInfo // the output; standard input must be another file; nil: not a regular file
-	Stdin  fs.FileInfo // standard input; nil: unknown
+	Sort string // "modified", "accessed" or "created", oldest first; else by path
 	// Getenv returns variables of the environment, which say where git keeps its settings. nil: there
 	// are none.
 	Getenv func(name string) string
@@ -168,7 +165,7 @@ func (w *walker) compile() error {
 	for _, text := range w.Globs {
 		r, some, ok := parseGlob(text)
 		if !ok {
-			return errs.Optionf("-g", "%q is not a glob", text)
+			return errs.Optionf("Options.Globs", "%q is not a glob", text)
 		}
 		if some {
 			w.globs = append(w.globs, r)
@@ -178,7 +175,7 @@ func (w *walker) compile() error {
 	for _, name := range w.Types {
 		globs, ok := typeGlobs(name)
 		if !ok {
-			return errs.Optionf("-t", "%q: no such type", name)
+			return errs.Optionf("Options.Types", "%q: no such type", name)
 		}
 		for _, text := range globs {
 			g, _ := RipgrepGlob(text)
@@ -192,11 +189,6 @@ func (w *walker) compile() error {
 // root yields a file that the user named, or the files below a directory that the user named.
 func (w *walker) root(name string) bool {
 	if name == "-" {
-		// Standard input that is also the output would grow while it is read.
-		if w.Output != nil && w.Stdin != nil && os.SameFile(w.Stdin, w.Output) {
-			w.Missing("(standard input)", input.ErrOutput)
-			return true
-		}
 		return w.yield(name)
 	}
 	// As in GNU grep -r, a link that the user names is followed. Links inside directories are not, unless
@@ -347,7 +339,7 @@ func (w *walker) list(name string) ([]listed, error) {
 		l.buf = make([]byte, listBytes)
 	}
 	l.text, l.names = l.text[:0], l.names[:0]
-	err := input.ReadNames(cmp.Or(name, "."), l.buf, func(name []byte, mode fs.FileMode) {
+	err := disk.ReadNames(cmp.Or(name, "."), l.buf, func(name []byte, mode fs.FileMode) {
 		from := len(l.text)
 		l.text = append(l.text, name...)
 		l.names = append(l.names, listedName{from, len(l.text), mode})

@@ -5,10 +5,7 @@ import "strings"
 // This file matches paths with globs, byte by byte. The three languages are those of git, for ignore
 // files, of GNU's fnmatch, for --include and --exclude, and of ripgrep, for -g and -t. Each has a parser
 // in parse.go. All share one matcher, whose time is bounded by the product of the lengths, squared for
-// globs with **.
-//
-// The package knows no files. Package find does, and decides which part of a path a glob is matched
-// with.
+// globs with **. The other files decide which part of a path a glob is matched with.
 
 // Glob is a compiled glob. It matches if one of its sequences does. The zero value matches nothing. A
 // Glob does not change, so several goroutines may use it.
