@@ -16,11 +16,9 @@ import (
 // Measured holds the results of mrlocal profile: a machine, and jobs that ran alone on it.
 // File.Predicted uses it to simulate a file.
 type Measured struct {
-	Cores       int
-	MemoryBytes int64         // bytes that one core copies in memory in a second; 0: not known
-	DiskBytes   int64         // bytes that are written to disk and synced in a second; 0: not known
-	WarmUp      time.Duration // the additional time of the first attempt on each slot of a run
-	Probe       Probe         // the speed of the machine during the measurement; zero: not known
+	Cores  int
+	WarmUp time.Duration // the additional time of the first attempt on each slot of a run
+	Probe  Probe         // the speed of the machine during the measurement; zero: not known
 
 	Jobs []ProfiledJob
 }
@@ -121,12 +119,6 @@ type Division struct {
 	Map          time.Duration // the time of a map that is alone on the machine
 	OutputRatio  ppm.Share     // bytes that the reduces copy, divided by bytes of input
 	ReducePerMiB time.Duration // the time of a reduce that is alone, minus TaskTimes.Fixed, for each MiB that it copies
-
-	// The simulator does not use the fields below. Users read them in the file.
-	CombineRatio ppm.Share    // records that combiners return, divided by records that they get; 0: no combiner
-	WrittenRatio ppm.Share    // bytes that reduces write, divided by bytes that they copy; in a map-only job, of maps and their input
-	MapPhases    []PhaseTimes // of maps that are alone on the machine
-	ReducePhases []PhaseTimes // of reduces that are alone; copying does not include waiting for maps
 }
 
 // TaskTimes holds what tasks of one kind have in common for every division of the input.
@@ -136,13 +128,6 @@ type TaskTimes struct {
 	// time. The least comes first.
 	Spread []ppm.Share
 	Use
-}
-
-// PhaseTimes holds evenly spaced quantiles of the times that tasks spend in a phase, the least
-// first.
-type PhaseTimes struct {
-	Phase string
-	Times []time.Duration
 }
 
 // Use is the load that a task puts on the machine.
@@ -173,7 +158,7 @@ func (t *TaskTimes) At(middle time.Duration) Times {
 // Divide returns the division of the stage with mapBytes bytes of input for each map. Between
 // two measured divisions its fields are on a straight line. Beyond the last one the time of a
 // map is in proportion to its bytes. Below the first one the time of a map is on the line down
-// to Map.Fixed at 0 bytes. Fields that are not simulated may be empty.
+// to Map.Fixed at 0 bytes.
 func (s *Stage) Divide(mapBytes int64) Division {
 	first, last := s.Divided[0], s.Divided[len(s.Divided)-1]
 	between := func(low, high int64, share float64) int64 { return low + int64(share*float64(high-low)) }
@@ -296,11 +281,8 @@ func (s *Stage) predict(j *ListedJob) {
 func (d *decoder) measured(n ast.Node, key string) {
 	m := &Measured{}
 	d.file.Measured = m
-	rate := positive(d, d.bytes)
 	d.mapping(n, key, []field{
 		{"cores", into(&m.Cores, positive(d, d.count))},
-		{"memory", into(&m.MemoryBytes, rate)},
-		{"disk", into(&m.DiskBytes, rate)},
 		{"warm_up", into(&m.WarmUp, d.time)},
 		{"probe", func(v ast.Node, key string) {
 			d.mapping(v, key, []field{
@@ -356,27 +338,9 @@ func (d *decoder) division(n ast.Node) (v Division) {
 		{"map", into(&v.Map, d.time)},
 		{"output_ratio", into(&v.OutputRatio, d.share)},
 		{"reduce_per_mib", into(&v.ReducePerMiB, d.time)},
-		{"combine_ratio", into(&v.CombineRatio, d.share)},
-		{"written_ratio", into(&v.WrittenRatio, d.share)},
-		{"map_phases", d.phaseTimes(&v.MapPhases, "start", "read", "compute", "sort", "spill")},
-		{"reduce_phases", d.phaseTimes(&v.ReducePhases, "copy", "merge", "reduce")},
 	})
 	d.must(n, "divided", v.MapBytes > 0, "map_bytes")
 	return v
-}
-
-// phaseTimes returns a setter for a mapping from phases to lists of times, which it appends to to
-// in the order of the file.
-func (d *decoder) phaseTimes(to *[]PhaseTimes, phases ...string) setter {
-	var fields []field
-	for _, name := range phases {
-		fields = append(fields, field{name, func(v ast.Node, key string) {
-			p := PhaseTimes{Phase: key}
-			d.list(v, key, func(item ast.Node) { p.Times = append(p.Times, d.time(item, key)) })
-			*to = append(*to, p)
-		}})
-	}
-	return func(v ast.Node, key string) { d.mapping(v, key, fields) }
 }
 
 // taskTimes returns a setter for the values of tasks of one kind. A spread has quantiles, so it
@@ -407,20 +371,10 @@ func (d *decoder) shares(n ast.Node, key string) (all []ppm.Share) {
 	return all
 }
 
-// Text returns the section measured of a workload file. Parse reads the same values from it,
-// except that MemoryBytes and DiskBytes are rounded down to whole MB.
+// Text returns the section measured of a workload file. Parse reads the same values from it.
 func (m *Measured) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "measured:\n  cores: %d\n", m.Cores)
-	for _, rate := range []struct {
-		key   string
-		bytes int64
-	}{{"memory", m.MemoryBytes}, {"disk", m.DiskBytes}} {
-		if rate.bytes > 0 {
-			fmt.Fprintf(&b, "  %s: %dMB\n", rate.key, max(1, rate.bytes/1_000_000))
-		}
-	}
-	fmt.Fprintf(&b, "  warm_up: %v\n", m.WarmUp)
+	fmt.Fprintf(&b, "measured:\n  cores: %d\n  warm_up: %v\n", m.Cores, m.WarmUp)
 	if m.Probe != (Probe{}) {
 		fmt.Fprintf(&b, "  probe: {alone: %v, all: %v}\n", m.Probe.Alone, m.Probe.All)
 	}
@@ -436,7 +390,7 @@ func (m *Measured) Text() string {
 				if i > 0 {
 					b.WriteString(",\n             ")
 				}
-				b.WriteString(d.text())
+				fmt.Fprintf(&b, "{map_bytes: %d, map: %v, output_ratio: %v, reduce_per_mib: %v}", d.MapBytes, d.Map, d.OutputRatio, d.ReducePerMiB)
 			}
 			fmt.Fprintf(&b, "],\n           map: %s", s.Map.text())
 			if s.Reduces > 0 {
@@ -446,35 +400,6 @@ func (m *Measured) Text() string {
 		}
 	}
 	return b.String()
-}
-
-// text returns the division as an item of divided, on several lines.
-func (d *Division) text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "{map_bytes: %d, map: %v, output_ratio: %v, reduce_per_mib: %v,\n              ", d.MapBytes, d.Map, d.OutputRatio, d.ReducePerMiB)
-	for _, ratio := range []struct {
-		key   string
-		share ppm.Share
-	}{{"combine_ratio", d.CombineRatio}, {"written_ratio", d.WrittenRatio}} {
-		if ratio.share > 0 {
-			fmt.Fprintf(&b, "%s: %v, ", ratio.key, ratio.share)
-		}
-	}
-	fmt.Fprintf(&b, "map_phases: %s", phasesText(d.MapPhases))
-	if len(d.ReducePhases) > 0 {
-		fmt.Fprintf(&b, ",\n              reduce_phases: %s", phasesText(d.ReducePhases))
-	}
-	b.WriteString("}")
-	return b.String()
-}
-
-// phasesText returns a mapping from phases to lists of times.
-func phasesText(all []PhaseTimes) string {
-	words := make([]string, len(all))
-	for i, p := range all {
-		words[i] = p.Phase + ": " + listText(p.Times)
-	}
-	return "{" + strings.Join(words, ", ") + "}"
 }
 
 // text returns the values as a mapping on one line.

@@ -1,6 +1,8 @@
 package workload_test
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -21,14 +23,10 @@ func measured() *workload.Measured {
 	half, one, two := ppm.One/2, ppm.One, 2*ppm.One
 	task := workload.TaskTimes{Fixed: time.Millisecond, Spread: []ppm.Share{half, one, two}, Use: workload.Use{Slowdown: []ppm.Share{one, two}, CPU: one}}
 	small := workload.Division{MapBytes: 4 << 20, Map: 9 * time.Millisecond, OutputRatio: one, ReducePerMiB: time.Millisecond}
-	large := workload.Division{
-		MapBytes: 8 << 20, Map: 11 * time.Millisecond, OutputRatio: half, ReducePerMiB: 2 * time.Millisecond, CombineRatio: half, WrittenRatio: two,
-		MapPhases:    []workload.PhaseTimes{{Phase: "start", Times: []time.Duration{time.Millisecond}}, {Phase: "read", Times: []time.Duration{0, 10 * time.Millisecond}}},
-		ReducePhases: []workload.PhaseTimes{{Phase: "merge", Times: []time.Duration{time.Millisecond}}},
-	}
+	large := workload.Division{MapBytes: 8 << 20, Map: 11 * time.Millisecond, OutputRatio: half, ReducePerMiB: 2 * time.Millisecond}
 	first := workload.Stage{Size: workload.Size{Maps: 4, Reduces: 2, InputBytes: 16 << 20}, Start: 5 * time.Millisecond, Divided: []workload.Division{small, large}, Map: task, Reduce: task}
 	second := workload.Stage{Size: workload.Size{Maps: 1, Reduces: 1, InputBytes: 1 << 20}, Divided: []workload.Division{small}, Map: task, Reduce: task}
-	return &workload.Measured{Cores: 2, MemoryBytes: 9_000_000_000, WarmUp: time.Second, Probe: workload.Probe{Alone: 20 * time.Millisecond, All: 30 * time.Millisecond}, Jobs: []workload.ProfiledJob{
+	return &workload.Measured{Cores: 2, WarmUp: time.Second, Probe: workload.Probe{Alone: 20 * time.Millisecond, All: 30 * time.Millisecond}, Jobs: []workload.ProfiledJob{
 		{Name: "links", Runs: "grep regexp=a.c", Stages: []workload.Stage{first, second}},
 		{Name: "it's", Runs: "wordcount", Stages: []workload.Stage{first}},
 	}}
@@ -42,6 +40,50 @@ func TestMeasuredIsReadAsWritten(t *testing.T) {
 	}
 	if d := cmp.Diff(measured(), f.Measured); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestEachMeasuredKeyIsSimulated changes each value of the section, and finds another prediction. The probe
+// scales the section in validate.
+func TestEachMeasuredKeyIsSimulated(t *testing.T) {
+	// The file gives the first prediction. Maps of 1 and 6 MiB lie below and between the divisions.
+	predict := func(text string) (all [3]string) {
+		f, err := workload.Read("w", strings.NewReader(measuredFile+text))
+		if err != nil {
+			t.Fatalf("%v:\n%s", err, text)
+		}
+		for i, mib := range []int64{0, 1, 6} {
+			p, err := f.Predicted(f.Measured, func(string, int) (workload.Size, bool) {
+				return workload.Size{Maps: 1, Reduces: 2, InputBytes: mib << 20}, mib > 0
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[i] = fmt.Sprintf("%+v %+v", p.Cluster, p.Jobs)
+		}
+		return all
+	}
+	text, changed := measured().Text(), 0
+	for _, at := range regexp.MustCompile(`\w+: \[?[0-9][^,\]}\n]*`).FindAllStringIndex(text, -1) {
+		if key, _, _ := strings.Cut(text[at[0]:at[1]], ":"); key == "alone" || key == "all" {
+			continue
+		}
+		// Another first digit keeps values above 0 and lists in ascending order.
+		digit := at[0] + strings.IndexAny(text[at[0]:at[1]], "123456789")
+		if digit < at[0] {
+			continue // 0s and the like
+		}
+		other := text[:digit] + string("1234567898"[text[digit]-'0']) + text[digit+1:]
+		if strings.HasPrefix(text[at[0]:], "spread: [0.5") || strings.HasPrefix(text[at[0]:], "slowdown: [1") {
+			other = text[:digit] + strings.Replace(text[digit:], "2]", "3]", 1)
+		}
+		if predict(text) == predict(other) {
+			t.Errorf("%s changes no prediction", text[at[0]:at[1]])
+		}
+		changed++
+	}
+	if changed < 20 {
+		t.Errorf("%d values", changed)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"mrlocal/slots/report"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -31,13 +30,11 @@ type measuredAttempt struct {
 	// all map outputs.
 	from, to   time.Duration
 	bytes      int64 // that it read: input of a map, copied map outputs of a reduce
-	written    int64 // bytes of its output
 	cpu        time.Duration
-	copying    time.Duration // of a reduce, without waiting for maps
-	works      bool          // of a reduce: it has copied all map outputs
-	first      bool          // it is the first attempt on its slot in the run
-	core       int32         // -1: the slot is not bound to a core
-	concurrent float64       // the mean number of attempts at work while it worked, itself included
+	works      bool    // of a reduce: it has copied all map outputs
+	first      bool    // it is the first attempt on its slot in the run
+	core       int32   // -1: the slot is not bound to a core
+	concurrent float64 // the mean number of attempts at work while it worked, itself included
 	// slower is the time of its work divided by the time at the middle speed of the machine. 0 stands
 	// for 1.
 	slower float64
@@ -45,36 +42,10 @@ type measuredAttempt struct {
 	phase  trace.Phase                        // the phase in which it is
 	since  time.Duration                      // when this phase began
 	phases [trace.PhaseHeld + 1]time.Duration // the time in each phase; PhaseNone is that before the first phase
-
-	read, sorted, spilled time.Duration // of a map: in reading, sorting and writing spills
-}
-
-// part is a named part of the time of a task.
-type part struct {
-	name string
-	took time.Duration
-}
-
-// parts divides the time of the task into its parts, which are those of the keys map_phases and
-// reduce_phases of a file. A reduce has the time of copying, but not the time in which it waits for
-// maps.
-func (a *measuredAttempt) parts() []part {
-	if a.kind == trace.Reduce {
-		return []part{{"copy", a.copying}, {"merge", a.phases[trace.PhaseSort]}, {"reduce", a.phases[trace.PhaseReduce]}}
-	}
-	start := a.phases[trace.PhaseNone]
-	// A map of a job without reduces reports no phase, so its whole time would count as the start.
-	if start == a.to-a.from {
-		start = 0
-	}
-	return []part{
-		{"start", start}, {"read", a.read}, {"compute", max(0, a.to-a.from-start-a.read-a.sorted-a.spilled)},
-		{"sort", a.sorted}, {"spill", a.spilled},
-	}
 }
 
 // Run is a trace.Sink that records a run of one job alone. The zero value is an empty record. Record
-// fills it during the run. After the run, Count, setSpeed and Fit use it.
+// fills it during the run. After the run, setSpeed and Fit use it.
 type Run struct {
 	stages []stageRun                // by job of the chain
 	open   map[int32]measuredAttempt // attempts that run, by slot
@@ -109,16 +80,6 @@ func (r *Run) Open(h *trace.Header) error {
 type stageRun struct {
 	submitted time.Duration // since the start of the run
 	attempts  []measuredAttempt
-	combined  float64 // output records of combiners divided by their input records; 0: no combiner ran
-}
-
-// Count takes the counters of each job of the chain from the report of the run. It comes after the run.
-func (r *Run) Count(done *report.Report) {
-	for i := range min(len(r.stages), len(done.Jobs)) {
-		if c := &done.Jobs[i].Counters; c.CombineInputRecords > 0 {
-			r.stages[i].combined = float64(c.CombineOutputRecords) / float64(c.CombineInputRecords)
-		}
-	}
 }
 
 // Record takes an event of the run. It keeps only attempts that commit. An attempt is identified by its
@@ -141,12 +102,6 @@ func (r *Run) Record(_ *trace.Stream, e *trace.Event) error {
 			a.from, a.works = e.At, true
 		}
 		r.open[e.Slot] = a
-	case trace.OpTimes:
-		a := r.open[e.Slot]
-		a.read = time.Duration(e.A)
-		a.sorted = time.Duration(e.B)
-		a.spilled = time.Duration(e.C)
-		r.open[e.Slot] = a
 	case trace.OpFinish:
 		a, ok := r.open[e.Slot]
 		if !ok || !e.Has(trace.OK) || int(e.Job) >= len(r.stages) {
@@ -154,13 +109,8 @@ func (r *Run) Record(_ *trace.Stream, e *trace.Event) error {
 		}
 		delete(r.open, e.Slot)
 		a.enter(e.At, trace.PhaseNone)
-		// The fields A to E of OpFinish are bytes read, bytes written, CPU time, bytes copied and
-		// time of copying.
-		a.to = e.At
-		a.bytes = e.A
-		a.written = e.B
-		a.cpu = time.Duration(e.C)
-		a.copying = time.Duration(e.E)
+		// The fields A, C and D of OpFinish are bytes read, CPU time and bytes copied.
+		a.to, a.bytes, a.cpu = e.At, e.A, time.Duration(e.C)
 		if a.kind == trace.Reduce {
 			a.bytes = e.D
 		}

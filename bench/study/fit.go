@@ -228,76 +228,7 @@ func (f *stageFit) division(g *group) workload.Division {
 	if len(perMiB) > 0 {
 		d.ReducePerMiB = toTime(median(perMiB))
 	}
-	f.describe(&d, g)
 	return d
-}
-
-// describe sets the figures of a division that only people read, and that the simulator ignores. They
-// are the ratio of combined records, the bytes written for each byte read, and the times of the phases.
-func (f *stageFit) describe(d *workload.Division, g *group) {
-	var combined, written []float64
-	var parts [2]partTimes // by kind
-	for i := range g.runs {
-		s := &g.runs[i]
-		if s.combined > 0 {
-			combined = append(combined, s.combined)
-		}
-		// The output of a job is that of its reduces. A map-only job has that of its maps.
-		out, in := 0.0, float64(s.copied)
-		if s.Reduces == 0 {
-			in = float64(s.InputBytes)
-		}
-		for n := range s.attempts {
-			a := &s.attempts[n]
-			if a.kind == trace.Reduce || s.Reduces == 0 {
-				out += float64(a.written)
-			}
-		}
-		for kind := range parts {
-			for _, a := range s.alone(trace.Kind(kind)) {
-				parts[kind].add(a)
-			}
-		}
-		if in > 0 {
-			written = append(written, out/in)
-		}
-	}
-	if len(combined) > 0 {
-		d.CombineRatio = ppm.Near(median(combined))
-	}
-	if len(written) > 0 {
-		d.WrittenRatio = ppm.Near(median(written))
-	}
-	d.MapPhases, d.ReducePhases = parts[trace.Map].quantiles(), parts[trace.Reduce].quantiles()
-}
-
-// partTimes collects the times of the parts of tasks of one kind. The parts have the order of
-// measuredAttempt.parts.
-type partTimes struct {
-	names []string
-	times [][]float64 // in seconds, by part
-}
-
-// add adds the times of the parts of a task, scaled to the middle speed of the machine.
-func (p *partTimes) add(a *measuredAttempt) {
-	for i, one := range a.parts() {
-		if i == len(p.names) {
-			p.names, p.times = append(p.names, one.name), append(p.times, nil)
-		}
-		p.times[i] = append(p.times[i], one.took.Seconds()/cmp.Or(a.slower, 1))
-	}
-}
-
-// quantiles returns the quantiles of the times of each part.
-func (p *partTimes) quantiles() (all []workload.PhaseTimes) {
-	for i, name := range p.names {
-		one := workload.PhaseTimes{Phase: name}
-		for _, seconds := range points(p.times[i]) {
-			one.Times = append(one.Times, toTime(seconds))
-		}
-		all = append(all, one)
-	}
-	return all
 }
 
 // expected returns the median time, in seconds, that a task of this stage and kind takes alone. It

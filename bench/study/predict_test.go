@@ -2,7 +2,6 @@ package study_test
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -82,55 +81,6 @@ func TestFitFindsWhatRunsWereMadeOf(t *testing.T) {
 	spread := got.Map.Spread
 	near("least", float64(spread[0]), 0.91*float64(one), 0.03)
 	near("most", float64(spread[len(spread)-1]), 1.09*float64(one), 0.03)
-}
-
-// TestPhasesAreThoseOfTheEvents checks the quantiles of four maps and of a reduce. The first map is
-// cold and does not count. The time of a map that belongs to no other part is its compute time.
-func TestPhasesAreThoseOfTheEvents(t *testing.T) {
-	run, ms := &study.Run{}, time.Millisecond
-	s := trace.NewStream()
-	s.Attach(run)
-	s.Open(trace.Header{Slots: []trace.Slot{{ID: 0, Home: trace.Map}, {ID: 1, Core: 1, Home: trace.Reduce}}})
-	s.Append(trace.Event{Op: trace.OpSubmit, At: 5 * ms})
-	for i, read := range []time.Duration{9 * ms, 1 * ms, 2 * ms, 3 * ms} {
-		at := time.Duration(10+100*i) * ms
-		e := trace.Event{Kind: trace.Map, Task: int32(i)}
-		add := func(op trace.Op, after time.Duration, change func(e *trace.Event)) {
-			e := e
-			e.Op, e.At = op, at+after
-			change(&e)
-			s.Append(e)
-		}
-		add(trace.OpStart, 0, func(*trace.Event) {})
-		add(trace.OpPhase, 2*ms, func(e *trace.Event) { e.Phase = trace.PhaseCompute })
-		add(trace.OpPhase, 15*ms, func(e *trace.Event) { e.Phase = trace.PhaseIO })
-		add(trace.OpTimes, 20*ms, func(e *trace.Event) { e.A, e.B, e.C = int64(read), int64(4*ms), int64(5*ms) })
-		add(trace.OpFinish, 20*ms, func(e *trace.Event) { e.Flags, e.A = trace.OK, 1<<20 })
-	}
-	reduce := trace.Event{Kind: trace.Reduce, Slot: 1}
-	for _, step := range []struct {
-		op    trace.Op
-		at    time.Duration
-		phase trace.Phase
-	}{{trace.OpStart, 400, 0}, {trace.OpPhase, 400, trace.PhaseCopy}, {trace.OpPhase, 460, trace.PhaseSort}, {trace.OpPhase, 467, trace.PhaseReduce}, {trace.OpFinish, 480, 0}} {
-		e := reduce
-		e.Op, e.At, e.Phase = step.op, step.at*ms, step.phase
-		if e.Op == trace.OpFinish {
-			e.Flags, e.D, e.E = trace.OK, 1<<20, int64(2*ms)
-		}
-		s.Append(e)
-	}
-	stages, _ := study.Fit([]*study.Run{run})
-	d := stages[0].Divided[0]
-	got := ""
-	for _, p := range append(d.MapPhases, d.ReducePhases...) {
-		got += fmt.Sprintf("%s %v to %v of %d; ", p.Phase, p.Times[0], p.Times[len(p.Times)-1], len(p.Times))
-	}
-	const want = "start 2ms to 2ms of 7; read 1.1ms to 2.9ms of 7; compute 6.1ms to 7.9ms of 7; sort 4ms to 4ms of 7; spill 5ms to 5ms of 7; " +
-		"copy 2ms to 2ms of 7; merge 7ms to 7ms of 7; reduce 13ms to 13ms of 7; "
-	if got != want {
-		t.Errorf("%s\nwant %s", got, want)
-	}
 }
 
 // TestOrders checks that only policies whose real intervals do not overlap are put into an order.

@@ -52,14 +52,7 @@ func (p *Profiler) Profile(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", errs.Inputf(p.File.Name, "%w", errs.Cause(err))
 	}
-	m := &workload.Measured{Cores: runtime.NumCPU(), MemoryBytes: memoryBytes()}
-	dir := os.TempDir()
-	if len(p.Engine.TempDirs) > 0 {
-		dir = p.Engine.TempDirs[0]
-	}
-	if m.DiskBytes, err = diskBytes(dir); err != nil {
-		p.Note(fmt.Sprintf("profile: the disk of %s cannot be measured: %v", dir, err))
-	}
+	m := &workload.Measured{Cores: runtime.NumCPU()}
 	probe := SpeedProbe()
 	before, probes := probe(), probesOf{}
 	runs := make([][]*Run, len(p.File.Jobs))
@@ -74,8 +67,8 @@ func (p *Profiler) Profile(ctx context.Context) (string, error) {
 			}
 			for k, one := range plans[i] {
 				p.note(fmt.Sprintf("round %d of %d, run %d of %d", n+1, rounds, k+1, len(plans[i])), one)
-				run, err := p.run(ctx, one)
-				if err != nil {
+				run := &Run{}
+				if _, err := p.batch(ctx, one, run); err != nil {
 					return "", err
 				}
 				runs[i] = append(runs[i], run)
@@ -154,16 +147,6 @@ func (p *Profiler) plan(ctx context.Context, i int) (all []planned, err error) {
 		all = append(all, planned{job, k})
 	}
 	return all, nil
-}
-
-// run makes a run and returns its record with the counters of the report.
-func (p *Profiler) run(ctx context.Context, one planned) (*Run, error) {
-	record := &Run{}
-	done, err := p.batch(ctx, one, record)
-	if err == nil {
-		record.Count(done)
-	}
-	return record, err
 }
 
 // batch makes a run on one tracker. record gets its events; nil: no record is kept.
