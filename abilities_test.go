@@ -121,7 +121,7 @@ type ownSum struct{ jobs.Sum }
 
 func (ownSum) Sums() {}
 
-// numbering is a jobs.Releaser that numbers lines, and ends the job behind so many of them.
+// numbering is a jobs.Releaser that numbers lines, and ends the job behind limit of them.
 type numbering struct{ n, limit int64 }
 
 func (r *numbering) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
@@ -402,7 +402,7 @@ func abilities() []ability {
 			j.NewReleaser = func() jobs.Releaser { return &numbering{limit: 2} }
 		})},
 		{of: "PartUser Used", what: "a releaser that leaves the rest of standard input to others", want: "1 a 1\nend\n", not: map[string]string{
-			"later in a chain": "(its input is no standard input)", "resume": mapOnly,
+			"later in a chain": "(its input is not standard input)", "resume": mapOnly,
 			"stream, submit": "(the input of a map is a split)", "reference": "(has no standard input)",
 		}, chain: usual(func(j *jobs.Job) {
 			j.NewReducer, j.NewMapper = nil, mapperOf(emitLines)
@@ -413,7 +413,7 @@ func abilities() []ability {
 }
 
 // growing is a job of three rounds at most, each of which appends a + to its side data until there are two, and
-// a job that shows the result beside each line.
+// a job that shows the result next to each line.
 func growing() jobs.Chain {
 	withSide := func(do func(side []byte, b jobs.Block, out jobs.Emitter)) func() jobs.Mapper {
 		return func() jobs.Mapper {

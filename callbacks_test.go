@@ -56,7 +56,7 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// late is a writer that behaves until it has got so many bytes.
+// late is a writer that behaves until it has got the given number of bytes.
 func late(bytes int, do func(p []byte) (int, error)) io.Writer {
 	return writerFunc(func(p []byte) (int, error) {
 		if bytes -= len(p); bytes >= 0 {

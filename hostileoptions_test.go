@@ -17,7 +17,7 @@ import (
 	"mrlocal/jobs/sort"
 )
 
-// leafFields calls each with the index of every exported field of a struct type that is no struct.
+// leafFields calls each with the index of every exported field of a struct type that is not a struct.
 func leafFields(of reflect.Type, at []int, each func(name string, at []int, kind reflect.Type)) {
 	for i := range of.NumField() {
 		switch f, path := of.Field(i), append(slices.Clone(at), i); {

@@ -264,7 +264,7 @@ func TestASecondRunDoesNotWriteToTheDirectoryOfTheFirst(t *testing.T) {
 }
 
 // TestUserCodeThatPanicsFailsItsJob: wherever user code panics, the process goes on, and the error
-// names the function and is no internal error.
+// names the function and is not an internal error.
 func TestUserCodeThatPanicsFailsItsJob(t *testing.T) {
 	emits := func(keys int) func() jobs.Mapper {
 		return func() jobs.Mapper {

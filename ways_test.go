@@ -24,7 +24,7 @@ import (
 	"mrlocal/spill"
 )
 
-// work is what a way of running gets beside the chain.
+// work is what a way of running gets in addition to the chain.
 type work struct {
 	files   []jobtest.File // in the order of the input; their paths are plain names
 	inputs  []int32        // number of the input of each file; nil: 0

@@ -9,7 +9,7 @@
 # Each command counts the lines that match a rare literal, which costs little in comparison with
 # decoding. The peer decodes the file into a pipe to grep, on two cores. The last column is the time on
 # one core divided by the time on two. Only one core can decode a file of one member or frame. Such a
-# file has a second row, without a peer: wordcount, whose maps run beside the decoding.
+# file has a second row, without a peer: wordcount, whose maps run during the decoding.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/measure.sh

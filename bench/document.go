@@ -185,7 +185,7 @@ The [glossary](glossary.md) has the terms. A file may state a narrower band than
 error. A least value at an end of its sweep is never inside.
 
 The direction says whether ours is on the paper's side of no change. For example, both are gains, but of different
-sizes. The direction is no verdict.
+sizes. The direction is not a verdict.
 
 Fitted says that a constant was chosen by this figure. Such a figure only shows that the model can produce it. The
 other figures test the constant. The list below a paper's table has all such constants. The summaries count fitted

@@ -148,7 +148,7 @@ func (p *parser) margins(a, b value, sign string) (all []margin) {
 // different lengths, because they come from different sweeps.
 func (p *parser) pair(a, b value, f func(x, y float64) float64) value {
 	if len(a.v) != len(b.v) && len(a.v) != 1 && len(b.v) != 1 {
-		return p.fail("%d numbers beside %d", len(a.v), len(b.v))
+		return p.fail("%d numbers against %d", len(a.v), len(b.v))
 	}
 	r := value{v: make([]float64, max(len(a.v), len(b.v))), x: a.x}
 	if len(b.v) > len(a.v) || r.x == nil {

@@ -159,7 +159,7 @@ func TestAWiderBandIsAnError(t *testing.T) {
 		{workload.Figure{Paper: "32..55 %", Ours: "1", Band: []string{"32 %", "50 %"}}, ""},
 		{workload.Figure{Paper: "faster", Ours: "1 < 2", Band: []string{"1", "2"}}, "a comparison has no band"},
 		{workload.Figure{Paper: "5", Ours: "1", Band: []string{"5", "6"}, Withdrawn: "the band, 4 to 7"}, "the band is withdrawn"},
-		{workload.Figure{Paper: "faster", Ours: "1"}, "is no number"},
+		{workload.Figure{Paper: "faster", Ours: "1"}, "is not a number"},
 	} {
 		err := check(&c.figure)
 		if (err == nil) != (c.complaint == "") || err != nil && !strings.Contains(err.Error(), c.complaint) {

@@ -161,7 +161,7 @@ func (t *trial) change(of, change *workload.Trial) (err error) {
 	for _, a := range scales {
 		by, err := strconv.ParseFloat(a.Values[0], 64)
 		if err != nil || by < 0 {
-			return fmt.Errorf("scale: %s: %s is no factor", a.Name, a.Values[0])
+			return fmt.Errorf("scale: %s: %s is not a factor", a.Name, a.Values[0])
 		}
 		for i := range f.Jobs {
 			j := &f.Jobs[i]

@@ -39,7 +39,7 @@ loop "grep: many strings" ./jobs/grep/words 'Search'
 loop "wordcount: a block, whole" ./jobs/wordcount 'Map$' Mwords/s
 loop "count: a block's lines, fields, columns" ./jobs/count 'Map$'
 loop "ignore case" ./jobs/internal/lines 'Lower$'
-loop "sum by key, so many different" ./spill 'Sum$' Mrecords/s
+loop "sum by key, by the number of different keys" ./spill 'Sum$' Mrecords/s
 loop "sum words handed over at once" ./spill 'SumSpans' ns/word
 loop "fold words handed over at once" ./spill 'FoldSpans' ns/word
 loop "grow a table, and sort it" ./spill 'TableGrowth' ns/word

@@ -1,4 +1,4 @@
-# The scripts beside it source this file. It installs programs that they need, makes a directory for
+# The scripts next to it source this file. It installs programs that they need, makes a directory for
 # data in memory, and measures wall times in microseconds and their medians.
 
 # need PROGRAM PACKAGE installs the Debian package if the program is missing.

@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bound=${1:-256} times=${2:-20}
-over=96 # MiB that the program may take besides the bound
+over=96 # MiB that the program may take in addition to the bound
 files=100000
 bytes=$((bound * times << 20))
 

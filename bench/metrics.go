@@ -194,7 +194,7 @@ func stepRange(which string, end float64) (first, last int, err error) {
 		last, err = strconv.Atoi(to)
 	}
 	if err != nil || first < 1 || last < first {
-		return 0, 0, fmt.Errorf("%s is no range of steps", which)
+		return 0, 0, fmt.Errorf("%s is not a range of steps", which)
 	}
 	return first, last, nil
 }

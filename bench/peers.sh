@@ -167,7 +167,7 @@ grep_row() { # NAME WORK FLOOR AIM
 gnu_strings() { grep "${flags[@]}" -f "$work/strings" "$text" >"$peer" || [ $? = 1 ]; }
 tool_strings() { "$work/mrlocal" grep "${flags[@]}" -f "$work/strings" "$text" >"$ours" || [ $? = 1 ]; }
 
-# strings_row NAME NUMBER AIM FLAG measures a search for so many words or, with -x, lines that occur
+# strings_row NAME NUMBER AIM FLAG measures a search for the given number of words or, with -x, lines that occur
 # once in the first 16 MiB of the text.
 strings_row() {
 	[[ $1 == $only && -e $text ]] || return 0 # shellcheck disable=SC2053

@@ -99,7 +99,7 @@ func simulated(tb testing.TB, f *workload.File, sched string, o policy.Options, 
 }
 
 // TestFig5ForReal runs [DHFS13, Fig. 5] in the engine, on a clock of its own. The pools have the same
-// plateaus as in the simulator: 54 and 54 maps at first. Then PI runs 18 reduces beside 90 maps, and
+// plateaus as in the simulator: 54 and 54 maps at first. Then PI runs 18 reduces along with 90 maps, and
 // PD 54 and 54 tasks.
 func TestFig5ForReal(t *testing.T) {
 	f := load(t, "fig5.yaml")

@@ -244,7 +244,7 @@ experiments:
 		"{name: q, map-slots: 2}":              "error: e.yaml:10:64: w: no run is called q",
 		"{set: {jobs.C.maps: 8}}":              "error: e.yaml:10:64: run r: jobs.C.maps=8: no \"C\" in jobs; there are A, B, with indexes from 0",
 		"{scale: {deadline: 2}}":               "error: e.yaml:10:64: run r: scale: no deadline; there are map_time, reduce_time, map_output",
-		"{scale: {map_time: x}}":               "error: e.yaml:10:64: run r: scale: map_time: x is no factor",
+		"{scale: {map_time: x}}":               "error: e.yaml:10:64: run r: scale: map_time: x is not a factor",
 		"{without: [C]}":                       "error: e.yaml:10:64: w: makespan[r]: makespan[r]: e.yaml:1:1: run r: names jobs that are not there, or one twice: C",
 		"{speed: 2}":                           "error: e.yaml:10:65: speed: no such flag of mrlocal sim, or none for an experiment",
 	} {

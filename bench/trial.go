@@ -72,7 +72,7 @@ func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial) (a
 			continue
 		}
 		if n > 1 && len(a.Values) != n {
-			return nil, f.Errorf(a.Pos, a.Name, "%d values beside a list of %d", len(a.Values), n)
+			return nil, f.Errorf(a.Pos, a.Name, "%d values for a list of %d", len(a.Values), n)
 		}
 		n = len(a.Values)
 	}

@@ -365,7 +365,7 @@ func parseQuantity(text string) (q quantity, err error) {
 		q.most, err = strconv.ParseFloat(to, 64)
 	}
 	if err != nil {
-		return q, fmt.Errorf("%q is no number; write 29 %%, 32..55 %% or 1319 s, or compare in ours", text)
+		return q, fmt.Errorf("%q is not a number; write 29 %%, 32..55 %% or 1319 s, or compare in ours", text)
 	}
 	_, decimals, _ := strings.Cut(to, ".")
 	q.decimals = len(decimals)

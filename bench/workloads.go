@@ -4,7 +4,7 @@
 // BenchmarkMachine measures the limits of the hardware, for comparison. Each benchmark makes its
 // inputs from a seed, in a temporary directory that it removes.
 //
-// The scripts beside it compare mrlocal with its peers (peers.sh), measure time against input and
+// The scripts next to it compare mrlocal with its peers (peers.sh), measure time against input and
 // cores (scaling.sh), and check the memory bound (memory.sh). loops.sh runs the micro-benchmarks of
 // all hot loops, which are in the packages of these loops. expected.tsv has the current ratios on
 // small data, with which .ci/run compares. paste.sh puts the tables of the scripts into README.md

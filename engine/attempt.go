@@ -266,7 +266,7 @@ func (a *attempt) done(maps, all int32) slots.Progress {
 }
 
 // charge counts bytes of memory of user code against the lease (jobs.OwnAttempt.Charge). It
-// reports false if the lease has no room beside the least memory of the kvbuffer and of the
+// reports false if the lease has no room in addition to the least memory of the kvbuffer and of the
 // blocks. A reduce has neither, and keeps the buffer of its text.
 func (a *attempt) charge(bytes int64) bool {
 	// The kvbuffer cannot do without its memory. User code can. For instance, it emits the

@@ -27,7 +27,7 @@ func (a *attempt) sameTask(b *attempt) bool {
 // of a map-only job.
 func (a *attempt) writes() bool { return a.id.Kind == slots.Reduce || a.job.mapOnly() }
 
-// detail appends an event that is no fact of the Ledger to the stream: a spill, copy or status. It may be
+// detail appends an event that is not a fact of the Ledger to the stream: a spill, copy or status. It may be
 // called from any goroutine. e.At is not set, and texts belong to e.Ref.
 func (c *coordinator) detail(e trace.Event, texts ...string) {
 	c.inbox.Post(func() {
@@ -229,7 +229,7 @@ func (c *coordinator) attemptFailed(a *attempt, err error) {
 	if discarded {
 		err = jobs.ErrKilled
 	}
-	// A damaged map output is no failure of the reduce that has read it, so the reduce counts as
+	// A damaged map output is not a failure of the reduce that has read it, so the reduce counts as
 	// killed.
 	lost := c.outputLost(j, err)
 	// User code may return or panic with jobs.ErrKilled too. Only an attempt that the engine has ended

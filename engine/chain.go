@@ -306,7 +306,7 @@ func (ch *chain) target() *output.Target {
 
 // settle commits the result or, if cause is not nil, removes it. It may take long, because it syncs
 // files. It returns the error of the chain: cause, or why the result cannot be committed. readerGone
-// reports that the reader of the result has closed its end of the pipe, which is no failure.
+// reports that the reader of the result has closed its end of the pipe, which is not a failure.
 func (ch *chain) settle(cause error) (readerGone bool, err error) {
 	target := ch.target()
 	if target == nil && cause == nil {

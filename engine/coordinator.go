@@ -14,7 +14,7 @@ import (
 const tickEvery = 100 * time.Millisecond
 
 // mostSettling bounds how many chains settle at a time, because each has files open. While
-// there are so many, no attempt starts.
+// there are this many, no attempt starts.
 const mostSettling = 32
 
 // coordinator is the goroutine that owns the Ledger and the states of chains,

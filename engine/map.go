@@ -47,7 +47,7 @@ func (a *mapAttempt) awaitSource() error {
 			return jobs.ErrKilled
 		}
 	}
-	// A piece of a stream has a lease of its own already. The floor must fit beside it.
+	// A piece of a stream has a lease of its own already. The floor must fit next to it.
 	if held, ok := a.source.(*feed.Held); ok {
 		a.floorBytes = min(a.floorBytes, a.run.budget.Limit()-held.Bytes())
 	}
@@ -90,7 +90,7 @@ func (a *mapAttempt) runMap() (*shuffle.MapOutput, error) {
 		if err := cmp.Or(err, a.reclaim()); err != nil {
 			return nil, a.inFile(err, b.Block)
 		}
-		// This happens once a block: once a record would be too slow. Emit notices a kill within a long
+		// This happens once per block: once per record would be too slow. Emit notices a kill within a long
 		// block.
 		a.tick(b.ConsumedBytes, totalBytes)
 		if a.stretch(leastPause); a.killed() {

@@ -130,7 +130,7 @@ type Options struct {
 	ResumeDir string
 
 	// ResumeSettings are lines of the form name=value. They describe all on which the map
-	// outputs depend beside the inputs, the side data, these options and the file of the program.
+	// outputs depend in addition to the inputs, the side data, these options and the file of the program.
 	// Arguments of the program are an example. A run refuses a journal with other settings.
 	// Without ResumeDir they are ignored.
 	ResumeSettings []string
@@ -203,7 +203,7 @@ func (o *Options) validate(jobCount int) error {
 		{"MemoryBytes", o.MemoryBytes, 0, mostMemoryBytes}, {"SortBufferBytes", o.SortBufferBytes, leastSortBuffer, math.MaxInt64},
 		{"MaxTempBytes", o.MaxTempBytes, 0, math.MaxInt64}, {"TaskTimeout", int64(o.TaskTimeout), 0, math.MaxInt64},
 	} {
-		// 0 is no bound, or no such slots: all else has its default.
+		// 0 means no bound, or no such slots: all else has its default.
 		if err := setup.Within(n.field, n.value, n.least, n.most); err != nil && n.value != 0 {
 			return err
 		}

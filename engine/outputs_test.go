@@ -203,7 +203,7 @@ func TestNamedOutputsThatCannotBe(t *testing.T) {
 	ofMap := lengths(true)
 	ofMap.NewMapper = func() jobs.Mapper { return &sorter{} }
 	if err := run(ofMap, dir()); err == nil || !strings.Contains(err.Error(), "writes no part of the result") {
-		t.Errorf("an output of a map beside reduces: %v", err)
+		t.Errorf("an output of a map next to reduces: %v", err)
 	}
 	if err := run(lengths(false), engine.JobOptions{}); err != nil {
 		t.Errorf("thrown away: %v", err)

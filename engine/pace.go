@@ -56,7 +56,7 @@ func (a *attempt) pause(d time.Duration) (slept time.Duration) {
 	return slept
 }
 
-// readFromDisk waits as long as the tracker's disk takes to read so many bytes. It does not wait
+// readFromDisk waits as long as the tracker's disk takes to read the given number of bytes. It does not wait
 // if disks are unbounded.
 func (a *attempt) readFromDisk(bytes int64) {
 	disk := a.lineOf(a.run.disks)
@@ -124,7 +124,7 @@ func (a *attempt) stretch(least time.Duration) {
 	if a.slowdown <= 1 {
 		return
 	}
-	// Sleeps of this function and at slowed-down lines are no work, and are not stretched.
+	// Sleeps of this function and at slowed-down lines are not work, and are not stretched.
 	worked := time.Since(a.workingAt) - a.pausedFor
 	if owed := time.Duration(float64(worked)*(a.slowdown-1)) - a.stretched; owed >= least {
 		a.stretched += a.pause(owed)

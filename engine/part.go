@@ -40,7 +40,7 @@ func newTextOut(a *attempt, w io.Writer) (*textOut, error) {
 	return newTextOutOf(a, w, membudget.ChunkBytes)
 }
 
-// newTextOutOf is newTextOut with a buffer of at least so many bytes.
+// newTextOutOf is newTextOut with a buffer of at least the given number of bytes.
 func newTextOutOf(a *attempt, w io.Writer, bytes int) (*textOut, error) {
 	c, err := feed.Memory{Lease: a.lease}.Get(bytes)
 	if err != nil {
@@ -155,7 +155,7 @@ func (a *attempt) output(name string) jobs.Emitter {
 	return a.emitter(text)
 }
 
-// openOutput opens a named output beside the part of the attempt. The output is committed or
+// openOutput opens a named output next to the part of the attempt. The output is committed or
 // dropped with the part. openOutput fails if the job does not list the name, because each part of
 // the result has a file for each listed name.
 func (a *attempt) openOutput(name string) (*textOut, error) {

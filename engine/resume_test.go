@@ -177,7 +177,7 @@ func TestADamagedOutputRunsItsMapAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newResumable(t, chain, files[0].Path)
-			r.o.Attempts = 1 // a damaged output is no failure of the map
+			r.o.Attempts = 1 // a damaged output is not a failure of the map
 			r.stop(8)
 			outputs, err := filepath.Glob(filepath.Join(filepath.Dir(r.journal()), "map-*"))
 			if err != nil || len(outputs) < 3 {

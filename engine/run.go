@@ -233,7 +233,7 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 	if r.pieces != nil {
 		r.pieces.AllowWindows(func(limitBytes int64) int64 {
 			shares, pieces := r.divide(limitBytes, inputBytes, streamJobs)
-			return limitBytes - pieces.TotalBytes() - shares.floorBytes // nothing is decoded ahead beside a window
+			return limitBytes - pieces.TotalBytes() - shares.floorBytes // nothing is decoded ahead during a window
 		})
 	}
 	// Descriptors are divided as memory is, by slots.

@@ -124,7 +124,7 @@ func TestADecoderLeavesMapsTheirMemory(t *testing.T) {
 	}
 }
 
-// members compresses data in members of so many bytes.
+// members compresses data in members of the given number of bytes.
 func members(t testing.TB, data []byte, bytesEach int) (stored []byte) {
 	t.Helper()
 	for len(data) > 0 {
@@ -169,7 +169,7 @@ func TestDecodingAheadNeverTakesMemoryFromRecords(t *testing.T) {
 	}
 }
 
-// widely compresses data with a window of so many bytes.
+// widely compresses data with a window of the given number of bytes.
 func widely(t testing.TB, data []byte, windowBytes int) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -259,7 +259,7 @@ func TestTheBoundForARecordBesideAWindowDoes(t *testing.T) {
 	}
 }
 
-// Records nearly as large as the bound, beside the window of the stream's decoder,
+// Records nearly as large as the bound, next to the window of the stream's decoder,
 // fail or are read, and no run waits for ever.
 func TestLargeRecordsBesideALargeWindowDoNotHang(t *testing.T) {
 	line := append(bytes.Repeat([]byte("0123456789abcde "), 8<<20/16), '\n')
@@ -380,7 +380,7 @@ func TestALostMapThatIsNotMissedCounts(t *testing.T) {
 		var once sync.Once
 		chain := failing(func(b jobs.Block, out jobs.Emitter) error {
 			time.Sleep(700 * time.Millisecond)
-			if !bytes.HasPrefix(data, b.Data) { // the first to end has the reduce beside it
+			if !bytes.HasPrefix(data, b.Data) { // the first to end has the reduce next to it
 				time.Sleep(100 * time.Millisecond)
 			}
 			return emitLines(b, out)

@@ -86,7 +86,7 @@ jobs:
 `
 
 // waveWorkload has equal jobs at once. Their last maps fail once the reduce stage has begun,
-// so that maps are pending beside reduces.
+// so that maps are pending next to reduces.
 const waveWorkload = `
 cluster: {trackers: 2, map_slots: 2, reduce_slots: 2}
 faults:

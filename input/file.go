@@ -81,7 +81,7 @@ func (h *handle) readAtLeast(buf []byte, at int64, least int) (n int, err error)
 	return n, nil
 }
 
-// open returns the descriptor of the input, which is no file of HDFS.
+// open returns the descriptor of the input, which is not a file of HDFS.
 func (h *handle) open() rawFile {
 	if h.file != nil {
 		return rawFileOf(h.file)

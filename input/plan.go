@@ -64,7 +64,7 @@ import (
 )
 
 // Memory gives readers the memory of their blocks. Get returns a chunk of at
-// least so many bytes; a standard chunk has membudget.ChunkBytes. The reader
+// least the given number of bytes; a standard chunk has membudget.ChunkBytes. The reader
 // passes each chunk to Put, unless a borrower took it over.
 type Memory interface {
 	Get(bytes int) (*membudget.Chunk, error)
@@ -73,12 +73,12 @@ type Memory interface {
 
 // Charger is an optional ability of a Memory. A decoder charges for the window
 // that it keeps on the Go heap, and calls release when it is closed. If a
-// Memory is no Charger, windows of more than 8 MiB are refused.
+// Memory is not a Charger, windows of more than 8 MiB are refused.
 type Charger interface {
 	Charge(bytes int64) (release func(), err error)
 }
 
-// Sparer is an optional ability of a Memory. Spare returns true if so many bytes are free. Several
+// Sparer is an optional ability of a Memory. Spare returns true if the given number of bytes are free. Several
 // goroutines then decode a large compressed file ahead. They end before release is called. Spare
 // never waits. It is called on the goroutine that reads the stream.
 type Sparer interface {
@@ -291,7 +291,7 @@ func NewPlan(paths []string, o Options) (*Plan, error) {
 func (p *Plan) BlockBytes() int64 { return p.block }
 
 // AheadBytes returns the most bytes for which decoding ahead asks a Sparer. It assumes one
-// stream at a time, and so many goroutines, but at least two. It returns 0 if no stream can
+// stream at a time, and the given number of goroutines, but at least two. It returns 0 if no stream can
 // be decoded ahead.
 func (p *Plan) AheadBytes(goroutines int) (bytes int64) {
 	for _, i := range p.Streams {
@@ -300,7 +300,7 @@ func (p *Plan) AheadBytes(goroutines int) (bytes int64) {
 	return bytes
 }
 
-// File returns the path of the input file that info describes; false: info is no input file.
+// File returns the path of the input file that info describes; false: info is not an input file.
 func (p *Plan) File(info os.FileInfo) (path string, ok bool) {
 	id := identityOf(info)
 	for i := range p.Files {

@@ -57,7 +57,7 @@ func (p *Plan) Reopen(s Split, mem Memory) *Reader {
 	return r
 }
 
-// Text is a text that does not change while it is read. ReadAt fills its buffer if the text has so many
+// Text is a text that does not change while it is read. ReadAt fills its buffer if the text has enough
 // bytes.
 type Text interface {
 	io.Reader
@@ -65,7 +65,7 @@ type Text interface {
 	io.Closer
 }
 
-// OpenText returns a reader of a text that is no input file, with so many bytes. The records end as o
+// OpenText returns a reader of a text that is not an input file, with the given number of bytes. The records end as o
 // says. Blocks have the given path and number of a file. The reader closes t.
 func OpenText(path string, file int32, t Text, bytes int64, o Options, mem Memory) *Reader {
 	o.NoDecode = true
@@ -266,7 +266,7 @@ func (h *hold) endLoan() {
 	h.loan = membudget.Loan{}
 }
 
-// take returns a buffer of at least so many bytes: the chunk if it is large enough, else a new one.
+// take returns a buffer of at least the given number of bytes: the chunk if it is large enough, else a new one.
 // One standard chunk serves all small files until a borrower takes a chunk over. From then on
 // each file gets a chunk of its size, because the borrower keeps it.
 func (h *hold) take(bytes int) ([]byte, error) {

@@ -424,7 +424,7 @@ func TestReaderNextAllocatesNothing(t *testing.T) {
 			t.Fatal(r.Close())
 		}
 	}); n > 0 {
-		t.Errorf("%v allocations a block", n)
+		t.Errorf("%v allocations per block", n)
 	}
 }
 

@@ -22,7 +22,7 @@ type sequential struct {
 	plan    *Plan
 	file    int32
 	decoder *codec.Decoders
-	h       *handle // nil: standard input that is no regular file
+	h       *handle // nil: standard input that is not a regular file
 	planned bool    // h is a regular file, and must stay unchanged to its end
 	r       io.Reader
 	off     int64 // offset of the next block in the decoded text

@@ -11,7 +11,7 @@ import (
 )
 
 // fileCostBytes is the number of bytes that could be read in the time in which a file is
-// opened. Tiny files count as so many bytes, so that 100,000 of them do not become one split.
+// opened. Tiny files count as this many bytes, so that 100,000 of them do not become one split.
 const fileCostBytes = 4 << 10
 
 // split chooses the bytes of a split, checks each file, and divides the input. Small files that
@@ -103,7 +103,7 @@ const (
 	leastTaperBytes = 4 << 20
 )
 
-// cuts reports whether so many bytes are more than one split. The last split may be a tenth
+// cuts reports whether the given number of bytes are more than one split. The last split may be a tenth
 // longer than a block, as in Hadoop (slopTenths), so that no tiny split follows it.
 func (p *Plan) cuts(bytes int64) bool { return p.cutsBy(bytes, p.block) }
 
@@ -125,7 +125,7 @@ func (p *Plan) splitBytes(f *File) int64 {
 }
 
 // settleBlock adds up the bytes of the input and chooses the bytes of a split. It fails if the sum
-// is too large, as of sparse files and of a server that lies.
+// is too large, as those of sparse files and of a server that lies.
 func (p *Plan) settleBlock() error {
 	for i := range p.Files {
 		if p.Bytes += p.Files[i].Bytes; p.Bytes < 0 || p.Bytes > math.MaxInt64/2 {
@@ -164,7 +164,7 @@ func (p *Plan) check(f *File) error {
 		return nil
 	}
 	if r := int64(p.o.RecordBytes); r > 0 && f.Bytes%r != 0 {
-		return errs.Inputf(shown(f.Path), "its %d bytes are no whole number of records of %d bytes", f.Bytes, r)
+		return errs.Inputf(shown(f.Path), "its %d bytes are not a whole number of records of %d bytes", f.Bytes, r)
 	}
 	if !p.readsHead(f) {
 		if f.kind != regular || f.mayRead {

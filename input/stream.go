@@ -21,7 +21,7 @@ type Stream struct {
 func (p *Plan) OpenStream(file int32, mem Memory) (*Stream, error) {
 	s := &Stream{Reader: Reader{plan: p, file: file, hold: hold{mem: mem}, decoders: p.decoders(mem)}}
 	f := &p.Files[file]
-	var h *handle // stays nil for standard input that is no regular file
+	var h *handle // stays nil for standard input that is not a regular file
 	var err error
 	switch f.kind {
 	case fifo:

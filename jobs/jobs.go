@@ -186,7 +186,7 @@ type OwnAttempt struct {
 	// The engine may drop or cut texts that come fast or are long. It may be nil.
 	Status func(text string)
 
-	// Charge counts bytes of memory that the attempt takes beside its blocks, against the
+	// Charge counts bytes of memory that the attempt takes in addition to its blocks, against the
 	// memory bound of the run, until the attempt ends. It returns false, and counts nothing, if
 	// there is no room. nil: no bound applies.
 	Charge func(bytes int64) bool
@@ -317,7 +317,7 @@ type Job struct {
 	Delim   Delim  // ends each record of input and output
 	Reduces int    // number of reduce tasks, at most MostReducers; 0: chosen by the size of the input
 
-	// RecordBytes, if it is not 0, says that the input has binary records of so many bytes,
+	// RecordBytes, if it is not 0, says that the input has binary records of this many bytes,
 	// without delimiters. The input is then never decoded. At most MaxRecordBytes.
 	RecordBytes int
 	Bare        bool // the output has key and value side by side, without TAB and delimiter: binary records
@@ -385,7 +385,7 @@ type Job struct {
 
 	// Outputs are the names of further outputs (Hadoop's MultipleOutputs). A reducer, or the
 	// mapper of a job without reducers, writes to them with OwnAttempt.Output. For example, the
-	// output "errors" of reduce 3 is the file errors-r-00003 beside part-r-00003. It is
+	// output "errors" of reduce 3 is the file errors-r-00003 next to part-r-00003. It is
 	// committed with the part, so a failed or killed attempt leaves nothing.
 	//
 	// A name has letters and digits, and is not "part". There are at most MostOutputs. The
@@ -415,7 +415,7 @@ func (e *SideError) Error() string { return "side data: " + e.Err.Error() }
 func (e *SideError) Unwrap() error { return e.Err }
 
 // Limits of a Job. MaxRecordBytes bounds a binary record. MaxSideBytes bounds side data, which
-// each run keeps beside its memory bound. MostOutputs bounds named outputs, because each
+// each run keeps in addition to its memory bound. MostOutputs bounds named outputs, because each
 // attempt has an open file for each. MostReducers bounds the reduce tasks, also those that the
 // options of a run ask for.
 const (
@@ -483,7 +483,7 @@ func (chain Chain) Check() error {
 	return nil
 }
 
-// Begun returns the first job of the chain as a run on so many input files has it. If the job has
+// Begun returns the first job of the chain as a run on the given number of input files has it. If the job has
 // Begin, that is the job of Begin, with the fields that Job.Begin names taken from the first one.
 // An error is of kind errs.BadOptions.
 func (chain Chain) Begun(files int) (Job, error) {

@@ -185,11 +185,11 @@ func TestWhatIsRefusedBeforeAnythingRuns(t *testing.T) {
 
 func TestWhatIsAllowed(t *testing.T) {
 	for name, make := range map[string]func(w *kit) Spec{
-		"a file beside an input that was named itself": func(w *kit) Spec {
+		"a file next to an input that was named itself": func(w *kit) Spec {
 			in := w.write("in/x", "")
 			return Spec{File: w.path("in/result"), Inputs: []string{in}, Found: found{files: []string{in}}}
 		},
-		"a directory beside an input directory with the same beginning": func(w *kit) Spec {
+		"a directory next to an input directory with the same beginning": func(w *kit) Spec {
 			in := w.write("in/x", "")
 			return Spec{Dir: w.path("in2"), Inputs: []string{w.path("in")}, Files: []string{in}}
 		},

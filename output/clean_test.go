@@ -91,12 +91,12 @@ func TestCleanFindsWhatAKilledRunLeftAndNothingOfALiveOne(t *testing.T) {
 
 func TestCleanLeavesWhatOthersHaveBegun(t *testing.T) {
 	for name, files := range map[string][]string{
-		"Hadoop":              {"h/_temporary/0/task_1/part-r-00001", "h/part-r-00000"},
-		"notes":               {"h/_temporary/notes"},
-		"names of mrlocal":    {"h/_temporary/task_r_000000/part-r-00000", "h/part-r-00000"},
-		"notes beside a mark": {"h/_temporary/.mrlocal", "h/_temporary/notes"},
-		"notes in an attempt": {"h/_temporary/.mrlocal", "h/_temporary/attempt_r_000000_0/notes"},
-		"hidden":              {"h/.x.mrlocal-0123456789abcdef/_temporary/0/part-r-00000"},
+		"Hadoop":               {"h/_temporary/0/task_1/part-r-00001", "h/part-r-00000"},
+		"notes":                {"h/_temporary/notes"},
+		"names of mrlocal":     {"h/_temporary/task_r_000000/part-r-00000", "h/part-r-00000"},
+		"notes next to a mark": {"h/_temporary/.mrlocal", "h/_temporary/notes"},
+		"notes in an attempt":  {"h/_temporary/.mrlocal", "h/_temporary/attempt_r_000000_0/notes"},
+		"hidden":               {"h/.x.mrlocal-0123456789abcdef/_temporary/0/part-r-00000"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newKit(t, 1<<20)

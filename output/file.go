@@ -18,7 +18,7 @@ import (
 )
 
 // pendingFile is a place that is one regular file. The file is written under a hidden name
-// beside its own, and renamed at the end. The open file is locked, so that other runs do not
+// next to its own, and renamed at the end. The open file is locked, so that other runs do not
 // remove it as a leftover.
 //
 // If a rename would lose something of the file that is there, the result is copied into that file at the

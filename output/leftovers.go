@@ -84,7 +84,7 @@ func errTaken(name string) error {
 	return wrong(name, "is being written by another run; give another name")
 }
 
-// sweepBeside removes what killed runs have left beside path: files and directories with names
+// sweepBeside removes what killed runs have left next to path: files and directories with names
 // of paths.Beside, of this user, that no run has locked. It ignores errors. If it is not sure
 // who made something, it leaves it.
 func sweepBeside(path string) {
@@ -93,7 +93,7 @@ func sweepBeside(path string) {
 	})
 }
 
-// Clean finds what killed runs of this user have left beside their results in dir. Unless dry
+// Clean finds what killed runs of this user have left next to their results in dir. Unless dry
 // is set, it removes them; Leftover.Err has the error of each. If itself is set and dir is an
 // unfinished result, Clean only finds dir. It fails if dir cannot be read.
 func Clean(dir string, dry, itself bool) (found []disk.Leftover, err error) {
@@ -239,7 +239,7 @@ func removeTemp(temp string) error {
 
 // replaceable returns nil if Options.Overwrite may replace the directory at path. Otherwise it
 // returns an options error with the reason. The directory must have `_SUCCESS` or a marked
-// `_temporary`, and besides these only part files.
+// `_temporary`, and apart from these only part files.
 func replaceable(path string) error {
 	entries, err := disk.ReadDir(path)
 	if err != nil {

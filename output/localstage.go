@@ -13,7 +13,7 @@ import (
 )
 
 // localStage is a stage on this machine. It has the final name if that name is free and Spec.Kept is
-// not set. Otherwise it lies beside the final name. The stage is locked (flock) while it is written, so
+// not set. Otherwise it lies next to the final name. The stage is locked (flock) while it is written, so
 // that other runs see that it is in use.
 type localStage struct {
 	name     string // as the user gave it
@@ -148,7 +148,7 @@ func (d *localStage) publish() error {
 	return err
 }
 
-// beside reports whether the stage lies beside the final name.
+// beside reports whether the stage lies next to the final name.
 func (d *localStage) beside() bool { return d.replaces || d.kept != "" }
 
 // swap gives stage the name path, and returns the new name of the directory that had it. On

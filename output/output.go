@@ -6,7 +6,7 @@
 //   - A directory, on this machine or on HDFS, holds part files and `_SUCCESS`. Attempts write below
 //     `_temporary`. One attempt of each task wins, and the parts move up when the job commits
 //     (Hadoop 1.0.3, FileOutputCommitter).
-//   - A file is written under a hidden name beside its own and renamed at the end.
+//   - A file is written under a hidden name next to its own and renamed at the end.
 //   - A stream (standard output, a device, a pipe) is written directly.
 //
 // Files and streams hold the parts one after the other. If the sizes of the parts are known
@@ -68,7 +68,7 @@ type Spec struct {
 	DirStyle // of Dir
 
 	// Kept is the directory of disk.KeepTemp, of a run that goes on after a kill; "": none. A Dir is
-	// then built beside its name, so that no kill leaves a part of it. If the killed run has published
+	// then built next to its name, so that no kill leaves a part of it. If the killed run has published
 	// Dir, Open lets this run replace it.
 	Kept string
 

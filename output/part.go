@@ -35,7 +35,7 @@ type Part interface {
 
 // Besides is a Part whose attempt may have further files.
 type Besides interface {
-	// Beside makes a further file of the attempt, for example NAME-r-00003 beside part-r-00003. It
+	// Beside makes a further file of the attempt, for example NAME-r-00003 next to part-r-00003. It
 	// commits and aborts with the part. The caller checks the errors of the writer before Commit.
 	Beside(name string) (io.Writer, error)
 }

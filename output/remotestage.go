@@ -14,7 +14,7 @@ import (
 )
 
 // remoteStage is a stage on HDFS, which makes each step durable. It is the directory of the result
-// itself. For a run that goes on after a kill, it lies beside that directory under a hidden name, and
+// itself. For a run that goes on after a kill, it lies next to that directory under a hidden name, and
 // gets its name at the very end.
 type remoteStage struct {
 	name  string // of the result, without slashes at its end

@@ -19,7 +19,7 @@ type Spools struct {
 	parts      []*Spool   // by task; set by the attempt that commits first
 }
 
-// NewSpools makes the sink of a job with so many parts. Release frees them.
+// NewSpools makes the sink of a job with the given number of parts. Release frees them.
 func NewSpools(parts int, memory *membudget.Budget, createTemp func() (*disk.TempFile, error)) *Spools {
 	return &Spools{memory: memory, createTemp: createTemp, parts: make([]*Spool, parts)}
 }

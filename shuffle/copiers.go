@@ -19,7 +19,7 @@ type copiersAtWork struct {
 	free []time.Time // when each copier is free
 }
 
-// copy makes a copier copy so many bytes of a map output. The copy takes as long as the network
+// copy makes a copier copy the given number of bytes of a map output. The copy takes as long as the network
 // and the rate of the copier need. The copier that is free first takes it, so that copies of one
 // rate end in their order. copy waits until that copier is free. With one copier it also waits
 // for the end of the copy; with several, end does.
@@ -84,7 +84,7 @@ type Bandwidth struct {
 	}
 }
 
-// takes returns how long so many bytes occupy the line.
+// takes returns how long the given number of bytes occupy the line.
 func (b *Bandwidth) takes(bytes int64) time.Duration {
 	return time.Duration(float64(bytes) / float64(b.BytesPerSecond) * float64(time.Second))
 }

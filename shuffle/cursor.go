@@ -141,7 +141,7 @@ func (d *diskCursor) parseHead() (err error) {
 // behind it. The same call to the system reads the header of the next block. readBlock returns
 // the header of the block in dst.
 func (d *diskCursor) readBlock(dst []byte) (h header, err error) {
-	begun := time.Now() // once a block, not once a record
+	begun := time.Now() // once per block, not once per record
 	defer func() { d.shared.took += time.Since(begun) }()
 	if err := d.readHead(); err != nil {
 		return h, err

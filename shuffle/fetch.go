@@ -35,7 +35,7 @@ type CopyOptions struct {
 	Network    *Bandwidth                              // of the reduce's tracker; nil: unbounded
 	SleepUntil func(t time.Time) error                 // an error ends the copy phase
 	Copied     func(copied, maps int)                  // after each copy: outputs held, maps known
-	Fetched    func(firstMap, copies int, bytes int64) // firstMap is -1 if the copies are no range of maps
+	Fetched    func(firstMap, copies int, bytes int64) // firstMap is -1 if the copies are not a range of maps
 }
 
 // mostFetchEvents is about how often a copy phase calls Fetched at most. A job of many maps and
@@ -75,7 +75,7 @@ func (f *Fetch) Copy(ctx context.Context, o CopyOptions) error {
 type fetched struct {
 	post   func(firstMap, copies int, bytes int64)
 	every  int   // copies for one call
-	first  int   // first map of a range of maps; -1: the maps are no range
+	first  int   // first map of a range of maps; -1: the maps are not a range
 	copies int   // since the last call
 	bytes  int64 // of these copies
 }

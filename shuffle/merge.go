@@ -284,7 +284,7 @@ func (m *Merge) Values() *jobs.Values { return &m.in.Values }
 func (m *Merge) Refill(vs *jobs.Values) bool { return m.in.Refill(vs) }
 
 // Err returns the first error. It is a *CorruptError if a run cannot be read back. An attempt
-// that is killed is no error here.
+// that is killed is not an error here.
 func (m *Merge) Err() error {
 	if m.err != nil {
 		return m.err

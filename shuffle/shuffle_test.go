@@ -167,7 +167,7 @@ func TestALostOutputIsCopiedAgainByThoseWhoHaveIt(t *testing.T) {
 	}
 }
 
-// copied returns a shuffle of one map, whose output of so many parts a Fetch has copied.
+// copied returns a shuffle of one map, whose output of the given number of parts a Fetch has copied.
 func copied(t *testing.T, parts int) (*Shuffle, *MapOutput, *Fetch) {
 	t.Helper()
 	k := newKit(t)

@@ -51,7 +51,7 @@ func BenchmarkScale(b *testing.B) {
 }
 
 // crowded is a cluster of 1,000 slots on 100 trackers that are short of
-// everything, and so many tasks, a tenth of them reduces.
+// everything, and the given number of tasks, a tenth of them reduces.
 func crowded(t tester, tasks, jobs int) *workload.File {
 	lines := []string{"cluster: {trackers: 100, map_slots: 8, reduce_slots: 2, cores: 4, disk: 100MB, net: 125MB}", "defaults: {slowstart: 0.05}", "jobs:"}
 	for i := range jobs {
@@ -88,7 +88,7 @@ func BenchmarkShared(b *testing.B) {
 	}
 }
 
-// BenchmarkThousand is 1,000 simulations of 1,000 tasks a step. They have to take less than a
+// BenchmarkThousand is 1,000 simulations of 1,000 tasks per step. They have to take less than a
 // minute on two cores, so less than two on one. A busy machine only makes them longer.
 //
 //	GOMAXPROCS=1 go test -run '^$' -bench Thousand -benchtime 1x ./sim

@@ -18,7 +18,7 @@ import (
 // s on, when the 10 MB behind the mark are full. It spills again from 11 s to 15 s, and its
 // input ends at 16 s. It writes the last 20 MB, and reads and writes all for the merge: 38 s.
 // With [Split11, dynamic buffer enlargement] x is 50 · 100/40 = 125 MB. If that is below 0.8
-// of what the map has besides its 50 MB, nothing is spilled early, and nothing merged.
+// of what the map has in addition to its 50 MB, nothing is spilled early, and nothing merged.
 func TestMapsSpillAsTheirKvbufferFills(t *testing.T) {
 	for name, c := range map[string]struct {
 		cluster, job string
@@ -33,7 +33,7 @@ func TestMapsSpillAsTheirKvbufferFills(t *testing.T) {
 		"another threshold":                                 {", kvbuffer: {start: 50MB, memory: 207MB, growth: true, threshold: 0.7}", "maps: 1", 38},
 		"at a mark of half, writing keeps up":               {", kvbuffer: {start: 50MB, spill_percent: 0.5}", "maps: 1", 10 + 2.5 + 20},
 		"two maps share the disk":                           {", kvbuffer: {start: 50MB, spill_percent: 0.5}", "maps: 2", 17.5 + 45},
-		"a merge of three runs at two a pass":               {", kvbuffer: {start: 50MB, merge_factor: 2}", "maps: 1", 38 + 12},
+		"a merge of three runs at two per pass":             {", kvbuffer: {start: 50MB, merge_factor: 2}", "maps: 1", 38 + 12},
 		"a combiner leaves a quarter of four times as much": {", kvbuffer: {start: 200MB}", "maps: 1, map_emits: 400MB", 38},
 		"a tracker of half the speed takes twice as long":   {", kvbuffer: {start: 50MB}}\nslow: [{tracker: 0, factor: 0.5}]\nlocality: {replicas: 1", "maps: 1", 76},
 	} {

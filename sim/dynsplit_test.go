@@ -38,7 +38,7 @@ func TestDynamicSplitHelpsSmallJobsMost(t *testing.T) {
 	}
 }
 
-// TestASmallJobsReducesDoNotHoard runs a job of two maps beside a large one [Split11,
+// TestASmallJobsReducesDoNotHoard runs a job of two maps next to a large one [Split11,
 // reduce slot hoarding problem]. If reduces start early under fair, they wait as long
 // as the slowest map takes. Under Dynamic Split, w_r is 0 then, and they do not wait.
 func TestASmallJobsReducesDoNotHoard(t *testing.T) {

@@ -101,7 +101,7 @@ func drawCrowd(rng *rand.Rand) (lines []string, o sim.Options) {
 	return append(append(lines, "jobs:"), jobs...), o
 }
 
-// TestTheWorkloadOfTheAttackEnds: tasks of a nanosecond beside tasks that want all of a
+// TestTheWorkloadOfTheAttackEnds: tasks of a nanosecond next to tasks that want all of a
 // tracker that is slow and then lost. It ends under every policy and seed.
 func TestTheWorkloadOfTheAttackEnds(t *testing.T) {
 	full := "profile: {map: {cpu: 1.00, io: 1.00, mem: 1.00}, shuffle: {cpu: 1.00, io: 1.00, mem: 1.00}, reduce: {cpu: 1.00, io: 1.00, mem: 1.00}}"

@@ -414,7 +414,7 @@ func (p *reaper) Decide(v *slots.View, d *slots.Decision) {
 
 // TestAKilledTaskLeavesItsPartInEachPeriod: undisturbed, two maps compute until 12 s and write
 // until 20 s. Two reduces copy until 28 s, sort until 36 s and reduce until 40 s. One is killed,
-// and its work begins anew beside the other's.
+// and its work begins anew along with the other's.
 func TestAKilledTaskLeavesItsPartInEachPeriod(t *testing.T) {
 	f := parse(t, "cluster: {trackers: 1, map_slots: 2, reduce_slots: 2, cores: 1, disk: 10MB, net: 10MB}",
 		"jobs: [{name: J, maps: 2, reduces: 2, map_time: 10s, reduce_time: 6s, map_output: 40MB, disk: 10MB}]")

@@ -66,7 +66,7 @@ func firstTimes() map[futureTask]time.Duration {
 	return times
 }
 
-// until runs two jobs with these times, and a later one with so many maps. It returns the
+// until runs two jobs with these times, and a later one with the given number of maps. It returns the
 // events before the cut and the tasks that are done by then. It also returns whether the
 // policy looks at progress.
 func until(t *testing.T, policyName string, times map[futureTask]time.Duration, laterMaps int, cut time.Duration) (events []string, done map[futureTask]bool, looks bool) {

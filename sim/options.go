@@ -202,11 +202,11 @@ func checkFaults(f *workload.File, faults []setup.Fault) error {
 }
 
 // mostReplicas bounds the replicas of all map inputs together: Hadoop's three for each of the tasks
-// that a file may have. The Ledger lists the maps of each tracker, and takes 4 GB for so many.
+// that a file may have. The Ledger lists the maps of each tracker, and takes 4 GB for that many.
 const mostReplicas = 120_000_000
 
 // checkSize fails if the inputs of all maps together have too many replicas, or if nobody could read
-// the events of so many tasks.
+// the events of that many tasks.
 func checkSize(f *workload.File, o *Options) error {
 	each := int64(min(o.Replicas, o.Trackers))
 	var replicas, tasks int64

@@ -12,7 +12,7 @@ import (
 	"mrlocal/trace"
 )
 
-// TestTheLongerStragglerIsCopied: two tasks of 1,000 to 3,000 s run beside tasks of 0.1 to
+// TestTheLongerStragglerIsCopied: two tasks of 1,000 to 3,000 s run along with tasks of 0.1 to
 // 100 s, and one copy may run at a time. The first copy is one of the task that ends last. This
 // holds under both policies that copy, at once and by heartbeat, for maps and for reduces.
 func TestTheLongerStragglerIsCopied(t *testing.T) {
@@ -50,7 +50,7 @@ func TestTheLongerStragglerIsCopied(t *testing.T) {
 					pairs++
 					if got := firstCopy(events); got != longer {
 						wrong++
-						t.Errorf("%s, heartbeat %v: %v of %v ms beside %v: the first copy is of task %d", name, heartbeat, kind, times, usual, got)
+						t.Errorf("%s, heartbeat %v: %v of %v ms against %v: the first copy is of task %d", name, heartbeat, kind, times, usual, got)
 					}
 				}
 			}
@@ -72,7 +72,7 @@ func firstCopy(events []trace.Event) int32 {
 }
 
 // TestLATELooksSixteenTimesInATask: a look costs as much as some decisions for each running
-// attempt, so their number decides what late costs beside fair. Tasks take at least 18 s and at
+// attempt, so their number decides what late costs compared with fair. Tasks take at least 18 s and at
 // most 36 s here, whatever the number of jobs.
 func TestLATELooksSixteenTimesInATask(t *testing.T) {
 	const shortest, longest = 18 * time.Second, 36 * time.Second

@@ -128,7 +128,7 @@ func TestADecisionAllocatesNothing(t *testing.T) {
 			s.step(t)
 		}
 		if n := testing.AllocsPerRun(200, func() { s.step(t) }); n > 0.5 { // the slices of tasks grow now and then
-			t.Errorf("%s: %v allocations a decision", name, n)
+			t.Errorf("%s: %v allocations per decision", name, n)
 		}
 	}
 }

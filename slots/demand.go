@@ -159,7 +159,7 @@ func (w Weights) Of(k trace.Kind) int32 {
 }
 
 // mostCounted caps a count of tasks before it is multiplied by at most MostWeight, so that the
-// product stays within 32 bits. No cluster has so many slots.
+// product stays within 32 bits. No cluster has that many slots.
 const mostCounted = 1 << 24
 
 // Times returns what n tasks of kind k weigh. With weights above 1, counts beyond mostCounted

@@ -55,7 +55,7 @@ type Explanation struct {
 	Now     time.Duration
 	Tracker TrackerID // the tracker that is visited
 
-	Grant     Grant   // as the policy asked for it; Job is NoJob if this is no grant
+	Grant     Grant   // as the policy asked for it; Job is NoJob if this is not a grant
 	Start     Start   // what a grant started
 	Refused   Refusal // the result of the grant
 	Reclaimed SlotID  // the slot whose attempt the policy had killed; NoSlot: none

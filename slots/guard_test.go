@@ -117,7 +117,7 @@ func TestAMapThatFailedBesideTheOnlyFreeSlotIsNotStuck(t *testing.T) {
 }
 
 // A reduce that has copied everything does not wait for a map whose output is lost
-// afterwards. It goes on, and the map runs beside it or after it.
+// afterwards. It goes on, and the map runs along with it or after it.
 func TestAReduceThatHasCopiedIsNotKilledForALostMap(t *testing.T) {
 	d := newDesk(t, two(), &reducesFirst{})
 	d.Submit(0, slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true, Reduces: 2})

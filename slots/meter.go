@@ -32,7 +32,7 @@ type Totals struct {
 	Wasted        Wasted                // part of Busy
 }
 
-// Utilisation returns Work / Room, and 0 if no slot was open. Extra slots are no room by
+// Utilisation returns Work / Room, and 0 if no slot was open. Extra slots are not room by
 // themselves: a policy may open many, and leave them idle or to reduces that wait. They count as far as
 // more tasks work at a time than there are home slots. So policies with and without them compare.
 func (t Totals) Utilisation() float64 {
@@ -102,7 +102,7 @@ func (c *taskClock) at(now time.Duration) time.Duration {
 	return c.whole
 }
 
-// meteredAttempt is an attempt that holds a slot. The zero value is no attempt; Start makes it
+// meteredAttempt is an attempt that holds a slot. The zero value is not an attempt; Start makes it
 // one.
 type meteredAttempt struct {
 	started, since time.Duration // since: start of the current phase

@@ -144,7 +144,7 @@ type Move uint8
 const (
 	MoveIfLent Move = iota // the grant is a move if its slot is lent
 	MoveAlways             // it is a move: the task borrows by the paper's counts, whatever slot it gets
-	MoveNever              // it is no move: by the paper's counts the task has a slot of its own kind
+	MoveNever              // it is not a move: by the paper's counts the task has a slot of its own kind
 )
 
 // Refusal is the reason why the Ledger did not apply a grant.

@@ -8,7 +8,7 @@ import (
 )
 
 // Progress is the share of its work that an attempt has done, in parts per billion. A task of
-// an hour beside tasks of a tenth of a second is judged at 28 parts per million, so a PPM
+// an hour next to tasks of a tenth of a second is judged at 28 parts per million, so a PPM
 // would be too coarse to compare two such tasks.
 type Progress int64
 

@@ -17,7 +17,7 @@ func TestExtraSlotsAreRoomAsFarAsTasksWork(t *testing.T) {
 		want  float64
 	}{
 		"no extra slot":                           {0, 1, 1. / 4},
-		"idle extra slots are no room":            {3, 1, 1. / 4},
+		"idle extra slots are not room":           {3, 1, 1. / 4},
 		"as many tasks work as there are slots":   {3, 2, 1. / 2},
 		"more tasks work than there are at home":  {3, 4, 4. / 6},
 		"a reduce that waits makes no more room":  {3, -1, 1. / 4},

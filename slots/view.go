@@ -146,7 +146,7 @@ type SlotView struct {
 	Phase    Phase
 	Started  time.Duration
 
-	Speculative bool // the attempt was started beside a running one of its task
+	Speculative bool // the attempt was started while another one of its task ran
 }
 
 // Slot returns the state of slot id.
@@ -156,7 +156,7 @@ func (v *View) Slot(id SlotID) SlotView {
 }
 
 // RunningOn returns the attempt that runs on a slot, whether the Ledger has ordered its end, and
-// whether it was started beside a running one of its task. ok is false if none runs. It is faster
+// whether it was started while another one of its task ran. ok is false if none runs. It is faster
 // than Slot.
 func (v *View) RunningOn(id SlotID) (a AttemptID, killing, speculative, ok bool) {
 	s := &v.l.slots[id]

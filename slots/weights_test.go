@@ -16,7 +16,7 @@ func TestATrackerRunsSixteenMapsOrEightReduces(t *testing.T) {
 	}
 	for running, room := range map[[2]int32]int32{{16, 0}: 0, {0, 8}: 0, {10, 3}: 0, {15, 0}: 1, {8, 0}: 8, {0, 4}: 8} {
 		if got := w.Room(home, running); got != room {
-			t.Errorf("beside %v there is room for %d, want %d", running, got, room)
+			t.Errorf("next to %v there is room for %d, want %d", running, got, room)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func TestTheHotPathDoesNotAllocate(t *testing.T) {
 		}
 		m.NextGroup()
 	}); n > 0 {
-		t.Errorf("%v allocations a group", n)
+		t.Errorf("%v allocations per group", n)
 	}
 	m.Close()
 	l.Close()

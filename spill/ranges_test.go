@@ -34,7 +34,7 @@ func (c *idleCores) start(f func(idle func() bool)) bool {
 }
 
 // Several goroutines sort a partition range by range. A merge reads it in the same order as if
-// it was sorted at once. That holds beside runs that were sorted at once or spilled, with too
+// it was sorted at once. That holds with runs that were sorted at once or spilled, with too
 // little memory for ranges, and after an eviction.
 func TestRangesGiveTheStableSort(t *testing.T) {
 	eachLateKind(t, 5, sortRanges)

@@ -13,13 +13,13 @@ const (
 	// shrinkRecordMax: a load with a longer record, in bytes, is not copied.
 	shrinkRecordMax = 64 << 10
 
-	// shrinkHeldMax: a load that holds more bytes and is no table has mostly full chunks. It is
+	// shrinkHeldMax: a load that holds more bytes and is not a table has mostly full chunks. It is
 	// not copied.
 	shrinkHeldMax = 16 * membudget.ChunkBytes
 )
 
 // shrunk copies the records of a sorted load, in order, to memory of exactly their size. It
-// returns nil if a copy does not pay, or if there is no room for it beside the load.
+// returns nil if a copy does not pay, or if there is no room for it next to the load.
 //
 // The copy pays in two cases. In the first, the load takes at least twice the memory of the
 // copy. Then a small map has hardly filled its chunks, and thousands of such outputs fit in

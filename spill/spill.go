@@ -221,7 +221,7 @@ func (b *Buffer) adopt(l *load, slices []record.Slice, stats []record.PartStat, 
 }
 
 // keepCombined runs the combiner over the last load. The result stays in memory if there is
-// room for it beside the load. Otherwise the combiner runs again, and the result becomes a
+// room for it next to the load. Otherwise the combiner runs again, and the result becomes a
 // segment.
 func (b *Buffer) keepCombined(l *load) error {
 	defer b.free(l)
@@ -409,6 +409,6 @@ type Stats struct {
 	Expansions, Refusals, Spills int64 // growth by the rule of Dynamic Split, growth refused, segments
 
 	// SortTime is the time of all sorts. SpillTime is the time to combine sorted loads and to
-	// write or keep them (bookSpill says how a spill beside the mapper counts).
+	// write or keep them (bookSpill says how a spill next to the mapper counts).
 	SortTime, SpillTime time.Duration
 }

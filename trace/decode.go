@@ -44,7 +44,7 @@ func (e *SyntaxError) Unwrap() error { return e.Err }
 const MaxTasks = 1 << 23
 
 // A reader of an event file may keep MaxBytes of memory. Each job, attempt, slot, pool, user and text counts
-// as so many bytes, about as a replay keeps it.
+// as this many bytes, about as a replay keeps it.
 const (
 	MaxBytes  = 768 << 20
 	JobBytes  = 1536
@@ -55,7 +55,7 @@ const (
 	decisionBytes = 40
 	phaseBytes    = 16
 	detailBytes   = 24
-	textBytes     = 40 // beside the text
+	textBytes     = 40 // in addition to the text
 )
 
 // Bounds of an event file, so that no file takes all memory: a small compressed one may have any
@@ -159,7 +159,7 @@ func headerLine(in *bufio.Reader) (line []byte, err error) {
 	return bytes.TrimRight(line, "\r\n"), nil
 }
 
-// Share lowers the budget to so many bytes, for a reader that keeps two runs, or more of each attempt than
+// Share lowers the budget to the given number of bytes, for a reader that keeps two runs, or more of each attempt than
 // a replay. It also makes details count.
 func (d *Decoder) Share(bytes int) { d.most, d.details = bytes, detailBytes }
 
@@ -212,7 +212,7 @@ func (d *Decoder) Next() (Event, error) {
 		}
 		return Event{}, &SyntaxError{at, err}
 	}
-	// The last line is no event, and its own hash does not cover it.
+	// The last line is not an event, and its own hash does not cover it.
 	if op, _ := d.fields.get("op"); string(op) == `"end"` {
 		return Event{}, d.end()
 	}
@@ -418,7 +418,7 @@ func (f *fieldReader) field(name string) json.RawMessage {
 	return v
 }
 
-// number returns the value of a field that is a whole number of at most so many bits.
+// number returns the value of a field that is a whole number of at most the given number of bits.
 func (f *fieldReader) number(name string, bits int) int64 {
 	v := f.field(name)
 	n, err := strconv.ParseInt(string(v), 10, bits)
@@ -486,7 +486,7 @@ func (f fields) has(name string) bool {
 }
 
 // split appends the fields of a line to f. It first tries to read the form that AppendJSON
-// writes, which is fast, and then any JSON object. It fails if the line is no JSON object.
+// writes, which is fast, and then any JSON object. It fails if the line is not a JSON object.
 func (f fields) split(line []byte) (fields, error) {
 	if plain, ok := f.splitPlain(line); ok {
 		return plain, nil

@@ -78,7 +78,7 @@ func (o Op) String() string { return o.shape().name }
 // Class returns the class of o.
 func (o Op) Class() Class { return o.shape().class }
 
-// shape returns the shape of o, or that of OpNone for a number that is no Op.
+// shape returns the shape of o, or that of OpNone for a number that is not an Op.
 func (o Op) shape() *shape {
 	if o < numOps {
 		return &shapes[o]

@@ -91,7 +91,7 @@ func TestAnEventFileHoldsEverything(t *testing.T) {
 		}
 		for i, line := range bytes.Split(bytes.TrimSpace(file.Bytes()), []byte("\n")) {
 			if !json.Valid(line) {
-				rt.Fatalf("line %d is no JSON: %s", i+1, line)
+				rt.Fatalf("line %d is not JSON: %s", i+1, line)
 			}
 		}
 		d, err := NewDecoder(&file)
@@ -290,7 +290,7 @@ func TestAppendAllocatesNothing(t *testing.T) {
 	line := make([]byte, 0, 512)
 	e := Event{Op: OpFinish, Job: 1, A: 1 << 40}
 	if n := testing.AllocsPerRun(100, func() { line = AppendJSON(line[:0], &e, nil) }); n != 0 {
-		t.Errorf("%v allocations a line", n)
+		t.Errorf("%v allocations per line", n)
 	}
 }
 

@@ -40,7 +40,7 @@ func (e element) matches(word string) bool {
 }
 
 // changedLine is the line number that the value of the first change gets. The next value gets
-// the next number. No file has so many lines, so failAt recognises a value by its line.
+// the next number. No file has that many lines, so failAt recognises a value by its line.
 const changedLine = 1 << 30
 
 // ParseChanged reads a workload file as Parse does, and makes the changes before it checks

@@ -85,7 +85,7 @@ func TestBadChangesAreNamed(t *testing.T) {
 	}
 }
 
-// A change that makes another place of the file wrong stands in the message beside that place.
+// A change that makes another place of the file wrong stands in the message next to that place.
 func TestAChangeIsNamedBesideThePlaceThatItMakesWrong(t *testing.T) {
 	text := "slow: [{tracker: 1, factor: 0.5}]\n" + changeable
 	_, err := ParseChanged("w", []byte(text), []Change{{"pools.prod.weight", "1"}, {"cluster.trackers", "1"}})

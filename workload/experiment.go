@@ -107,7 +107,7 @@ func (d *decoder) experiment(n ast.Node) {
 	d.file.Experiments = append(d.file.Experiments, e)
 }
 
-// form says which keys a trial may have besides flags. Each form has the keys of the ones
+// form says which keys a trial may have in addition to flags. Each form has the keys of the ones
 // before it.
 type form uint8
 

@@ -45,7 +45,7 @@ type File struct {
 	text string // the whole file, for Changed; empty if there are no Experiments
 }
 
-// Cluster is what each tracker has besides its slots; 0: not given.
+// Cluster is what each tracker has in addition to its slots; 0: not given.
 // All trackers are alike, apart from Config.Slow and Config.Capacities.
 type Cluster struct {
 	Cores                   int
@@ -140,7 +140,7 @@ func (f *File) Lower(over setup.Config) (setup.Config, []setup.Submission) {
 }
 
 // SlotWeights returns the slot weights of the file. If the file has none, it returns zero
-// weights, which bound nothing. They are no part of what Lower returns: the caller puts them into
+// weights, which bound nothing. They are not part of what Lower returns: the caller puts them into
 // policy.Options, from which it makes the policy.
 func (f *File) SlotWeights() slots.Weights {
 	return slots.Weights{Map: int32(f.Cluster.MapWeight), Reduce: int32(f.Cluster.ReduceWeight)}

@@ -54,7 +54,7 @@ func SlowerBeside(k float64, cores int, alone, all float64) float64 {
 }
 
 // Slowed returns a copy of m for a machine that has become slower. alone and all are the results
-// of Probe.Slower. All times are multiplied by SlowerBeside for one task. A slowdown beside k tasks
+// of Probe.Slower. All times are multiplied by SlowerBeside for one task. A slowdown next to k tasks
 // is multiplied by SlowerBeside for k tasks, divided by that for one. m does not change.
 func (m *Measured) Slowed(alone, all float64) *Measured {
 	slow := *m

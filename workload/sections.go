@@ -172,7 +172,7 @@ func (d *decoder) factor(n ast.Node, key string) int {
 }
 
 // slotWeights reads slot_weights of the section cluster. It must have both kinds, because a
-// weight means something only beside the other.
+// weight means something only together with the other.
 func (d *decoder) slotWeights(n ast.Node, key string) {
 	c := &d.file.Cluster
 	weight := func(v ast.Node, key string) int {

@@ -26,7 +26,7 @@ const (
 	mostSlots = 10_000_000
 	mostTasks = 40_000_000
 
-	// MostJobs bounds the jobs of a file. A simulation of so many, each in its own pool, takes 1.2 GB.
+	// MostJobs bounds the jobs of a file. A simulation of that many, each in its own pool, takes 1.2 GB.
 	MostJobs = 1 << 18
 )
 

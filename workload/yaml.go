@@ -71,7 +71,7 @@ func split(text string, bytes int) (rest part, items []part) {
 			start, startLine = at, line-1
 		}
 	}
-	// The section has no items, or its first line is no item.
+	// The section has no items, or its first line is not an item.
 	if indent < 0 || start == tail || !startsItem(text[head:tail]) {
 		return part{text: text}, nil
 	}

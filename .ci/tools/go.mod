@@ -1,4 +1,4 @@
-// Programs that check this project and are no part of it.
+// Programs that check this project and are not part of it.
 module mrlocal/.ci/tools
 
 go 1.26.0

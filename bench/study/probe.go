@@ -28,7 +28,7 @@ type speedProbe []*probeCore
 // probeCore is the work of one core. Each probe uses the same memory again, so that the kernel does not
 // have to provide pages during a probe.
 type probeCore struct {
-	core            int // as of machine.Cores
+	core            int // as in machine.Cores
 	text            []byte
 	table           []uint32 // counts of words, by hash
 	numbers, sorted []uint32

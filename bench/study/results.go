@@ -132,7 +132,7 @@ func (p *Plan) readResults(r *Results, text []byte) (whole int64, err error) {
 					continue
 				}
 				if sample[i], err = strconv.ParseFloat(row[words+i], 64); err != nil || math.IsNaN(sample[i]) || math.IsInf(sample[i], 0) {
-					return 0, fmt.Errorf("line %d: %q is no number; name another file", line, row[words+i])
+					return 0, fmt.Errorf("line %d: %q is not a number; name another file", line, row[words+i])
 				}
 			}
 			r.had[identity] = sample

@@ -99,7 +99,7 @@ func (s *Study) failed(cell int) bool { return slices.Max(s.column(cell, metricA
 // cannot if jobs of one of the two failed, because less work was done.
 func (s *Study) comparable(cell int) bool { return !s.failed(cell) && !s.failed(s.base(cell)) }
 
-// column returns one metric of all runs of a cell, in the order of the seeds. metric is an index as of
+// column returns one metric of all runs of a cell, in the order of the seeds. metric is an index as in
 // metricAt.
 func (s *Study) column(cell, metric int) (all []float64) {
 	n := max(1, s.seeds)

@@ -102,8 +102,8 @@ type Plan struct {
 func NewPlan(o SweepOptions) (*Plan, error) {
 	// The order is that of the columns. complete relies on the indexes 0 to 3.
 	p := &Plan{policies: o.Policies, total: int64(o.TotalSlots), sets: o.Sets, seeds: o.Seeds, first: max(1, o.First), dimensions: []dimension{
-		{flag: "map-slots", unit: "map slots a tracker", values: o.MapSlots, at: func(c *Configuration) *int64 { return &c.MapSlots }},
-		{flag: "reduce-slots", unit: "reduce slots a tracker", values: o.ReduceSlots, at: func(c *Configuration) *int64 { return &c.ReduceSlots }},
+		{flag: "map-slots", unit: "map slots per tracker", values: o.MapSlots, at: func(c *Configuration) *int64 { return &c.MapSlots }},
+		{flag: "reduce-slots", unit: "reduce slots per tracker", values: o.ReduceSlots, at: func(c *Configuration) *int64 { return &c.ReduceSlots }},
 		{flag: "borrow-map", unit: "share of the map slots that may be borrowed", share: true, values: o.BorrowMap, at: func(c *Configuration) *int64 { return &c.BorrowMap }},
 		{flag: "borrow-reduce", unit: "share of the reduce slots that may be borrowed", share: true, values: o.BorrowReduce, at: func(c *Configuration) *int64 { return &c.BorrowReduce }},
 	}}

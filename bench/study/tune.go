@@ -244,7 +244,7 @@ var measured = [periods]string{
 	compute: "the sort and compute of a reduce, from then to its commit",
 }
 
-// choose applies the guideline to period p. runs[k-1] has the runs with k slots a tracker. asked is the
+// choose applies the guideline to period p. runs[k-1] has the runs with k slots per tracker. asked is the
 // largest number of slots that the user wants to try.
 func (r *Result) choose(runs [][]*run, p period, asked int) Choice {
 	c := Choice{Flag: flags[p], Measured: measured[p], Tasks: r.Reduces, Rows: make([]Row, len(runs))}

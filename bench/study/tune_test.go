@@ -137,7 +137,7 @@ func TestReducesAreBoundedByTheirPeriods(t *testing.T) {
 	}
 	for i, s := range m.made {
 		if i > 4 && s.MapSlots != 2 {
-			t.Errorf("reduces were measured beside %d map slots", s.MapSlots)
+			t.Errorf("reduces were measured with %d map slots", s.MapSlots)
 		}
 	}
 }

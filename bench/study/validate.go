@@ -48,7 +48,7 @@ type Validator struct {
 	// real gives the numbers of tasks and the bytes.
 	Real      func(policyName string) (*report.Report, error)
 	Simulated func(policyName string, m *workload.Measured, real *report.Report, seed uint64) (*report.Report, error)
-	Probe     func() workload.Probe // measures how fast the machine is now, as of SpeedProbe
+	Probe     func() workload.Probe // measures how fast the machine is now, as SpeedProbe does
 	Note      func(string)          // gets a line for each run that is repeated
 }
 
@@ -151,7 +151,7 @@ type Validation struct {
 	BestTies   bool     `json:"best_ties"` // the real interval of RealBest overlaps that of another policy
 	Policies   []Policy `json:"policies"`
 
-	// Alone and All compare the times of the speed probe beside the runs with those in the profile, on
+	// Alone and All compare the times of the speed probe during the runs with those in the profile, on
 	// one core and on all cores. They are nil if the profile has no probe.
 	Alone    *Slower `json:"slower_alone,omitempty"`
 	All      *Slower `json:"slower_all,omitempty"`

@@ -40,7 +40,7 @@ func fullPipe(t *testing.T) *os.File {
 	return w
 }
 
-// TestASignalRemovesAResultAlthoughNobodyReads what the run writes beside it. The run is in the middle
+// TestASignalRemovesAResultAlthoughNobodyReads what the run writes next to it. The run is in the middle
 // of its input. A warning and 64 KiB of events wait to be written.
 func TestASignalRemovesAResultAlthoughNobodyReads(t *testing.T) {
 	for _, what := range []string{"stderr", "events and stderr"} {

@@ -60,7 +60,7 @@ func clean(dirs []string, dry, itself bool) ([]byte, error) {
 		found := disk.CleanTemp([]string{dir}, dry)
 		beside, err := output.Clean(dir, dry, itself)
 		// CleanTemp removes a directory that --resume has created together with its journal. Then
-		// dir does not exist any more, and this is no error.
+		// dir does not exist any more, and this is not an error.
 		if err != nil && !(len(found) > 0 && errors.Is(err, fs.ErrNotExist)) {
 			failed = append(failed, fmt.Errorf("%s: %w", argv.Quote(dir), errs.Cause(err)))
 		}

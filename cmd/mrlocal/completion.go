@@ -117,7 +117,7 @@ complete -o filenames -F _mrlocal mrlocal
 }
 
 // fish returns a script with a line for each command and for each flag. At each Tab, fish evaluates
-// the conditions (-n), and shows the descriptions (-d) beside the words.
+// the conditions (-n), and shows the descriptions (-d) next to the words.
 func (c completion) fish() string {
 	var b strings.Builder
 	quote := func(s string) string { return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'" }

@@ -135,7 +135,7 @@ func runLineIn(t *testing.T, dir, line, path string) outcome {
 }
 
 // everydayFiles returns the texts of the files that the commands read, by name. Files with data have a
-// little more than so many lines.
+// little more than the given number of lines.
 func everydayFiles(lines int) map[string]string {
 	var numbers, sizes, log, tabs, text strings.Builder
 	for i := range lines {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-var everydayMiB = flag.Int("everyday", 0, "time the everyday commands on files of about so many MiB")
+var everydayMiB = flag.Int("everyday", 0, "time the everyday commands on files of about this many MiB")
 
 // readsTree matches command lines whose data does not grow with the files.
 var readsTree = regexp.MustCompile(`\btree\b|none|--no-such|no/where`)
@@ -107,7 +107,7 @@ func TestEverydayTimes(t *testing.T) {
 		}
 		fmt.Printf("%5.2f  %6.1f ms  %6.1f ms  %s\n", ratio(r), r.ours.Seconds()*1e3, r.peers.Seconds()*1e3, r.line)
 	}
-	fmt.Printf("%d of %d are slower than the peer, besides %d that take it less than %v\n", slower, len(rows)-short, short, atOnce)
+	fmt.Printf("%d of %d are slower than the peer, not counting %d that take it less than %v\n", slower, len(rows)-short, short, atOnce)
 }
 
 func sameFiles(t *testing.T, a, b string) bool {

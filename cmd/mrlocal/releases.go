@@ -21,7 +21,7 @@ const (
 // writeReleases reads an event file and writes a plot in the manner of [OMO21, Fig. 7], one line
 // per window. A bar shows how many containers were released in the window. A + shows how
 // many OMO's monitor expected when the window began. window must be above 0; name is that of
-// the file, for errors. writeReleases fails if the file is cut short, was changed or is no event
+// the file, for errors. writeReleases fails if the file is cut short, was changed or is not an event
 // file, or if the plot would have more than 10,000 windows. Then it writes nothing.
 func writeReleases(w io.Writer, r io.Reader, name string, window time.Duration) error {
 	d, err := trace.NewDecoder(r)
@@ -48,7 +48,7 @@ func writeReleases(w io.Writer, r io.Reader, name string, window time.Duration) 
 	return err
 }
 
-// releasePlot draws windows, one a line. The greatest number of the plot has releasesWide
+// releasePlot draws windows, one per line. The greatest number of the plot has releasesWide
 // columns.
 func releasePlot(windows []omo.Window) []byte {
 	most := 1.0

@@ -97,7 +97,7 @@ func (k *killed) killIn(phase string) bool {
 	case "shuffle and reduce":
 		alive = waitFor(ended, func() bool { return len(k.journal()) >= k.maps })
 		time.Sleep(time.Duration(k.rng.Int64N(int64(k.reduce))))
-	case "commit": // all bytes are written beside the result, or it has been moved there
+	case "commit": // all bytes are written next to the result, or it has been moved there
 		alive = waitFor(ended, func() bool {
 			for _, pattern := range []string{"out", ".out.mrlocal-*"} {
 				for _, path := range glob(k.dir, pattern) {

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 var rewrite = flag.Bool("rewrite", false, "write what cmp got into the scripts' files")
 
 // TestScripts runs the scripts in testdata/script, which call the command as a
-// user does. They have these commands besides those of testscript:
+// user does. They have these commands in addition to those of testscript:
 //
 //	code N mrlocal ARG...    runs mrlocal and expects exit code N
 //	bad REGEXP ARG...        mrlocal ARG... is wrong usage or input: exit code 2
@@ -113,7 +113,7 @@ func refused(ts *testscript.TestScript, want int, args []string) {
 			errorLines = append(errorLines, line)
 			continue
 		}
-		ts.Fatalf("a line of standard error that is no message: %q", line)
+		ts.Fatalf("a line of standard error that is not a message: %q", line)
 	}
 	last := errorLines[len(errorLines)-2:] // the message and what follows its newline
 	if last[1] != "" || !message.MatchString(last[0]) {

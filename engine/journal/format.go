@@ -26,7 +26,7 @@ const format = 3
 // that somebody has edited it.
 const sumDigits = 8
 
-// first is the first line: all on which map outputs depend beside the inputs, and the number of
+// first is the first line: all on which map outputs depend in addition to the inputs, and the number of
 // inputs. A line with the fingerprint of each input follows.
 type first struct {
 	Format   int      `json:"mrlocal_journal"`
@@ -124,7 +124,7 @@ func (j *Journal) damaged(err error) error {
 }
 
 // readHead reads the head of the journal and compares it, line by line, with that of this run. The
-// run has so many inputs. readHead returns the error for the first line that differs.
+// run has the given number of inputs. readHead returns the error for the first line that differs.
 func (j *Journal) readHead(r *bufio.Reader, inputs int) error {
 	n := 0
 	for want := range bytes.Lines(j.head) {

@@ -1,7 +1,7 @@
 // Package journal keeps the committed map outputs of a run on disk. After a kill, a power
 // cut or a full disk the same command goes on, and no committed map runs again.
 //
-// The journal is a file beside the map outputs, in a directory that disk.KeepTemp finds or
+// The journal is a file next to the map outputs, in a directory that disk.KeepTemp finds or
 // makes. Its head describes the run: settings, inputs, splits, reduces. The head is complete
 // and on disk before a map starts. A record for each map output follows. It is written when the
 // map ends, and from then on it survives a kill of the process. A goroutine syncs the record at
@@ -85,7 +85,7 @@ type record struct {
 	Counters report.Counters `json:"counters"`
 }
 
-// Run describes a run for its journal: all on which the map outputs depend beside the inputs, and
+// Run describes a run for its journal: all on which the map outputs depend in addition to the inputs, and
 // where files go.
 type Run struct {
 	Job      *jobs.Job
@@ -116,7 +116,7 @@ func (r *Run) lines(blockBytes int64) ([]string, error) {
 		buildSetting+"="+build)
 	if r.Side != "" {
 		if info, err := os.Stat(r.Side); err == nil && !info.Mode().IsRegular() {
-			return nil, errs.Inputf(r.Side, "is no regular file, which Options.ResumeDir needs to know it again")
+			return nil, errs.Inputf(r.Side, "is not a regular file, which Options.ResumeDir needs to know it again")
 		}
 		digest, err := digestOf(r.Side)
 		if err != nil {

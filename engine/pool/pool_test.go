@@ -161,7 +161,7 @@ func TestBesideRunsOnlyOnAnIdleCore(t *testing.T) {
 		t.Error("slot 1 was taken for busy")
 	}
 	if p.OnIdleCore(0, func(func() bool) {}) {
-		t.Error("two ran beside slot 0, and there is one slot more")
+		t.Error("two ran along with slot 0, and there is one slot more")
 	}
 	begin(1)
 	<-running

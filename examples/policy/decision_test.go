@@ -35,6 +35,6 @@ func TestADecisionAllocatesNothing(t *testing.T) {
 		step()
 	}
 	if n := testing.AllocsPerRun(200, step); n > 0.5 { // the slices of tasks grow now and then
-		t.Errorf("%v allocations a decision", n)
+		t.Errorf("%v allocations per decision", n)
 	}
 }

@@ -5,7 +5,7 @@
 // DIR holds the cases as NAME.txtar. Without names all of them run. The comment of a case says what
 // the case shows. Its sections are:
 //
-//	args                      arguments of hadoop-streaming, one a line
+//	args                      arguments of hadoop-streaming, one per line
 //	in/…, work/…              inputs, and files of the working directory
 //	exit                      recorded: the exit code
 //	out/…                     recorded: the output; a .gz, .bz2 or .deflate is decompressed

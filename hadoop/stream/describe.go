@@ -46,7 +46,7 @@ func describe(chain jobs.Chain) Description {
 }
 
 // EachKey reads the output of a map of a job with one reduce. It calls do with the key of each
-// record, which do borrows during the call. It fails if a line is no record.
+// record, which do borrows during the call. It fails if a line is not a record.
 func EachKey(wire io.Reader, do func(key []byte)) error {
 	lines := newLineReader(wire)
 	var key []byte

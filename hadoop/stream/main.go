@@ -101,7 +101,7 @@ func (o *Options) set(name, value string) (err error) {
 		return errs.Optionf(name, "no such flag")
 	}
 	if errors.Is(err, strconv.ErrSyntax) || errors.Is(err, strconv.ErrRange) {
-		err = errs.Optionf(name, "%q is no number", value)
+		err = errs.Optionf(name, "%q is not a number", value)
 	}
 	return err
 }

@@ -64,7 +64,7 @@ func appendUnescaped(dst, p []byte) ([]byte, error) {
 // wire writes and reads the records of one job.
 type wire struct {
 	folder   jobs.Folder // of the attempt; nil: the job has none
-	sums     bool        // values are 8 bytes, as of jobs.Sum, and decimal on the wire
+	sums     bool        // values are 8 bytes, as those of jobs.Sum, and decimal on the wire
 	inOrder  bool        // keys have positions
 	reduces  int
 	cuts     [][]byte                        // escaped
@@ -178,7 +178,7 @@ func (w *wire) appendValueOf(dst, value []byte) ([]byte, error) {
 	}
 	n, err := strconv.ParseUint(string(value), 10, 64)
 	if err != nil {
-		return dst, fmt.Errorf("%w: its value %q is no count", errWire, value)
+		return dst, fmt.Errorf("%w: its value %q is not a count", errWire, value)
 	}
 	return jobs.AppendUint64(dst, n), nil
 }

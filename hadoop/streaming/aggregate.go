@@ -106,7 +106,7 @@ func (s *sums) value(text string) error {
 		}
 		s.note(v, n)
 	default: // Hadoop's task fails too, with a NullPointerException
-		return fmt.Errorf("aggregate: %s is no kind of aggregation", s.kind)
+		return fmt.Errorf("aggregate: %s is not a kind of aggregation", s.kind)
 	}
 	return nil
 }

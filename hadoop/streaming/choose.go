@@ -122,13 +122,13 @@ func (w *Work) chooseKinds() error {
 	case inverse:
 		w.mapKinds = [2]Kind{in[1], in[0]}
 	case aggregate:
-		return refuse(1, "-mapper : %s is no mapper", w.args.Mapper.Text)
+		return refuse(1, "-mapper : %s is not a mapper", w.args.Mapper.Text)
 	}
 	for _, s := range []*stage{&w.combiner, &w.reducer} {
 		s.in = Writer{Format: w.formatOf("reduce.input"), Separator: w.separator("stream.reduce.input.field.separator"), Key: w.mapKinds[0], Value: w.mapKinds[1]}
 		s.out.Format, s.out.Separator = w.formatOf("reduce.output"), w.separator("stream.reduce.output.field.separator")
 	}
-	// If the mapper is no command, Hadoop gives the map's output the classes of the reducer's
+	// If the mapper is not a command, Hadoop gives the map's output the classes of the reducer's
 	// output. Each map then fails if it emits another class (MapTask, "Type mismatch").
 	if !w.MapOnly && w.mapper.kind != command {
 		declared := [2]Kind{Long, Text}
@@ -213,7 +213,7 @@ func (w *Work) choosePartition() error {
 		left, err := w.conf.Int("mapreduce.partition.binarypartitioner.left.offset", 0)
 		right, err2 := w.conf.Int("mapreduce.partition.binarypartitioner.right.offset", -1)
 		if err != nil || err2 != nil {
-			return refuse(1, "mapreduce.partition.binarypartitioner: an offset is no number")
+			return refuse(1, "mapreduce.partition.binarypartitioner: an offset is not a number")
 		}
 		w.partition = func(key []byte, parts int) int {
 			p, ok := BySlice(key, int(left), int(right), parts)

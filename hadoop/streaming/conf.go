@@ -112,7 +112,7 @@ func (c Conf) Has(name string) bool {
 }
 
 // Int returns the value of a property that is a whole number, or otherwise if it is not set. Spaces
-// around the number are allowed. It fails if the value is no whole number of 64 bits.
+// around the number are allowed. It fails if the value is not a whole number of 64 bits.
 func (c Conf) Int(name string, otherwise int64) (int64, error) {
 	v, ok := c[Current(name)]
 	if !ok {
@@ -121,7 +121,7 @@ func (c Conf) Int(name string, otherwise int64) (int64, error) {
 	// Hadoop takes hexadecimal numbers with 0x too (Configuration.getLong).
 	n, err := strconv.ParseInt(strings.TrimSpace(v), 0, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %q is no whole number", name, v)
+		return 0, fmt.Errorf("%s: %q is not a whole number", name, v)
 	}
 	return n, nil
 }
@@ -166,7 +166,7 @@ func (c Conf) read(path string) error {
 
 // Split divides a command into its words at spaces outside of quotes, as PipeMapRed.splitArgs
 // does. The rules are not those of a shell. A quote also divides, so a'b c'd is three words,
-// and an empty pair of quotes is no word. A backslash is an ordinary character. A quote that
+// and an empty pair of quotes is not a word. A backslash is an ordinary character. A quote that
 // is not closed lasts to the end of the command.
 func SplitCommand(command string) []string {
 	var texts []string

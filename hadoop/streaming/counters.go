@@ -137,7 +137,7 @@ type taskID struct {
 	task int
 }
 
-// tally is what an attempt counts beside the engine. It belongs to the attempt until the
+// tally is what an attempt counts in addition to the engine. It belongs to the attempt until the
 // attempt passes it to keep or add.
 type tally struct {
 	counters map[[2]string]int64 // of the commands, by group and name

@@ -13,7 +13,7 @@ type inputFormat struct {
 	ignoresKey bool   // by default, the command gets lines without their offsets
 	separator  byte   // between key and value, of KeyValueTextInputFormat
 	delimiter  []byte // ends a record; nil: LF, CR or CR LF
-	maxBytes   int64  // a line of so many bytes is skipped (ReaderOptions); 0: no limit
+	maxBytes   int64  // a line of this many bytes is skipped (ReaderOptions); 0: no limit
 	begin, end string // marks around a record of StreamXmlRecordReader
 }
 
@@ -24,7 +24,7 @@ func (w *Work) chooseInput() error {
 	switch name := w.args.InputFormat; name {
 	case "", "TextInputFormat", "org.apache.hadoop.mapred.TextInputFormat":
 		in.ignoresKey = true
-		// Hadoop ignores a reader beside a named TextInputFormat. A reader without -inputformat
+		// Hadoop ignores a reader together with a named TextInputFormat. A reader without -inputformat
 		// chooses StreamInputFormat.
 		if name == "" && w.args.InputReader != "" {
 			return w.chooseReader()

@@ -269,7 +269,7 @@ func (j *ParsedJob) property(o givenOption) error {
 	case "numReduceTasks":
 		j.Conf.Set("mapreduce.job.reduces", value[0])
 		if _, err := strconv.Atoi(value[0]); err != nil {
-			return &Error{Exit: 1, Lines: []string{fmt.Sprintf("-numReduceTasks: %q is no number of tasks", value[0])}}
+			return &Error{Exit: 1, Lines: []string{fmt.Sprintf("-numReduceTasks: %q is not a number of tasks", value[0])}}
 		}
 	case "io":
 		for _, name := range []string{"stream.map.input", "stream.map.output", "stream.reduce.input", "stream.reduce.output"} {

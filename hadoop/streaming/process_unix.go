@@ -125,7 +125,7 @@ func (p *Process) flush() error {
 
 // Close writes the pending bytes, closes the input, reads the output to its end, and waits
 // for the command. The error is that of Config.Output, of a pipe or of the context. An exit
-// code other than 0 is no error; see Exit.Failed.
+// code other than 0 is not an error; see Exit.Failed.
 func (p *Process) Close() (Exit, error) {
 	_ = p.flush() // its error is in p.failed
 	exit := Exit{ClosedEarly: p.broken}

@@ -172,7 +172,7 @@ func TestInputsAreFoundAndDivided(t *testing.T) {
 	}
 	write(t, dir, "w.gz", "no gzip")
 	if _, err := Open(FileSplit{Path: "w.gz", Length: 7, Codec: ".gz"}, ReaderOptions{}); err == nil {
-		t.Error("a file that is no gzip was opened")
+		t.Error("a file that is not gzip was opened")
 	}
 }
 

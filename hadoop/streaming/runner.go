@@ -201,7 +201,7 @@ func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 		return err
 	}
 	var raw func([]byte) error
-	// The command gets lines as they are in the file, so many lines at once are passed on.
+	// The command gets lines as they are in the file, so many lines are passed on at once.
 	if m.stage.in.NoKey && w.input.key == Long {
 		raw = m.send
 	}
@@ -276,7 +276,7 @@ func (w *Work) textEmitter(out jobs.Emitter, kinds [2]Kind, t *tally) func(key, 
 	if w.drops {
 		return func([]byte, []byte) { t.dropped++ }
 	}
-	// The line is built here, because an Emitter writes no TAB beside an empty key or value.
+	// The line is built here, because an Emitter writes no TAB next to an empty key or value.
 	var line []byte
 	return func(key, value []byte) {
 		line = line[:0]

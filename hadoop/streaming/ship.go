@@ -29,7 +29,7 @@ func (w *Work) checkShipped() error {
 	links := map[string]string{} // from the name to the path of the file
 	for _, f := range w.args.Files {
 		if strings.ContainsRune(f.Link, '/') || f.Link == "." || f.Link == ".." {
-			return refuse(1, "-files : %s is no name in the working directory", f.Link)
+			return refuse(1, "-files : %s is not a name in the working directory", f.Link)
 		}
 		if before, ok := links[f.Link]; ok && before != f.Path {
 			w.o.Warn(fmt.Sprintf("%s and %s have the same name %s in the working directory; the first one counts", before, f.Path, f.Link))
@@ -95,7 +95,7 @@ func (w *Work) mustBecomeExecutable(f Shipped, path string) bool {
 }
 
 // putAlone puts a file of -files into the empty directory dir, as Hadoop does, and returns its
-// path. A program that looks for others beside its own file, as Python looks for modules, then
+// path. A program that looks for others next to its own file, as Python looks for modules, then
 // finds none. A file that cannot be linked, such as one on another disk, is copied.
 func (w *Work) putAlone(f Shipped, dir string) (string, error) {
 	at := filepath.Join(dir, filepath.Base(f.Path))

@@ -160,7 +160,7 @@ func failed(format string, args ...any) error {
 }
 
 // readConf reads the properties that are numbers, and the separator of text output.
-// Defaults are those of mapred-default.xml. In Hadoop a property that is no number fails
+// Defaults are those of mapred-default.xml. In Hadoop a property that is not a number fails
 // the tasks, so the error is that of a failed job.
 func (w *Work) readConf() error {
 	if w.o.Reducers == 0 {
@@ -187,7 +187,7 @@ func (w *Work) readConf() error {
 		n.to(v)
 	}
 	if w.Reducers < 0 || w.Reducers > 1<<20 {
-		return failed("mapreduce.job.reduces: %d is no number of tasks", w.Reducers)
+		return failed("mapreduce.job.reduces: %d is not a number of tasks", w.Reducers)
 	}
 	// Hadoop reads a combiner's output with the properties of the reduce (PipeCombiner).
 	w.combiner.out.KeyFields = w.reducer.out.KeyFields

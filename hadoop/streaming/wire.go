@@ -149,7 +149,7 @@ func appendPlain(dst []byte, k Kind, stored []byte) []byte {
 	return k.AppendString(dst, stored)
 }
 
-// appendRaw appends a length in 4 bytes, and so many bytes: the key or value as its class
+// appendRaw appends a length in 4 bytes, and then the bytes of the key or value as its class
 // writes itself (Writable.write).
 func appendRaw(dst []byte, k Kind, stored []byte) []byte {
 	switch k {

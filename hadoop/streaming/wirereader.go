@@ -55,7 +55,7 @@ func (r *WireReader) lines(p []byte, ended bool, emit func(key, value []byte)) i
 
 // plainLines emits the lines of p that end with LF, and returns how many bytes they take.
 //
-// hot: once a line that a command writes.
+// hot: once per line that a command writes.
 func plainLines(p []byte, separator byte, emit func(key, value []byte)) (n int) {
 	for rest := p; ; {
 		end := bytes.IndexByte(rest, '\n')
@@ -125,7 +125,7 @@ func records(p []byte, length func([]byte) (int, error), content func([]byte) []
 	return at, nil
 }
 
-// rawLength is the length function of RawBytes: 4 bytes for the length, and so many bytes.
+// rawLength is the length function of RawBytes: 4 bytes for the length, and then that many bytes.
 func rawLength(p []byte) (int, error) {
 	if len(p) < 4 {
 		return 0, errShort

@@ -85,7 +85,7 @@ const childName = "mrlocal"
 // cutsName is the name of the file of cuts in the working directory of a task.
 const cutsName = "cuts"
 
-// New makes the plan. Each job of the chain but the last writes to a directory beside Output. Its
+// New makes the plan. Each job of the chain but the last writes to a directory next to Output. Its
 // name is that of Output, a point, and the name of the job. New sends nothing to the cluster. Its errors
 // are of kind errs.BadOptions.
 func New(o Options) (*Plan, error) {
@@ -97,7 +97,7 @@ func New(o Options) (*Plan, error) {
 	// inputs are those of the current job, first those of the chain.
 	inputs := o.Inputs
 	for i := range o.Chain {
-		// Only the last job writes where the user asked. The others write beside it, and not below
+		// Only the last job writes where the user asked. The others write next to it, and not below
 		// it, because Hadoop refuses an output directory that exists.
 		output := o.Output
 		if i < len(o.Chain)-1 {
@@ -309,7 +309,7 @@ func joinCommand(words []string) (string, error) {
 	return strings.Join(quoted, " "), nil
 }
 
-// Text returns the commands for bash, one a line. cuts are the words of the command that writes the
+// Text returns the commands for bash, one per line. cuts are the words of the command that writes the
 // cuts to its standard output; nil if no cuts are needed.
 func (p *Plan) Text(cuts []string) string {
 	var b strings.Builder

@@ -40,7 +40,7 @@ func Jar(hadoop string) (string, error) {
 			}
 		}
 	}
-	return "", errs.Optionf("Options.Hadoop", "%s: no share/hadoop/tools/lib/hadoop-streaming-*.jar beside it; give Options.Jar", hadoop)
+	return "", errs.Optionf("Options.Hadoop", "%s: no share/hadoop/tools/lib/hadoop-streaming-*.jar next to it; give Options.Jar", hadoop)
 }
 
 // WebAddress returns the web address of the NameNode of hadoop's cluster, as HOST:PORT. It starts
@@ -147,7 +147,7 @@ func (p *Plan) run(ctx context.Context, s *Step, job *report.JobReport, begun ti
 	}
 	w := watcher{job: job, l: l}
 	// This function runs on a goroutine of its own, so it reads the ID under a lock. As long as there
-	// is no ID, the cluster has no job, and it is enough to kill the command.
+	// is not an ID, the cluster has no job, and it is enough to kill the command.
 	stop := context.AfterFunc(ctx, func() {
 		if id := w.jobID(); id != "" {
 			l.Note("killing " + id)

@@ -30,7 +30,7 @@ type watcher struct {
 	counters bool     // the last line was one of the counters
 	group    string   // of the last counters
 	reason   string   // first message about a failure; "": none
-	last     string   // the last line that is not empty and is no counter
+	last     string   // the last line that is not empty and is not a counter
 	silent   []string // servers that did not answer
 	seen     [2]int   // the last percentages of maps and reduces
 }

@@ -382,7 +382,7 @@ type bzip2Helper struct {
 	over bool  // there are no more units
 }
 
-// errUnit ends the decoder of a unit that is no whole block.
+// errUnit ends the decoder of a unit that is not a whole block.
 var errUnit = errors.New("no whole block")
 
 // bzip2Help is a helper that decodes the units of work.
@@ -393,7 +393,7 @@ func bzip2Help(work <-chan *unit) {
 		r := bzip2.NewReader(h)
 		for {
 			n, err := r.Read(buf)
-			// The unit is no block, or its text is longer than the memory that was asked for.
+			// The unit is not a block, or its text is longer than the memory that was asked for.
 			if err != nil || len(h.unit.text)+n > mostBlockTextBytes {
 				h.finish(false)
 				break

@@ -217,7 +217,7 @@ func zstdWindow(head []byte) uint64 {
 	return window
 }
 
-// openZstd returns a zstd decoder with a window of at least so many bytes. It makes a new one if
+// openZstd returns a zstd decoder with a window of at least the given number of bytes. It makes a new one if
 // the present one has a smaller window.
 func (d *Decoders) openZstd(window uint64, r io.Reader) (io.Reader, error) {
 	bytes := int64(min(window, 1<<40))
@@ -292,7 +292,7 @@ func (d *Decoders) StoredBytes() int64 { return d.stored.bytes }
 func (d *Decoders) Ended() bool { return d.stored.ended }
 
 // Explain turns an error of a decoder into a *FileError for users. It says that the data is corrupt
-// or cut short behind so many decoded bytes. Explain returns errors of the file system, and of a
+// or cut short after at decoded bytes. Explain returns errors of the file system, and of a
 // file that is not decoded, unchanged.
 func (d *Decoders) Explain(err error, at int64) error {
 	var refused *refusedError

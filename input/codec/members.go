@@ -108,7 +108,7 @@ func (m *membersReader) unitBytes() int {
 	}
 }
 
-// fill reads until buf has so many bytes behind at, or src has ended.
+// fill reads until buf has the given number of bytes behind at, or src has ended.
 func (m *membersReader) fill(bytes int) {
 	const leastBytes = 1 << 20 // so that bytes are rarely moved to the front of buf
 	// Units have copies of the bytes before at.
@@ -231,7 +231,7 @@ func zstdFrame(stored []byte) (n int, textBytes uint64, ok bool) {
 	}
 	n = h.HeaderSize
 	if h.Skippable {
-		// The bound keeps the sum within an int. A longer frame is no unit in any case.
+		// The bound keeps the sum within an int. A longer frame is not a unit in any case.
 		n += int(min(h.SkippableSize, math.MaxInt32))
 		return n, 0, n <= len(stored)
 	}
@@ -255,7 +255,7 @@ func zstdFrame(stored []byte) (n int, textBytes uint64, ok bool) {
 }
 
 // helpZstd returns a helper that decodes units of zstd frames with windows of up to
-// so many bytes.
+// the given number of bytes.
 func helpZstd(windowBytes uint64) func(work <-chan *unit) {
 	return func(work <-chan *unit) {
 		// The limit of DecodeAll is the capacity of its buffer, so no text beyond it is allocated.

@@ -44,7 +44,7 @@ const smallWindowBytes = 8 << 20
 // would take memory from the maps that read their pieces.
 const mostFeeders = 4
 
-// NewPieces makes the bounds for a run with so many slots and so many jobs that read streams. It
+// NewPieces makes the bounds for a run with the given numbers of slots and of jobs that read streams. It
 // allows a piece for each slot and for each feeder that decodes. A piece has blockBytes, or less
 // so that all pieces take at most an eighth of limitBytes. The only feeder of a run may take
 // aheadBytes to decode ahead.
@@ -88,7 +88,7 @@ func (p *Pieces) takeWindow(bytes, limitBytes int64, what string) error {
 		return nil
 	}
 	p.windows.Add(-bytes)
-	// windowsBytes is no simple function of the bound, so larger bounds are tried, by 1 MiB each.
+	// windowsBytes is not a simple function of the bound, so larger bounds are tried, by 1 MiB each.
 	enough := limitBytes>>20<<20 + 1<<20
 	for p.windowsBytes(enough) < taken {
 		enough += 1 << 20
@@ -324,7 +324,7 @@ func (f *Feeder) takeTokens(n int64) error {
 
 // takeGiant waits until the piece being filled is the only one in memory, except those that other
 // feeders are filling. The piece keeps the tokens until its map has committed. So there is room
-// for the floor of the map beside a giant record.
+// for the floor of the map next to a giant record.
 func (f *Feeder) takeGiant() error {
 	// The memory of decoding ahead goes to the record and its map.
 	f.pieces.shed.Store(true)
@@ -358,7 +358,7 @@ func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
 		if f.pieces.windows.Load() > 0 {
 			// The decoder keeps its window while the map of this record waits for its floor. So
 			// both count against the bound of large windows.
-			what := fmt.Sprintf("a record of %d bytes beside a decoder's window", n)
+			what := fmt.Sprintf("a record of %d bytes next to a decoder's window", n)
 			if err := f.pieces.takeWindow(extraBytes, f.budget.Limit(), what); err != nil {
 				return nil, err
 			}
@@ -416,7 +416,7 @@ func (m feedMemory) Charge(bytes int64) (release func(), err error) {
 		return func() {}, nil
 	}
 	p := m.f.pieces
-	p.shed.Store(true) // nothing is decoded ahead beside a large window; the helpers of this file have ended
+	p.shed.Store(true) // nothing is decoded ahead with a large window; the helpers of this file have ended
 	if err := p.takeWindow(bytes, m.f.budget.Limit(), "a decoder's window"); err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func (s Part) NextAttempt() (Source, error) { return s, nil }
 func (s Part) Open(mem Memory) (Blocks, error) {
 	bytes := s.Spool.Bytes()
 	if r := int64(s.RecordBytes); r > 0 && bytes%r != 0 {
-		return nil, fmt.Errorf("%s: %d bytes are no whole number of records of %d bytes", s.Name, bytes, r)
+		return nil, fmt.Errorf("%s: %d bytes are not a whole number of records of %d bytes", s.Name, bytes, r)
 	}
 	return input.OpenText(s.Name, s.File, s.Spool.NewReader(), bytes, input.Options{Delim: s.Delim, RecordBytes: s.RecordBytes}, mem), nil
 }

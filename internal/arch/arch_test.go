@@ -24,7 +24,7 @@ import (
 
 const module = "mrlocal"
 
-// source is one Go file of the module that is no test.
+// source is one Go file of the module that is not a test.
 type source struct {
 	path string // below the module, with slashes
 	pkg  string // its folder; "": the root of the module
@@ -42,7 +42,7 @@ func (s *source) lines(from, to int) int {
 	return n
 }
 
-// module's sources, read once a test.
+// module's sources, read once per test.
 func load(t *testing.T) (*token.FileSet, []*source) {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -210,7 +210,7 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 			t.Errorf("%s: the package comment starts with %q", s.path, start)
 		}
 		if len(text) < leastPackageDoc {
-			t.Errorf("%s: the package comment says what the package is, why, who owns memory, what is beside it; %d characters cannot", s.path, len(text))
+			t.Errorf("%s: the package comment says what the package is, why, who owns memory, what its neighbours are; %d characters cannot", s.path, len(text))
 		}
 	}
 	for pkg, files := range docs {

@@ -105,11 +105,11 @@ func joined(text []byte, part func(line string) (string, bool)) (all []remark) {
 var clause = regexp.MustCompile(`\b(?:A(?:[1-9]|[1-5][0-9]|6[0-3])|D(?:[1-9]|1[0-9]|2[0-4])|M(?:[1-9]|1[01])|S(?:[1-9]|1[0-7])|R(?:[1-9]|1[0-9]|2[0-2])|` +
 	`O(?:[1-9]|1[0-9]|2[0-8])|E(?:[1-9]|1[0-3])|N(?:[1-9]|1[0-3])[a-f]?|Q(?:[1-9]|10))\b`)
 
-// otherwise are uses of such a word that are no clauses, by the start of the path;
+// otherwise are uses of such a word that are not clauses, by the start of the path;
 // each with the reason.
 func otherwise() []struct{ word, below, reason string } {
 	return []struct{ word, below, reason string }{
-		{"S2", "", "a codec, beside zstd and snappy"},
+		{"S2", "", "a codec, as are zstd and snappy"},
 	}
 }
 

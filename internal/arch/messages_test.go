@@ -62,7 +62,7 @@ func TestLibrariesNameFieldsAsTheObjectOfAnError(t *testing.T) {
 			}
 			for text, whole := range objectTexts(call.Args[0]) {
 				if seen++; !object.MatchString(text) || whole && strings.HasSuffix(text, " ") {
-					t.Errorf("%v: the object %q is no field (Options.Field), and no thing that package errs lists", fset.Position(n.Pos()), text)
+					t.Errorf("%v: the object %q is not a field (Options.Field), and no thing that package errs lists", fset.Position(n.Pos()), text)
 				}
 			}
 			return true
@@ -73,7 +73,7 @@ func TestLibrariesNameFieldsAsTheObjectOfAnError(t *testing.T) {
 	}
 }
 
-// thingsWithNames are the words before a name that is no field, and what a process has.
+// thingsWithNames are the words before a name that is not a field, and what a process has.
 func thingsWithNames() []string {
 	return []string{"job( )?", "output ", "policy ", "temp directory ", "resume directory ", "standard output", "open files", "threads", "address space", "-"}
 }

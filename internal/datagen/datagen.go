@@ -125,7 +125,7 @@ func Generate(ctx context.Context, kind Kind, dst string, sizeBytes int64, seed 
 	return generateFile(ctx, kind, dst, sizeBytes, seed)
 }
 
-// generateFile writes a file under a hidden name beside dst, and renames it when it is
+// generateFile writes a file under a hidden name next to dst, and renames it when it is
 // complete. A FIFO or a device is written directly, because it must not be replaced.
 func generateFile(ctx context.Context, kind Kind, dst string, sizeBytes int64, seed uint64) error {
 	fi, err := os.Stat(dst)
@@ -169,7 +169,7 @@ const (
 	wikiFiles = 8
 )
 
-// generateDir writes a directory of files under a hidden name beside dst, and renames it when
+// generateDir writes a directory of files under a hidden name next to dst, and renames it when
 // it is complete. dst must not exist or must be empty.
 func generateDir(ctx context.Context, dst string, sizeBytes int64, seed uint64) error {
 	entries, err := os.ReadDir(dst)

@@ -337,7 +337,7 @@ func TestFillOfWordsAllocatesNothing(t *testing.T) {
 		}
 		buf := make([]byte, g.unitBytes()+overrunBytes)
 		if n := testing.AllocsPerRun(3, func() { g.fill(buf[:g.unitBytes()], 3) }); n > 0 {
-			t.Errorf("%s: %v allocations a unit", k, n)
+			t.Errorf("%s: %v allocations per unit", k, n)
 		}
 	}
 }

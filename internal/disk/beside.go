@@ -11,7 +11,7 @@ import (
 
 // Beside creates a file with a hidden name in the directory of path, for a result that Publish completes.
 // Nobody may read the file who may not read the result: it has the permissions of the file at path, or else
-// those that the umask gives. If there is a file at path, but nothing can be made beside it, the new file
+// those that the umask gives. If there is a file at path, but nothing can be made next to it, the new file
 // is in the system's directory of temporary files.
 func Beside(path string) (*os.File, error) {
 	old, statErr := os.Stat(path)
@@ -54,7 +54,7 @@ func NoMore(path string, mode fs.FileMode) fs.FileMode {
 	return mode
 }
 
-// hidden calls create with hidden names beside path until one is free.
+// hidden calls create with hidden names next to path until one is free.
 func hidden(path string, create func(name string) error) error {
 	for range 100 {
 		name := fmt.Sprintf(".%s.mrlocal-%s", filepath.Base(path), rand.Text()[:10])

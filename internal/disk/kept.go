@@ -15,7 +15,7 @@ import (
 // temporary files. Package engine/journal writes it.
 const JournalName = "journal"
 
-// madeName is the name of a file beside the journal. It exists if mrlocal has made the directory
+// madeName is the name of a file next to the journal. It exists if mrlocal has made the directory
 // above.
 const madeName = "made"
 
@@ -77,7 +77,7 @@ func (k *KeptTemp) claim(made bool) (err error) {
 	}
 	// SweepTemp may remove a directory with a file madeName, so such files are listed before.
 	marks, _ := filepath.Glob(filepath.Join(globbed(k.above), namePrefix+"*", madeName))
-	// A run that was killed as it removed the directory above has left its notes beside it.
+	// A run that was killed as it removed the directory above has left its notes next to it.
 	left, err := os.Lstat(notesBeside(k.above))
 	made = made || len(marks) > 0 || err == nil && left.Mode().IsRegular() && ownedByUs(left)
 	// This removes directories of runs that were killed before they had a journal, or after they
@@ -134,7 +134,7 @@ func (k *KeptTemp) look() (found []string, foreign string, err error) {
 				found = append(found, name)
 			}
 		case name == publishedName && !e.Type().IsRegular():
-			return nil, "", fmt.Errorf("%q is no regular file", name)
+			return nil, "", fmt.Errorf("%q is not a regular file", name)
 		case strings.HasPrefix(name, ".") || name == "lost+found":
 		default:
 			foreign = name

@@ -10,7 +10,7 @@ import (
 	"mrlocal/internal/errs"
 )
 
-// specialBits are the bits of a mode that are no permissions. A write into a file keeps those that the system
+// specialBits are the bits of a mode that are not permissions. A write into a file keeps those that the system
 // lets it keep.
 const specialBits = fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 

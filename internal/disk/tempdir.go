@@ -74,7 +74,7 @@ func NewTempRoot(dirs []string, maxBytes int64) *TempRoot {
 // files.
 func (r *TempRoot) At(dir string) *TempRoot { return NewTempRoot([]string{dir}, r.maxBytes) }
 
-// Check returns an options error for a directory that does not exist or is no directory. It does
+// Check returns an options error for a directory that does not exist or is not a directory. It does
 // not try to write there, because only a run that spills writes.
 func (r *TempRoot) Check() error {
 	for i, dir := range r.dirs {

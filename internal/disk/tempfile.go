@@ -252,7 +252,7 @@ func (r *TempRoot) order() []int {
 	return order
 }
 
-// makeElsewhere makes a file in a directory that is not full and has so many bytes free. It also
+// makeElsewhere makes a file in a directory that is not full and has the given number of bytes free. It also
 // returns the index of that directory.
 func (r *TempRoot) makeElsewhere(bytes int64, pattern string) (*File, int, error) {
 	r.mu.Lock()

@@ -118,7 +118,7 @@ func Typed(ctx context.Context, err error) error {
 	return &Error{Kind: JobFailed, Cause: err}
 }
 
-// Several returns the error of a run of so many jobs of which some have failed; nil if none has. It is
+// Several returns the error of a run of the given number of jobs of which some have failed; nil if none has. It is
 // of kind JobFailed, and wraps the errors of the jobs. Its text has the first three.
 func Several(jobs int, failed []error) error {
 	const mostNamed = 3

@@ -186,7 +186,7 @@ type walk struct {
 	hidden, entries int
 }
 
-// below adds the files below the directory name, which is so many directories deep.
+// below adds the files below the directory name, which is depth directories deep.
 func (w *walk) below(name string, depth int) error {
 	entries, err := w.fs.List(name)
 	if err != nil {
@@ -260,7 +260,7 @@ func (s *FS) Rename(name, to string) error {
 	if err != nil {
 		return err
 	}
-	if !done { // for example because a name is taken; that is no error of HTTP
+	if !done { // for example because a name is taken; that is not an error of HTTP
 		return errors.New("the NameNode refuses rename")
 	}
 	if _, err = s.Stat(to); errors.Is(err, fs.ErrNotExist) {

@@ -128,7 +128,7 @@ func TestALieIsAnErrorThatNamesTheServer(t *testing.T) {
 	log.SetOutput(&logged)
 	defer log.SetOutput(os.Stderr)
 	var all sync.WaitGroup
-	turns := make(chan struct{}, 4) // beside each other, because some lies are a long wait
+	turns := make(chan struct{}, 4) // at the same time, because some lies are a long wait
 	for op, do := range lieOperations() {
 		want, _, err := run(hdfstest.Lie{}, do)
 		if err != nil {

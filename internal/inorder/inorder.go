@@ -65,7 +65,7 @@ func (q *Queue[T]) Take() T {
 // Wait waits for the goroutines of all pieces. It must not be called at the same time as Go.
 func (q *Queue[T]) Wait() { _ = q.group.Wait() }
 
-// Each calls work for each of pieces, on so many goroutines, and then take, in the order of pieces and
+// Each calls work for each of pieces, on the given number of goroutines, and then take, in the order of pieces and
 // on the goroutine of the caller. At most ahead pieces are begun and not taken. Each returns the first
 // error of take, or the cause of ctx. Then no further piece begins, and the context of work ends.
 //

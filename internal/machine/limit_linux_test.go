@@ -88,7 +88,7 @@ func TestTheLowestLimitOfTheGroupsAboveCounts(t *testing.T) {
 		"2, own is lower": {v2, map[string]string{"a/memory.max": "1073741824", "a/b/c/memory.max": "1048576"}, 1 << 20, none},
 		"2, container":    {"0::/\n", map[string]string{"memory.max": "1073741824", "cpu.max": "6400000 100000"}, 1 << 30, 64},
 		"2, outside":      {"0::/../../x\n", map[string]string{"memory.max": "1073741824"}, 1 << 30, none},
-		"2, beside 1":     {v2, map[string]string{"unified/a/b/memory.max": "1073741824", "unified/a/cpu.max": "200000 100000"}, 1 << 30, 2},
+		"2, next to 1":    {v2, map[string]string{"unified/a/b/memory.max": "1073741824", "unified/a/cpu.max": "200000 100000"}, 1 << 30, 2},
 		"2, another":      {v2, map[string]string{"d/memory.max": "1073741824", "d/cpu.max": "1 1"}, none, none},
 		"1, own":          {v1, map[string]string{"memory/a/b/memory.limit_in_bytes": "1099511627776", "cpu/a/b/cpu.cfs_quota_us": "250000", "cpu/a/b/cpu.cfs_period_us": "100000"}, 1 << 40, 3},
 		"1, above":        {v1, map[string]string{"memory/a/memory.limit_in_bytes": "1048576", "memory/a/b/memory.limit_in_bytes": "9223372036854771712", "cpu/a/b/cpu.cfs_quota_us": "-1", "cpu/a/b/cpu.cfs_period_us": "100000", "cpu/a/cpu.cfs_quota_us": "10000", "cpu/a/cpu.cfs_period_us": "100000"}, 1 << 20, 1},

@@ -28,7 +28,7 @@ func ReadLimits() Limits {
 // (docs/performance.md).
 const (
 	leastFiles        = 32
-	leastThreads      = 8 // beside two for each slot
+	leastThreads      = 8 // in addition to two for each slot
 	leastSlots        = 2
 	mostSlots         = 1 << 16
 	leastAddressBytes = 2 << 30
@@ -49,8 +49,8 @@ func (l Limits) WorkCores() int {
 	return l.Cores
 }
 
-// Slots returns the number of slots, at least two, for which the process may have threads beside so
-// many bytes of buffers.
+// Slots returns the number of slots, at least two, for which the process may have threads in addition to
+// buffers of bufferBytes bytes.
 func (l Limits) Slots(bufferBytes int64) int64 {
 	tooMany := sort.Search(mostSlots, func(slots int) bool {
 		return l.Threads < threads(slots) || l.AddressSpaceBytes < l.AddressBytes(slots, bufferBytes)
@@ -58,10 +58,10 @@ func (l Limits) Slots(bufferBytes int64) int64 {
 	return int64(max(leastSlots, tooMany-1))
 }
 
-// threads returns the most threads of a run with so many slots.
+// threads returns the most threads of a run with the given number of slots.
 func threads(slots int) int64 { return leastThreads + 2*int64(slots) }
 
-// AddressBytes returns the address space that suffices for a run with so many slots and bytes of buffers.
+// AddressBytes returns the address space that suffices for a run with the given numbers of slots and bytes of buffers.
 // A buffer takes up to half more than its bytes. Threads take space only if the C library starts them.
 func (l Limits) AddressBytes(slots int, bufferBytes int64) int64 {
 	bytes := int64(leastAddressBytes)
@@ -73,7 +73,7 @@ func (l Limits) AddressBytes(slots int, bufferBytes int64) int64 {
 	return bytes + bufferBytes + bufferBytes/2
 }
 
-// BufferBytes returns the default bound of the buffers of a run with so many slots: a quarter of the
+// BufferBytes returns the default bound of the buffers of a run with the given number of slots: a quarter of the
 // memory, or less if Check would refuse that. Where threads take address space, half of what the slots
 // leave is for more of them.
 func (l Limits) BufferBytes(slots int) int64 {
@@ -84,7 +84,7 @@ func (l Limits) BufferBytes(slots int) int64 {
 	return min(l.MemoryBytes/4, rest/3*2)
 }
 
-// Check returns an options error if the limits are too small for a run with so many slots and bytes
+// Check returns an options error if the limits are too small for a run with the given numbers of slots and bytes
 // of buffers.
 func (l Limits) Check(slots int, bufferBytes int64) error {
 	least := l.AddressBytes(slots, bufferBytes)

@@ -128,7 +128,7 @@ func (b *Budget) Register(e Evictable) (cancel func()) {
 	}
 }
 
-// Reserve returns a lease of so many bytes, the floor of a task. It waits until they are free.
+// Reserve returns a lease of the given number of bytes, the floor of a task. It waits until they are free.
 // Tasks are served in the order of arrival. While memory is short, Reserve evicts the oldest work
 // first, on the goroutine of the caller. It fails with ErrNoRoom if the whole budget is too small,
 // with the cause of ctx, or if an eviction fails. The caller closes the lease.
@@ -150,7 +150,7 @@ func (b *Budget) ReserveMost(ctx context.Context, bytes int64, most func() int64
 	return l, nil
 }
 
-// TryReserve returns a lease of so many bytes if they are free now and no task waits for a floor. 0
+// TryReserve returns a lease of the given number of bytes if they are free now and no task waits for a floor. 0
 // bytes are always granted.
 func (b *Budget) TryReserve(bytes int64) (*Lease, bool) {
 	b.mu.Lock()
@@ -236,7 +236,7 @@ func (b *Budget) leaveLocked(me *waiter) {
 	b.wakeLocked()
 }
 
-// freeLocked reports whether a lease may grow by so many bytes: they are free, and no task waits for
+// freeLocked reports whether a lease may grow by the given number of bytes: they are free, and no task waits for
 // a floor.
 func (b *Budget) freeLocked(bytes int64) bool {
 	return len(b.mu.queue) == 0 && b.limitBytes-b.mu.leasedBytes >= bytes

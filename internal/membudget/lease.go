@@ -55,7 +55,7 @@ func (l *Lease) Available() int64 {
 	return l.grantedBytes - l.usedBytes
 }
 
-// Grow asks for so many bytes more, and reports whether it got them. It never waits and never
+// Grow asks for the given number of bytes more, and reports whether it got them. It never waits and never
 // evicts. It is refused while a task waits for a floor.
 func (l *Lease) Grow(bytes int64) bool {
 	b := l.budget
@@ -85,7 +85,7 @@ func (l *Lease) GrowByEviction(ctx context.Context, bytes int64) error {
 	return err
 }
 
-// Shrink gives back up to so many bytes that are granted and not used.
+// Shrink gives back up to the given number of bytes that are granted and not used.
 func (l *Lease) Shrink(bytes int64) {
 	b := l.budget
 	b.mu.Lock()
@@ -143,7 +143,7 @@ func (l *Lease) Charge(bytes int64) bool {
 	return true
 }
 
-// Discharge counts up to so many charged bytes as not used any more. They stay granted.
+// Discharge counts up to the given number of charged bytes as not used any more. They stay granted.
 func (l *Lease) Discharge(bytes int64) {
 	b := l.budget
 	b.mu.Lock()

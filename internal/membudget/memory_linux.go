@@ -22,7 +22,7 @@ type regionMemory struct {
 	huge   bool   // the system has huge pages
 }
 
-// open maps address space for so many chunks. A page becomes resident when it is touched.
+// open maps address space for the given number of chunks. A page becomes resident when it is touched.
 func (m *regionMemory) open(chunks int) error {
 	bytes := chunks * ChunkBytes
 	mapped, err := unix.Mmap(-1, 0, bytes+hugeBytes, protection, mapping)

@@ -15,7 +15,7 @@ func TestTheSystemAgreesOnWhatIsResident(t *testing.T) {
 		t.Skip("the system's pages are of another size")
 	}
 	for _, pages := range []int{1, 64, 240, 511} {
-		t.Run(fmt.Sprintf("beside %d pages", pages), func(t *testing.T) {
+		t.Run(fmt.Sprintf("next to %d pages", pages), func(t *testing.T) {
 			beside, err := unix.Mmap(-1, 0, pages*pageBytes, unix.PROT_NONE, mapping)
 			if err != nil {
 				t.Fatal(err)
@@ -71,7 +71,7 @@ func residentBytes(t *testing.T, mapping []byte) (bytes int64) {
 		t.Skip(err)
 	}
 	defer f.Close()
-	const present = 1 << 63 // an entry of 8 bytes a page
+	const present = 1 << 63 // an entry of 8 bytes per page
 	entries := make([]byte, len(mapping)/pageBytes*8)
 	if _, err := f.ReadAt(entries, int64(address(mapping)/pageBytes*8)); err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@ func (r *region) residentBytes() int64 {
 	return int64(r.nTouched)*ChunkBytes - int64(r.nAway)*pageBytes
 }
 
-// pageMask returns the bits of so many pages from first on.
+// pageMask returns the bits of the given number of pages from first on.
 func pageMask(first, pages int) uint64 { return (1<<pages - 1) << first }
 
 // take returns a free chunk: one that is resident already, if there is one, else the one with the
@@ -249,7 +249,7 @@ func (m bitmap) firstClear(within bitmap) int {
 }
 
 const (
-	// keptMax is the most mappings that are kept: a few tasks free and take so many in turn.
+	// keptMax is the most mappings that are kept: a few tasks free and take this many in turn.
 	keptMax = 8
 
 	// keptLeast is the least length of a mapping that is kept.
@@ -271,7 +271,7 @@ type freed struct {
 	resident int64
 }
 
-// take returns a mapping of at least so many bytes and less than twice as many; nil: there is none.
+// take returns a mapping of at least the given number of bytes and less than twice as many; nil: there is none.
 // It gives resident memory of the mapping behind bytes back to the system. resident is the number
 // of bytes that were resident before.
 func (k *keeping) take(bytes int64) (data []byte, resident int64) {
@@ -314,7 +314,7 @@ func (k *keeping) shortest() freed {
 	return m
 }
 
-// dropKeptLocked unmaps kept mappings until so many bytes more can be resident within the limit, or
+// dropKeptLocked unmaps kept mappings until the given number of bytes more can be resident within the limit, or
 // no mapping is kept.
 func (b *Budget) dropKeptLocked(bytes int64) {
 	for b.mu.kept.bytes > 0 && b.mu.bigBytes+b.mu.region.residentBytes()+bytes > b.limitBytes {

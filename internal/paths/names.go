@@ -1,7 +1,7 @@
 package paths
 
 // This file has the names that mrlocal gives to part files, named outputs and directories of
-// attempts. It also has the hidden names beside a result that is being written. Files of users
+// attempts. It also has the hidden names next to a result that is being written. Files of users
 // are not likely to have them. Package output makes and removes the files.
 
 import (
@@ -31,10 +31,10 @@ func Beside(path string) string {
 	return BesidePrefix(path) + hex.EncodeToString(b[:])
 }
 
-// Claim returns the hidden name beside path that is the same for all runs.
+// Claim returns the hidden name next to path that is the same for all runs.
 func Claim(path string) string { return BesidePrefix(path) + strings.Repeat("0", 2*randomBytes) }
 
-// BesidePrefix returns the prefix of all hidden names beside path. It cuts a long name at the start
+// BesidePrefix returns the prefix of all hidden names next to path. It cuts a long name at the start
 // of a character.
 func BesidePrefix(path string) string {
 	base := filepath.Base(path)

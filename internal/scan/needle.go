@@ -17,7 +17,7 @@ type column struct {
 // lane is the number of places in one register.
 const lane = 32
 
-// maxColumns is the most bytes of a literal that the kernel compares. If so many bytes agree, the
+// maxColumns is the most bytes of a literal that the kernel compares. If this many bytes agree, the
 // rest mostly agrees too. Mark compares the rest in Go.
 const maxColumns = 16
 

@@ -241,7 +241,7 @@ func BenchmarkMark(b *testing.B) {
 	})
 }
 
-// These measure each kernel alone, beside its twin.
+// These measure each kernel alone, and its twin.
 func BenchmarkKernels(b *testing.B) {
 	data := benchText()
 	n, s := NewNeedle(Literal{Text: "handle"}), NewSet([]Literal{{"handle", false}, {"window", false}, {"question", false}})

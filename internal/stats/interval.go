@@ -38,7 +38,7 @@ func IntervalOfDifferences(a, b []float64) Interval {
 // Has reports whether x lies in the interval.
 func (i Interval) Has(x float64) bool { return i.Low <= x && x <= i.High }
 
-// student returns the 0.975 quantile of Student's t distribution with so many degrees of
+// student returns the 0.975 quantile of Student's t distribution with the given number of degrees of
 // freedom, from 1. Above 30 it rounds the quantile up to that of 30.
 func student(freedom int) float64 {
 	quantiles := [...]float64{

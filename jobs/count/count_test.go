@@ -207,7 +207,7 @@ func TestMapDoesNotAllocate(t *testing.T) {
 		}
 		m, out := chain[0].NewMapper(), &discard{}
 		if n := testing.AllocsPerRun(50, func() { _ = m.Map(jobs.Block{Data: data}, out) }); n != 0 {
-			t.Errorf("%s: %v allocations a block", name, n)
+			t.Errorf("%s: %v allocations per block", name, n)
 		}
 	}
 }

@@ -193,7 +193,7 @@ func TestSearchesDoNotAllocate(t *testing.T) {
 			_ = m.Map(jobs.Block{Data: data, Offset: off}, out)
 			off++
 		}); n != 0 {
-			t.Errorf("%s: %v allocations a block", c.name, n)
+			t.Errorf("%s: %v allocations per block", c.name, n)
 		}
 	}
 }

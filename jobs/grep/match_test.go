@@ -11,7 +11,7 @@ import (
 	"mrlocal/jobs/internal/lines"
 )
 
-// In a word of eight bytes, a byte beside a NUL or newline may carry into it.
+// In a word of eight bytes, a byte next to a NUL or newline may carry into it.
 func TestExchangeChangesTwoBytesOnly(t *testing.T) {
 	var data []byte
 	for i := range 256 {

@@ -404,7 +404,7 @@ func splits(job jobs.Job, files []File, cut Cut) ([][]jobs.Block, error) {
 			continue
 		}
 		if r := job.RecordBytes; r > 0 && len(f.Data)%r != 0 {
-			return nil, fmt.Errorf("%s: %d bytes are no whole number of records of %d bytes", f.Path, len(f.Data), r)
+			return nil, fmt.Errorf("%s: %d bytes are not a whole number of records of %d bytes", f.Path, len(f.Data), r)
 		}
 		first := len(blocks)
 		blocks = appendBlocks(blocks, int32(i), f, cut.BlockBytes, job)

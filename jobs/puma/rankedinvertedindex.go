@@ -74,7 +74,7 @@ type rankedInvertedIndexReducer struct{ lines.Growing }
 // Reduce emits a sequence and its documents.
 func (r *rankedInvertedIndexReducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	n := rankedInvertedIndexSequenceBytes(key)
-	r.Text = append(r.Text[:0], key[:n]...) // with its TAB: an Emitter writes none beside an empty key
+	r.Text = append(r.Text[:0], key[:n]...) // with its TAB: an Emitter writes none next to an empty key
 	for vs.Next() {
 		if len(r.Text) > n {
 			r.Text = append(r.Text, ',')

@@ -348,7 +348,7 @@ func scaleBig(decimal []byte, sticky bool, point int) (exponent uint16, mantissa
 
 // appendNumber appends a key for the number at the start of text, behind blanks. It reads
 // numbers as GNU sort -n does: an optional minus, digits, and a fraction behind a point. There
-// is no plus and no exponent. Text without a number counts as zero. There may be any number of
+// is neither a plus nor an exponent. Text without a number counts as zero. There may be any number of
 // digits.
 //
 // The first byte holds the sign and the number n of integer digits: 80 for zero, 81+n for

@@ -291,7 +291,7 @@ func TestMapAndAppendKeyDoNotAllocate(t *testing.T) {
 	data := linesOf(1000, 40)
 	m, out := &mapper{delim: '\n', order: &Order{}}, &taker{}
 	if n := testing.AllocsPerRun(50, func() { _ = m.Map(jobs.Block{Data: data}, out) }); n != 0 {
-		t.Errorf("Map: %v allocations a block", n)
+		t.Errorf("Map: %v allocations per block", n)
 	}
 	ord, err := Compile(Options{Keys: []string{"1nr", "2.2,3f", "1g", "1h", "2V", "3M", "2R", "2d"}})
 	if err != nil {
@@ -300,7 +300,7 @@ func TestMapAndAppendKeyDoNotAllocate(t *testing.T) {
 	var dst []byte
 	line := []byte("12.5 some words in a line")
 	if n := testing.AllocsPerRun(50, func() { dst = ord.AppendKey(dst[:0], line) }); n != 0 {
-		t.Errorf("AppendKey: %v allocations a line", n)
+		t.Errorf("AppendKey: %v allocations per line", n)
 	}
 }
 

@@ -188,7 +188,7 @@ func TestMapDoesNotAllocate(t *testing.T) {
 	for _, o := range []Options{{}, {Alnum: true, IgnoreCase: true}} {
 		m, out := newMapper(o), &discard{}
 		if n := testing.AllocsPerRun(50, func() { _ = m.Map(jobs.Block{Data: data}, out) }); n != 0 {
-			t.Errorf("%+v: %v allocations a block", o, n)
+			t.Errorf("%+v: %v allocations per block", o, n)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (f Flows) MapEnded(now time.Duration, t *Task, task slots.TaskID, done, _ i
 // loss costs O(outputs). If the map runs again, its output is the newest one. Outputs of no
 // bytes (L0) need no places.
 type Flow struct {
-	Maps      int32 // the number of map outputs that each reduce copies a part of
+	Maps      int32 // the number of map outputs that each reduce copies per part of
 	There     int32 // the number of outputs that are available now, 0 to Maps
 	MapBytes  int64 // the size of one output: the parts of all reduces together
 	Reduces   int64 // the number of reduces of the job

@@ -123,7 +123,7 @@ func TestALinkIsTheFluidThatItStandsFor(t *testing.T) {
 	})
 }
 
-// linkTest drives a link as the simulator does, and its wire beside it.
+// linkTest drives a link as the simulator does, and its wire along with it.
 type linkTest struct {
 	rt       *rapid.T
 	link     link

@@ -51,6 +51,6 @@ func TestAQueueAllocatesNothing(t *testing.T) {
 		e := q.Pop()
 		q.Push(e.At+5, EndAttempt, e.ID, 0)
 	}); n > 0 {
-		t.Errorf("%v allocations a step", n)
+		t.Errorf("%v allocations per step", n)
 	}
 }

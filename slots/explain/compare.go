@@ -30,8 +30,8 @@ type Recorded struct {
 // and letters by by. They share one cell width, so that a column is the same time in both.
 //
 // Compare reports whether the runs differ. They may differ in a decision about an attempt or
-// a slot, in its time, or in a job. A different rule alone is no difference, because every
-// policy has its own rules. Compare fails if a file is cut short, was changed or is no event
+// a slot, in its time, or in a job. A different rule alone is not a difference, because every
+// policy has its own rules. Compare fails if a file is cut short, was changed or is not an event
 // file. errs.IsUsage is true for these errors.
 //
 // Memory: 40 bytes for each decision and 32 for each attempt of both runs, and with

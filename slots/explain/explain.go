@@ -56,7 +56,7 @@ type Options struct {
 	Job  string
 	Lent bool
 
-	Open      bool   // the run goes on: a file without its last line is no error
+	Open      bool   // the run goes on: a file without its last line is not an error
 	FirstLent bool   // the answer is the first decision that lent a slot
 	Limit     int    // the largest number of decisions; 0: all
 	Name      string // of the file, for errors; "": events
@@ -66,7 +66,7 @@ type Options struct {
 }
 
 // Sentences reads an event file from r and writes the answer to w. It fails if the file is
-// cut short, was changed or is no event file. It also fails if the run has no such task,
+// cut short, was changed or is not an event file. It also fails if the run has no such task,
 // slot or job. errs.IsUsage is true for these errors, and false for an error of w. The list
 // of all decisions is written while the file is read, so it covers a file that is cut short
 // up to its end. Other answers are written only if there is no error.
@@ -85,7 +85,7 @@ func newExplainer(w io.Writer, o Options) *explainer {
 }
 
 // run replays the events of r and lets the mode complete its answer. It writes what the mode
-// has printed, also after an error of the replay. A cut file is no error if Options.Open is set.
+// has printed, also after an error of the replay. A cut file is not an error if Options.Open is set.
 func (t *explainer) run(r io.Reader) error {
 	diff, err := Replay(r, t.o.Policy, ReplayOptions{Begin: t.begin, Explain: t.explained, Ahead: t.ahead, Wants: t.wants, Event: t.event})
 	switch {

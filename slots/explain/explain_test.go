@@ -261,7 +261,7 @@ func TestALimitKeepsBackWhoWasNotBeaten(t *testing.T) {
 }
 
 // TestAnIdleSlotHasNoReasonOfAnotherTracker: a reason that the policy gave at the heartbeat of
-// one tracker is no reason for slots of another.
+// one tracker is not a reason for slots of another.
 func TestAnIdleSlotHasNoReasonOfAnotherTracker(t *testing.T) {
 	for _, name := range []string{"fifo", "fair"} {
 		var b bytes.Buffer
@@ -275,7 +275,7 @@ func TestAnIdleSlotHasNoReasonOfAnotherTracker(t *testing.T) {
 }
 
 // TestAFullTrackerIsNoReasonForAnother: if nothing can be granted anywhere, only one
-// tracker is visited. Its lack of free slots is no reason for slots of other trackers.
+// tracker is visited. Its lack of free slots is not a reason for slots of other trackers.
 func TestAFullTrackerIsNoReasonForAnother(t *testing.T) {
 	for _, name := range []string{"pi-dhfs", "pd-dhfs", "pi-fifo"} {
 		answers := ""

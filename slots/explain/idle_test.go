@@ -31,7 +31,7 @@ func randomRun(t *testing.T, draw *rand.Rand) (file []byte, name string) {
 	for {
 		name = names[draw.IntN(len(names))]
 		o := policy.DefaultOptions()
-		o.Cycle = time.Second // ras measures its own cycle otherwise, which is no multiple of half
+		o.Cycle = time.Second // ras measures its own cycle otherwise, which is not a multiple of half
 		p, err := registry.New(name, o)
 		if err != nil {
 			t.Fatal(err)

@@ -40,13 +40,13 @@ type BeatenBy struct {
 	Why  string `json:"why"`
 }
 
-// errNoDecision is the cause if Why is called with an event that is no start and no kill.
+// errNoDecision is the cause if Why is called with an event that is neither a start nor a kill.
 var errNoDecision = errors.New("no attempt was started or killed by this event")
 
 // Why returns the reason of the start or kill whose event has number seq, from 1. r is an
 // event file from its first line, which need not be complete. Why uses only o.Name and
-// o.Policy. It fails if r was changed or is no event file, or if a replayed decision differs
-// from the recorded one. It also fails if event seq is missing, or is no start and no kill.
+// o.Policy. It fails if r was changed or is not an event file, or if a replayed decision differs
+// from the recorded one. It also fails if event seq is missing, or is neither a start nor a kill.
 func Why(r io.Reader, seq uint64, o Options) (*Reason, error) {
 	var found *Reason
 	err := reasons(r, o, seq, func(x *Reason) bool {
@@ -61,7 +61,7 @@ func Why(r io.Reader, seq uint64, o Options) (*Reason, error) {
 
 // Reasons calls yield with the reason of each start and kill, in order, until yield returns
 // false. yield may keep the Reason. r and o are as for Why. Reasons fails if r was changed or
-// is no event file, or if a replayed decision differs from the recorded one. It yields the
+// is not an event file, or if a replayed decision differs from the recorded one. It yields the
 // reasons before the place of the error.
 func Reasons(r io.Reader, o Options, yield func(x *Reason) bool) error {
 	return reasons(r, o, 0, yield)
@@ -69,7 +69,7 @@ func Reasons(r io.Reader, o Options, yield func(x *Reason) bool) error {
 
 // WhyIdle returns sentences, in one line, that say why nothing ran on a slot at time at. r
 // and o are as for Why. If the slot was busy, the sentence says so. WhyIdle fails if r was
-// changed or is no event file, or if a replayed decision differs from the recorded one. It
+// changed or is not an event file, or if a replayed decision differs from the recorded one. It
 // also fails if the run has no such slot.
 func WhyIdle(r io.Reader, slot int, at time.Duration, o Options) (string, error) {
 	var b bytes.Buffer

@@ -110,7 +110,7 @@ type replayer struct {
 	event     func(e *trace.Event, texts []string) bool
 	ahead     func(decisions []trace.Event, next time.Duration)
 	queue     []read        // events that were read from the file
-	taken     int           // of queue: so many were replayed
+	taken     int           // of queue: the number that were replayed
 	coming    []trace.Event // the decisions for ahead
 	line      int           // of the event that is replayed
 	decided   []trace.Event // decisions and Assigns of the Ledger, since all before were found

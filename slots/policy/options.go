@@ -270,7 +270,7 @@ func (o *Options) Fields() []OptionField {
 		{"containers", "Containers", "what a container is under yarn, omo and its parts, `slots|resources`. slots: a slot; resources: a slot with the CPU and memory that the profile of its job asks for", "slots", 1, &o.Containers},
 		{"batch-reserve", "BatchReserve", "keep what becomes free for a batch of last maps until all of it has started (omo, batch-finish): `off|on`", "off", 1, &o.BatchReserve},
 		{"release-window", "ReleaseWindow", "the least time over which omo counts released containers, `TIME`", "10s, or a third of a map's time if that is less", 1, &o.ReleaseWindow},
-		{"additional-map-slots", "AdditionalMapSlots", "map slots a tracker that open while maps are in their I/O period, at most `N` (dynsplit)", "1", 0, &o.AdditionalMapSlots},
+		{"additional-map-slots", "AdditionalMapSlots", "map slots per tracker that open while maps are in their I/O period, at most `N` (dynsplit)", "1", 0, &o.AdditionalMapSlots},
 		{"early-reduces", "EarlyReduces", "which limit holds for reduces that would wait for maps (dynsplit), `both|floor|bound|printed`. floor: for each job, the whole slots of its share. bound: for all jobs together, the sum of their shares. both: both limits. printed: as on the slides, where a part of a slot is enough for one more reduce", "both", 1, &o.EarlyReduces},
 		{"reduce-total", "ReduceTotal", "reduces a tracker runs at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceTotal},
 		{"reduce-shuffle", "ReduceShuffle", "reduces that copy on a tracker at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceShuffle},

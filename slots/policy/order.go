@@ -294,8 +294,8 @@ type Offer struct {
 }
 
 // Numbers returns the numbers that the rule of an offer to a pool depends on. It is called only
-// while explanations are on. It is no field of Offer, because a Rule of an Offer escapes to the
-// Ledger. A function beside it would be allocated for each decision.
+// while explanations are on. It is not a field of Offer, because a Rule of an Offer escapes to the
+// Ledger. A function next to it would be allocated for each decision.
 type Numbers func(pool slots.PoolID) []slots.Number
 
 // Grant starts a task of the first job of the first pool for which the Ledger does not refuse

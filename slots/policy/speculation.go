@@ -160,7 +160,7 @@ func (s *speculation) known(k *sample) bool {
 }
 
 // started notes an attempt that a grant has started on a slot of the visited tracker. A task
-// that has a copy now is no candidate any more.
+// that has a copy now is not a candidate any more.
 func (s *speculation) started(v *slots.View, o slots.Start) {
 	p := At(&s.places, o.Slot)
 	p.tracker = v.Tracker()

@@ -25,7 +25,7 @@ type Wait struct {
 }
 
 // waiting is the state of a job's wait, as in Hadoop 1.0.3, FairScheduler.JobInfo, whose
-// names stand beside the fields.
+// names stand next to the fields.
 type waiting struct {
 	waited   time.Duration // timeWaitedForLocalMap
 	launched int64         // the visit that last started a map of it

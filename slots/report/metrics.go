@@ -88,7 +88,7 @@ func Metrics() []Metric {
 // inFile is how many of the first metrics are fields of a Report.
 const inFile = 7
 
-// figures returns the metrics that are no fields of a Report, by name, without those that are NaN.
+// figures returns the metrics that are not fields of a Report, by name, without those that are NaN.
 func (r *Report) figures() map[string]float64 {
 	all := map[string]float64{}
 	for _, m := range Metrics()[inFile:] {

@@ -43,7 +43,7 @@ var serving = &sync.Map{}
 //
 // A policy with state is a pointer. Of takes the pointer, and the policies that its fields or
 // embedded fields hold, also in slices and arrays. It does not look for policies in maps, in structs
-// that are no policies, or in what functions refer to. A policy without a pointer and an empty struct
+// that are not policies, or in what functions refer to. A policy without a pointer and an empty struct
 // have no state. Of takes nothing of them, so they may serve several runs at once.
 //
 // A policy must not end its goroutine (runtime.Goexit, t.Fatal of a test). The goroutine is that of

@@ -43,7 +43,7 @@ func (c Config) Fit(r Room) (fit Config, note string) {
 	return c.WithDefaults(maps, reduces), note
 }
 
-// homeSlots returns the home slots of a tracker for so many cores. Those that are set stay.
+// homeSlots returns the home slots of a tracker for the given number of cores. Those that are set stay.
 func (c *Config) homeSlots(cores int, noReduces bool) (maps, reduces int) {
 	reduces = cmp.Or(c.ReduceSlots, max(1, cores/6))
 	if noReduces {

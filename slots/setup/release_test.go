@@ -116,7 +116,7 @@ func TestReleaseFollowsItsDefinition(t *testing.T) {
 		circle := setup.Cycle(n, at(all))
 		for k, i := range circle {
 			if !slices.Contains(all[i].After, circle[(k+1)%len(circle)]) {
-				t.Fatalf("%v is no circle", circle)
+				t.Fatalf("%v is not a circle", circle)
 			}
 		}
 		submitted := releaseAll(all, takes, fails)

@@ -258,7 +258,7 @@ func Cores(trackers, cores int) func(tracker, i int) int32 {
 }
 
 // Extra returns how many extra slots a tracker has under a policy: as many as
-// slots.Opener.Extra returns, up to MaxSlots. It is 0 if p is no slots.Opener. c has its
+// slots.Opener.Extra returns, up to MaxSlots. It is 0 if p is not a slots.Opener. c has its
 // defaults.
 func (c *Config) Extra(p slots.Policy) int {
 	opener, opens := p.(slots.Opener)

@@ -150,7 +150,7 @@ func (d *Document) table(rows [][]string, verdicts bool) {
 const mostOnALine = 36
 
 // readable rounds a decimal number to at most five significant digits. It returns whole and very
-// small numbers, and text that is no number, as they are. ok reports whether cell is a number.
+// small numbers, and text that is not a number, as they are. ok reports whether cell is a number.
 func readable(cell string) (number string, ok bool) {
 	v, err := strconv.ParseFloat(cell, 64)
 	// A small number would lose its digits.
@@ -168,7 +168,7 @@ func readable(cell string) (number string, ok bool) {
 // against returns a drawing of one figure as SVG. The band is a box, and the paper's figure a line in
 // the middle. Our figure is a dot, and its confidence interval a whisker. The axis is the ratio to
 // the paper's figure, from 0 to 2. names are the headings of row. The result is empty for a figure
-// that is no number.
+// that is not a number.
 func against(names, row []string) string {
 	// field returns a number by the name of its column, because tables may get further columns.
 	field := func(name string) (float64, bool) {

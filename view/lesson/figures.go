@@ -100,7 +100,7 @@ func figure(text string, models []*view.Model) (float64, error) {
 			return waiting(m).Seconds(), nil
 		}
 	}
-	return 0, errs.Inputf("claim", "%q is no figure", text)
+	return 0, errs.Inputf("claim", "%q is not a figure", text)
 }
 
 // makespan returns the time at which the last job ended. Jobs that have not ended do not count.

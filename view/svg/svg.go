@@ -13,7 +13,7 @@
 //	dots                 a reduce that is held back
 //	blank                idle
 //
-// Every sign has a shape besides its colour, so that a black-and-white print shows the same. The
+// Every sign has a shape in addition to its colour, so that a black-and-white print shows the same. The
 // series of a chart differ by marker and dashes, too.
 //
 // The same model gives the same bytes. Bars narrower than a pixel are drawn together. So the

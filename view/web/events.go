@@ -54,7 +54,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 }
 
 // firstWanted returns the number of the first event that a client wants. from is the parameter of the
-// request, and last the header Last-Event-ID, which wins. ok is false if one is no number.
+// request, and last the header Last-Event-ID, which wins. ok is false if one is not a number.
 func firstWanted(from, last string) (uint64, bool) {
 	if last != "" {
 		n, err := strconv.ParseUint(last, 10, 63)

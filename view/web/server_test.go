@@ -127,7 +127,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		"a number that is none":               {"GET", "api/model?run=0&from=x", "", nil, 400},
 		"too many steps":                      {"GET", "api/curves?run=0&steps=1000000000", "", nil, 400},
 		"a job that is not there":             {"GET", "api/shuffle?run=0&job=99", "", nil, 400},
-		"an event that is no decision":        {"GET", "api/why?run=0&seq=1", "", nil, 400},
+		"an event that is not a decision":     {"GET", "api/why?run=0&seq=1", "", nil, 400},
 		"a wrong number of an event":          {"GET", "api/events?from=-1", "", nil, 400},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestChangesComeFromThePageAlone(t *testing.T) {
 		"the page":                     {"POST", []string{"Content-Type: application/json", "Origin: " + own, "Sec-Fetch-Site: same-origin"}, 200},
 		"a program":                    {"POST", []string{"Content-Type: application/json; charset=utf-8"}, 200},
 		"another site":                 {"POST", []string{"Content-Type: application/json", "Sec-Fetch-Site: cross-site"}, 403},
-		"a site beside it":             {"POST", []string{"Content-Type: application/json", "Sec-Fetch-Site: same-site"}, 403},
+		"a site next to it":            {"POST", []string{"Content-Type: application/json", "Sec-Fetch-Site: same-site"}, 403},
 		"an old browser, another site": {"POST", []string{"Content-Type: application/json", "Origin: http://evil.example"}, 403},
 		"another port":                 {"POST", []string{"Content-Type: application/json", "Origin: http://127.0.0.1:1"}, 403},
 		"a frame without an origin":    {"POST", []string{"Content-Type: application/json", "Origin: null"}, 403},
@@ -448,7 +448,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		t.Errorf("stream 33 has status %d", status)
 	}
 	if status, _, _ := get(t, "GET", s.URL()+"api/runs", ""); status != 200 {
-		t.Errorf("a question beside 32 streams has status %d", status)
+		t.Errorf("a question next to 32 streams has status %d", status)
 	}
 	if err := stream.Close(); err != nil {
 		t.Error(err)

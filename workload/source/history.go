@@ -155,7 +155,7 @@ func (p *past) read(name string, in *bufio.Reader) error {
 		n++
 		switch {
 		case n == 1 && line != "Avro-Json":
-			return errs.Inputf(at, "%q is no history; a .jhist file begins with Avro-Json or Avro-Binary, and Hadoop 1.x has another format", short(line))
+			return errs.Inputf(at, "%q is not a history; a .jhist file begins with Avro-Json or Avro-Binary, and Hadoop 1.x has another format", short(line))
 		case n <= 2: // the schema
 			return nil
 		}

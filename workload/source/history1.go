@@ -128,7 +128,7 @@ func (h *history1) read(record string) error {
 	case "MapAttempt", "ReduceAttempt":
 		return h.readAttempt(kind == "ReduceAttempt", of)
 	default:
-		return fmt.Errorf("%q is no record of a history of Hadoop 1.x; a .jhist file has another format", short(kind))
+		return fmt.Errorf("%q is not a record of a history of Hadoop 1.x; a .jhist file has another format", short(kind))
 	}
 	return nil
 }
@@ -224,7 +224,7 @@ func fields1(record string, escaped bool) (kind string, of map[string]string, er
 }
 
 // counters1 returns the counters of a text: {(GROUP)(words)[(NAME)(words)(VALUE)]...}... Before Hadoop
-// 0.20 it is a list of GROUP.Words:VALUE with commas. A value that is no number counts as 0.
+// 0.20 it is a list of GROUP.Words:VALUE with commas. A value that is not a number counts as 0.
 func counters1(all string) map[string]int64 {
 	of := map[string]int64{}
 	groups := strings.Split(all, "[(")

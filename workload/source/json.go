@@ -37,7 +37,7 @@ func (o *objects) next() (at string, err error) {
 	case err != nil:
 		return "", o.problem(err)
 	case t != json.Delim('{'):
-		return "", errs.Inputf(at, "is no JSON object")
+		return "", errs.Inputf(at, "is not a JSON object")
 	}
 	return at, nil
 }

@@ -68,7 +68,7 @@ type slsJob struct {
 
 // SLS reads a load of YARN's Scheduler Load Simulator: a file with a JSON document for each job
 // (Hadoop, hadoop-sls, AMRunner.startAMFromSLSTrace, AMDefinitionSLS). A document may have the number
-// of nodes instead of a job, or beside it. A task lasts for its duration, or from its start to its
+// of nodes instead of a job, or with it. A task lasts for its duration, or from its start to its
 // end. It is a Reader.
 func SLS(name string, r io.Reader, o Reading) (*Set, error) {
 	s, in := &Set{Notes: []string{"jobs of the SLS load " + name + "; the wait of a task for its container is not in them"}}, newObjects(name, r)

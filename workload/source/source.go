@@ -317,7 +317,7 @@ func durations(all []time.Duration, n int) string {
 // word returns a name in YAML. The name gets quotes if a YAML parser could read it as anything
 // but text.
 func word(name string) string {
-	// A name without quotes begins with a letter. So it is no number and no date.
+	// A name without quotes begins with a letter. So it is neither a number nor a date.
 	plain := name != "" && (name[0] >= 'a' && name[0] <= 'z' || name[0] >= 'A' && name[0] <= 'Z')
 	for _, r := range name {
 		plain = plain && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.')

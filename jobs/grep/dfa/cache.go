@@ -30,7 +30,7 @@ type cache struct {
 	held []uint32 // threads of the state that read returned last
 }
 
-// state is the information about a state besides its row of transitions.
+// state is the information about a state in addition to its row of transitions.
 type state struct {
 	key  string
 	ends [sides]ending
@@ -45,7 +45,7 @@ const (
 	endMatch
 )
 
-// stateBytes is about the memory of a state besides its row and its key.
+// stateBytes is about the memory of a state in addition to its row and its key.
 const stateBytes = 100
 
 // fewestStates is the number of states that may always be in the cache. The automaton cannot

@@ -121,7 +121,7 @@ func (u *unroller) atom() (text string, copies int) {
 	return u.take(width), 1
 }
 
-// repeat reads the repeat behind an atom, which has so many copies of a part, and returns both unrolled.
+// repeat reads the repeat behind an atom, which has the given number of copies of a part, and returns both unrolled.
 func (u *unroller) repeat(atom string, copies int) (string, int) {
 	of := count.FindStringSubmatch(u.rest)
 	if of == nil || atom == "" {

@@ -240,7 +240,7 @@ func absolute(name string) string {
 		if err != nil {
 			return ""
 		}
-		// The shell may have entered the working directory by a link. filepath.Join is no choice here,
+		// The shell may have entered the working directory by a link. filepath.Join cannot be used here,
 		// because it drops link/.. from the path.
 		name = here + "/" + name
 	}

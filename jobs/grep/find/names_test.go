@@ -55,7 +55,7 @@ func TestNamesAreGNUs(t *testing.T) {
 	if err == nil {
 		var version []byte
 		if version, err = exec.Command(path, "--version").Output(); !bytes.Contains(version, []byte("GNU grep) 3.")) {
-			err = errors.New("it is no GNU grep 3")
+			err = errors.New("it is not GNU grep 3")
 		}
 	}
 	if err != nil {

@@ -153,7 +153,7 @@ func (p *parser) bracket() (*set, found) {
 	if inverted {
 		p.at++
 	}
-	// fnmatch stops at a collating symbol that is no single byte. Only what stands before it can match, and nothing
+	// fnmatch stops at a collating symbol that is not a single byte. Only what stands before it can match, and nothing
 	// in an inverted set.
 	var before *set
 	for first := true; ; first = false {
@@ -176,7 +176,7 @@ func (p *parser) bracket() (*set, found) {
 			}
 			continue
 		}
-		// Each byte is equivalent to itself alone, and is no bound of a range.
+		// Each byte is equivalent to itself alone, and is not a bound of a range.
 		if rest := p.text[p.at:]; p.language == gnu && len(rest) >= 5 && rest[:2] == "[=" && rest[3:5] == "=]" {
 			s.add(rest[2], rest[2])
 			p.at += 5
@@ -228,7 +228,7 @@ func (p *parser) bracket() (*set, found) {
 // symbol reports whether a collating symbol of fnmatch follows, as [.a.].
 func (p *parser) symbol() bool { return p.language == gnu && strings.HasPrefix(p.text[p.at:], "[.") }
 
-// unknownSymbol reads a collating symbol of fnmatch that is no single byte, as [.ab.]. If there is none, it reads
+// unknownSymbol reads a collating symbol of fnmatch that is not a single byte, as [.ab.]. If there is none, it reads
 // nothing and returns false.
 func (p *parser) unknownSymbol() bool {
 	if !p.symbol() {
@@ -279,7 +279,7 @@ func (p *parser) class() (name string, isClass bool) {
 // addClass puts the bytes of a class of POSIX into the set. It returns false if the class is unknown.
 // The classes are those of the C locale, so they have no bytes above 127.
 func (s *set) addClass(name string, of language) bool {
-	// In git, the vertical tab and the form feed are no space.
+	// In git, the vertical tab and the form feed are not space.
 	if of == git && name == "space" {
 		s.add('\t', '\n')
 		s.add('\r', '\r')

@@ -13,7 +13,7 @@ type repository struct {
 	user    rules // of the file that core.excludesFile names
 }
 
-// gitReader reads what a git repository has beside .gitignore files.
+// gitReader reads what a git repository has in addition to .gitignore files.
 type gitReader struct {
 	getenv func(string) string
 	// shared has the settings of the machine and the user. nil: open has not read them yet.

@@ -78,7 +78,7 @@ type ListReducer struct {
 // Reduce emits the line of one group.
 func (r *ListReducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	n := r.GroupBytes(key)
-	r.Text = append(append(r.Text[:0], key[:n-1]...), '\t') // an Emitter writes no TAB beside an empty key
+	r.Text = append(append(r.Text[:0], key[:n-1]...), '\t') // an Emitter writes no TAB next to an empty key
 	for some := false; vs.Next(); some = true {
 		item := vs.Key()[n:]
 		if some && bytes.Equal(item, r.last) { // the same item from another map

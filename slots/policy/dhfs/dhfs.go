@@ -3,7 +3,7 @@
 //
 // Paper: Tang, Lee, He: Dynamic Slot Allocation Technique for MapReduce Clusters,
 // CLUSTER 2013 [DHFS13]; its page is docs/papers/dhfs13.md. Algorithm 1 is pi.go,
-// Algorithm 2 is pd.go: read each beside the paper. This file has the code that both
+// Algorithm 2 is pd.go: read each along with the paper. This file has the code that both
 // share, and the parts that the paper leaves open. explain.go has the numbers that
 // explanations show.
 //

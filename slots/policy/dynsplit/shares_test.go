@@ -51,14 +51,14 @@ func TestShares(t *testing.T) {
 		got  []share
 		want []share
 	}{
-		"one job divides all slots by w_m and w_r":            {shares(108, job(1, 50, 100, 200, 50)), []share{{108 - r, r}}},
-		"jobs get R_i by weight":                              {shares(108, job(2, 0, 9, 200, 50), job(1, 0, 9, 200, 50)), []share{{72, 0}, {36, 0}}},
-		"a job in its reduce phase beside one in its map one": {shares(10, job(1, 9, 9, 0, 50), job(1, 0, 9, 20, 5)), []share{{0, 5}, {5, 0}}},
-		"what maps leave goes to the job's reduces first":     {shares(10, job(1, 0, 9, 2, 50), job(1, 0, 9, 20, 5)), []share{{2, 3}, {5, 0}}},
-		"and the other way":                                   {shares(10, job(1, 9, 9, 4, 1)), []share{{4, 1}}},
-		"then to the other jobs by weight":                    {shares(12, job(1, 0, 9, 3, 0), job(2, 0, 9, 20, 0), job(1, 0, 9, 20, 0)), []share{{3, 0}, {6, 0}, {3, 0}}},
-		"nobody gets more than it wants":                      {shares(100, job(1, 0, 9, 3, 0), job(2, 0, 9, 4, 1)), []share{{3, 0}, {4, 1}}},
-		"no job, no share":                                    {shares(100), nil},
+		"one job divides all slots by w_m and w_r":             {shares(108, job(1, 50, 100, 200, 50)), []share{{108 - r, r}}},
+		"jobs get R_i by weight":                               {shares(108, job(2, 0, 9, 200, 50), job(1, 0, 9, 200, 50)), []share{{72, 0}, {36, 0}}},
+		"a job in its reduce phase next to one in its map one": {shares(10, job(1, 9, 9, 0, 50), job(1, 0, 9, 20, 5)), []share{{0, 5}, {5, 0}}},
+		"what maps leave goes to the job's reduces first":      {shares(10, job(1, 0, 9, 2, 50), job(1, 0, 9, 20, 5)), []share{{2, 3}, {5, 0}}},
+		"and the other way":                                    {shares(10, job(1, 9, 9, 4, 1)), []share{{4, 1}}},
+		"then to the other jobs by weight":                     {shares(12, job(1, 0, 9, 3, 0), job(2, 0, 9, 20, 0), job(1, 0, 9, 20, 0)), []share{{3, 0}, {6, 0}, {3, 0}}},
+		"nobody gets more than it wants":                       {shares(100, job(1, 0, 9, 3, 0), job(2, 0, 9, 4, 1)), []share{{3, 0}, {4, 1}}},
+		"no job, no share":                                     {shares(100), nil},
 	} {
 		if !slices.EqualFunc(c.got, c.want, func(a, b share) bool { return near(a[0], b[0], 1e-9) && near(a[1], b[1], 1e-9) }) {
 			t.Errorf("%s: %v, want %v", name, c.got, c.want)

@@ -93,7 +93,7 @@ func (f *Fresh) fewest(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	}
 }
 
-// mapContainers returns s_m = S · W_m / (W_m + W_r). With so many of all containers for maps,
+// mapContainers returns s_m = S · W_m / (W_m + W_r). With this number of all containers for maps,
 // map work and reduce work end at the same time [FRESH14, "remaining work"].
 func mapContainers(all int32, w work) float64 {
 	both := float64(w[slots.Map]) + float64(w[slots.Reduce])

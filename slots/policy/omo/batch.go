@@ -43,7 +43,7 @@ func (s *scheduler) nextBatch(v *slots.View) (slots.JobID, bool) {
 }
 
 // benefit returns t_fair - t_batch of a job, in seconds [OMO21, eq. 4-5]. It is 0 if
-// the job is no candidate. A candidate has begun its reduce stage [OMO21, "batch
+// the job is not a candidate. A candidate has begun its reduce stage [OMO21, "batch
 // candidates"], needs one wave for its maps [OMO21, "one wave"], and has finished a map.
 func (s *scheduler) benefit(j slots.JobView) float64 {
 	if s.requireReduceStarted && !s.jobs[j.ID()].begun {

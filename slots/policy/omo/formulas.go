@@ -43,7 +43,7 @@ func gap(shuffle, mapTime, frequency float64, pending int32) float64 {
 }
 
 // aligned returns x* = max(0, (T_s - T_m) · F_e), at which β is 0 [OMO21, "negative start
-// point"]. If the reduces start when so many maps are pending, the shuffle ends with the map
+// point"]. If the reduces start when this number of maps is pending, the shuffle ends with the map
 // phase.
 func aligned(shuffle, mapTime, frequency float64) float64 {
 	return max(0, (shuffle-mapTime)*frequency)

@@ -26,7 +26,7 @@ func TestAlignment(t *testing.T) {
 		t.Errorf("eq. (3): F_e %v, x* %v", fe, aligned(60, 30, fe))
 	}
 	if shareFrequency(0.5, 4, 4, 1) != 0 || shareFrequency(0.5, 3, 4, 1) != 0 {
-		t.Error("no container is left beside the reduces: F_e is 0")
+		t.Error("no container is left next to the reduces: F_e is 0")
 	}
 }
 

@@ -127,7 +127,7 @@ func owedLess(a, b *owed) bool {
 // noJob stands for no job in scheduler.batching.
 const noJob slots.JobID = -1
 
-// The rules of the policies, besides yarn.RuleFewest.
+// The rules of the policies, in addition to yarn.RuleFewest.
 const (
 	ruleLazyStart   slots.Rule = "lazy-start"
 	ruleConsecutive slots.Rule = "consecutive-reduces"

@@ -14,7 +14,7 @@ import (
 )
 
 // oneJob is the workload of [OMO21, "one-job simulation"]: one job of 80 maps of 30 s
-// and 4 reduces on 8 slots. Its shuffle takes so many seconds: a reduce copies a fourth
+// and 4 reduces on 8 slots. Its shuffle takes the given number of seconds: a reduce copies a fourth
 // of 80 outputs of as many MB, at 20 MB a second.
 func oneJob(t testing.TB, shuffle int, mapTime string) *workload.File {
 	t.Helper()

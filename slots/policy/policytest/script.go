@@ -66,7 +66,7 @@ type script struct {
 }
 
 // args are the name=value words of a command. err is the last error of a value. An unknown name
-// is no error, so the golden file of a new case needs a check by eye.
+// is not an error, so the golden file of a new case needs a check by eye.
 type args struct {
 	values map[string]string
 	err    error

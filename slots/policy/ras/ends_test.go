@@ -53,7 +53,7 @@ jobs: [{name: A, submit: 4s, maps: 3, reduces: 4, map_time: 3s, reduce_time: 4s,
 	}
 }
 
-// room is a writer that fails after so many bytes. It ends a run that would otherwise not end.
+// room is a writer that fails after the given number of bytes. It ends a run that would otherwise not end.
 type room int
 
 func (r *room) Write(p []byte) (int, error) {

@@ -60,7 +60,7 @@ func TestNoStaticNumberOfSlotsIsAsGood(t *testing.T) {
 			}
 		}
 		if best == 0 || best == len(static)-1 {
-			t.Errorf("%s: the best of %v map slots a tracker is %d: %v", file, static, static[best], times)
+			t.Errorf("%s: the best of %v map slots per tracker is %d: %v", file, static, static[best], times)
 		}
 		if got := simulated(t, file, "ras", 0).MakespanSeconds; got >= times[best] {
 			t.Errorf("%s: RAS takes %v s, and the best static number, %d map slots, %v s", file, got, static[best], times[best])

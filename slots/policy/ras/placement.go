@@ -145,7 +145,7 @@ func (r *RAS) shuffle(s *rasJob, n *node, t int, count int32) {
 
 // switchReducers reserves room for running reduces to switch from shuffle to reduce [RAS11,
 // Alg. 1, l. 26-28]. The map phase of their job must be complete or about to be. On each
-// tracker it reserves room for as many as fit beside the other reduces. The rest wait until
+// tracker it reserves room for as many as fit next to the other reduces. The rest wait until
 // those end. Until they have switched they also count in n.copying, because a map may have to
 // run again.
 func (r *RAS) switchReducers() {
@@ -242,11 +242,11 @@ func (r *RAS) placeReducer(s *rasJob, t int) {
 	r.shuffle(s, n, t, 1)
 }
 
-// roomForReducer is room_for_new_job_slot for a reducer. Besides feasibility [RAS11,
+// roomForReducer is room_for_new_job_slot for a reducer. In addition to feasibility [RAS11,
 // eq. 6] it makes sure that no task waits for ever [RAS11, "nothing waits for ever"]. With
 // the new one, the reduces in shuffle on a tracker must satisfy three conditions:
-//   - each of them can switch to reduce beside the others [RAS11, "shuffle memory gate"],
-//   - the maps that they wait for have room beside them,
+//   - each of them can switch to reduce next to the others [RAS11, "shuffle memory gate"],
+//   - the maps that they wait for have room next to them,
 //   - they leave n.room slots to maps.
 func (r *RAS) roomForReducer(s *rasJob, t int) bool {
 	n := &r.nodes[t]
@@ -313,7 +313,7 @@ func (r *RAS) placeMappers() {
 	}
 }
 
-// removeMaps takes running maps out of the placement of a tracker until the rest has room beside
+// removeMaps takes running maps out of the placement of a tracker until the rest has room next to
 // the reducers. Maps of the job with the highest utility go first.
 func (r *RAS) removeMaps(t int) {
 	n := &r.nodes[t]

@@ -146,7 +146,7 @@ const ruleLowestUtility slots.Rule = "lowest-utility"
 
 // Traits implements slots.Policy. A job slot is for the task that is placed there
 // [RAS11, section 3]. Reduces start as early as there is room, so that their shuffle
-// runs beside the maps [RAS11, section 3.3].
+// runs along with the maps [RAS11, section 3.3].
 func (r *RAS) Traits() slots.Traits {
 	return slots.Traits{Name: "ras", Lends: true, OwnSlowstart: true, ByDemand: true, Options: r.options, Rules: map[slots.Rule]string{
 		ruleLowestUtility: "the placement of this control cycle has it on this tracker, and there is room for it. Its job has the lowest utility of such jobs",

@@ -113,7 +113,7 @@ func (s *rasJob) running(v *slots.View) utility {
 
 // count sets s.counted, the number of maps that the job's reduces copy from: maps that are
 // placed, run or are done. At least one pending map counts as placed, so that there is room
-// for it beside the reduces that wait for it [RAS11, "shuffle bound"].
+// for it next to the reduces that wait for it [RAS11, "shuffle bound"].
 func (s *rasJob) count() {
 	done := s.total - s.left[slots.Map]
 	s.counted = max(done+max(s.allotted[slots.Map], min(s.pending[slots.Map], 1)), s.begun)

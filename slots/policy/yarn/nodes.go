@@ -53,7 +53,7 @@ func Request(j slots.JobView, k slots.Kind) slots.Vector {
 	return requested(p.Reduce)
 }
 
-// requested returns needs without I/O, which is no resource of YARN.
+// requested returns needs without I/O, which is not a resource of YARN.
 func requested(needs slots.Vector) slots.Vector {
 	return slots.Vector{CPU: needs.CPU, Memory: needs.Memory}
 }
@@ -104,7 +104,7 @@ func (n *Nodes) fits(v *slots.View, j slots.JobView, k slots.Kind) bool {
 
 // leavesRoom reports whether one more reduce of j may start on the visited tracker. Reduces that
 // wait for maps must not keep these maps from running for ever. So some tracker must have room
-// for the largest of these maps beside the reduces that wait there.
+// for the largest of these maps next to the reduces that wait there.
 func (n *Nodes) leavesRoom(v *slots.View, j slots.JobView) bool {
 	waiting, count, largest := n.waiting(v)
 	t := v.Tracker()

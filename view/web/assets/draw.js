@@ -2,7 +2,7 @@
 //
 // Hue: the job or pool (Okabe and Ito's colours), with its letter on the bar. Tone and height: the
 // phase. Hatch: lent, "/" to a map, "\" to a reduce. Dashed outline: a copy. Hollow with a cross:
-// killed. Notch: failed. Dots: held back. So every sign has a shape besides its colour.
+// killed. Notch: failed. Dots: held back. So every sign has a shape in addition to its colour.
 
 const hues = ['#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#F0E442'];
 const eighth = { light: '#000000', dark: '#BBBBBB' };

@@ -121,7 +121,7 @@ export class Lanes {
     if (m) words.push(`mean ${m.mean_job_s === undefined ? '-' : +m.mean_job_s.toFixed(1) + ' s'}`, `Jain ${m.jain.toFixed(3)}`, `use ${(m.utilisation * 100).toFixed(1)} %`, `${m.moves} moves`);
     if (run.dropped) words.push(`${run.dropped} rows left out: the run has too many`);
     this.title.textContent = words.join(' · '); // it may be cut on the screen; the tab Differences shows all
-    this.canvas.setAttribute('aria-label', `Slots of ${words.join(', ')}. ${run.bars.seq.length} attempts on ${this.rows.length} slots. The table beside it lists those near the moment that is shown.`);
+    this.canvas.setAttribute('aria-label', `Slots of ${words.join(', ')}. ${run.bars.seq.length} attempts on ${this.rows.length} slots. The table next to it lists those near the moment that is shown.`);
     this.title.title = page.time.at === null ? '' : 'at ' + span(page.time.at);
   }
 

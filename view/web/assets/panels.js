@@ -1,4 +1,4 @@
-// This module has the panels below and beside the slots. They show jobs with their progress, curves
+// This module has the panels below and next to the slots. They show jobs with their progress, curves
 // of pools, kvbuffers, the shuffle matrix, and the differences between runs.
 
 import { ask } from './api.js';
@@ -274,7 +274,7 @@ export class Shares extends Panel {
 
   describe() {
     const c = this.answer, run = this.of, mean = (a) => (a.reduce((s, v) => s + v, 0) / a.length).toFixed(2);
-    this.canvas.setAttribute('aria-label', `Slots in use and fair share of ${c.pools.length} pools. The table beside it has the means.`);
+    this.canvas.setAttribute('aria-label', `Slots in use and fair share of ${c.pools.length} pools. The table next to it has the means.`);
     this.table.replaceChildren(table('Means of the window, in slots', ['pool', 'maps#', 'their fair share#', 'reduces#', 'their fair share#'],
       c.pools.map((p) => [run.pools[p.pool]?.name ?? '', mean(p.maps), mean(p.share_maps), mean(p.reduces), mean(p.share_reduces)])));
   }
@@ -361,7 +361,7 @@ export class Buffers extends Panel {
     this.described = key;
     const b = run.buffers, rows = [];
     for (let i = Math.max(0, b.seq.length - 60); i < b.seq.length; i++) rows.push([run.taskName(b.bar[i]), span(b.at[i]), run.stepNames[b.step[i]], size(b.bytes[i]), size(b.to_bytes[i])]);
-    this.canvas.setAttribute('aria-label', `kvbuffers: ${b.seq.length} steps, ${run.spills.seq.length} spills. Line: size; dashes: spill mark; cross: growth refused; black: spill. The table beside it has the last steps.`);
+    this.canvas.setAttribute('aria-label', `kvbuffers: ${b.seq.length} steps, ${run.spills.seq.length} spills. Line: size; dashes: spill mark; cross: growth refused; black: spill. The table next to it has the last steps.`);
     this.table.replaceChildren(table('Steps of kvbuffers', ['task', 'at', 'step', 'bytes#', 'to#'], rows));
   }
 }
@@ -416,7 +416,7 @@ export class Shuffle extends Panel {
 
   describe(run) {
     const m = this.answer, done = m.cells.reduce((s, c) => s + c.done, 0) / Math.max(1, m.cells.length);
-    this.canvas.setAttribute('aria-label', `Shuffle of ${run.jobName(m.job)}: ${(done * 100).toFixed(0)} percent copied. The table beside it has a line for each reduce.`);
+    this.canvas.setAttribute('aria-label', `Shuffle of ${run.jobName(m.job)}: ${(done * 100).toFixed(0)} percent copied. The table next to it has a line for each reduce.`);
     const rows = [];
     for (let col = 0; col < Math.min(60, m.columns); col++) {
       let share = 0, bytes = 0;

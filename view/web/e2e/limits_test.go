@@ -75,7 +75,7 @@ func median(of []time.Duration) time.Duration {
 	return of[len(of)/2]
 }
 
-// frames turns the wheel over the lanes, once a frame, and returns the milliseconds between frames.
+// frames turns the wheel over the lanes, once per frame, and returns the milliseconds between frames.
 const frames = `(async (n, how) => {
   const canvas = document.querySelector('.lanes canvas'), times = [];
   const frame = () => new Promise((done) => requestAnimationFrame(done));
@@ -160,7 +160,7 @@ func TestAMillionEventsLoad(t *testing.T) {
 	}
 }
 
-// TestTenThousandTasksAsOneTypes checks that the playground simulates 10,000 tasks in 100 ms a policy.
+// TestTenThousandTasksAsOneTypes checks that the playground simulates 10,000 tasks in 100 ms per policy.
 func TestTenThousandTasksAsOneTypes(t *testing.T) {
 	tasks := least(10_000, 1_000)
 	tab := open(t, serve(t, t.TempDir(), "ui"))

@@ -92,7 +92,7 @@ func TestAnEditCancelsTheSimulationOfASite(t *testing.T) {
 	until(t, tab, "document.querySelector('#inspector .rule')?.textContent === 'map-borrows'")
 }
 
-// TestRecordedRunsStandOnASite checks a site with recorded runs besides the playground.
+// TestRecordedRunsStandOnASite checks a site with recorded runs in addition to the playground.
 func TestRecordedRunsStandOnASite(t *testing.T) {
 	dir, names := recorded(t, borrow, "fair", "pi-dhfs")
 	for i := range names {

@@ -48,7 +48,7 @@ type Lab struct {
 	}
 }
 
-// These bounds limit the memory of drafts: a model takes some 300 bytes a task. The drafts of
+// These bounds limit the memory of drafts: a model takes some 300 bytes per task. The drafts of
 // one request always fit.
 const (
 	mostDrafts     = 32

@@ -44,7 +44,7 @@ func NewRun(name string, open Opener) *Run {
 }
 
 // Load returns the run of an event file. It fails with errs.BadInput if the file cannot be read, is
-// cut short, was changed, is no event file, or is no regular file. Each question about reasons reads
+// cut short, was changed, is not an event file, or is not a regular file. Each question about reasons reads
 // the file again, so the file must not move or change.
 func Load(path string) (*Run, error) {
 	open := func(<-chan struct{}) (io.ReadCloser, error) {

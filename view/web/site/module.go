@@ -141,7 +141,7 @@ func goTool(ctx context.Context, root string, args ...string) ([]byte, error) {
 // this directory, or it contains the working directory.
 func root() string {
 	// This file is view/web/site/module.go, so the sources are four levels up. The path may not exist
-	// here: it is from the build machine, and with -trimpath it is no path at all.
+	// here: it is from the build machine, and with -trimpath it is not a path at all.
 	_, file, _, _ := runtime.Caller(0)
 	candidates := []string{filepath.Dir(filepath.Dir(filepath.Dir(filepath.Dir(file))))}
 	if here, err := os.Getwd(); err == nil {

@@ -119,7 +119,7 @@ func usable(dir string) (exists bool, err error) {
 	// Write removes everything in the directory, so the directory must have a site.json of ours.
 	text, err := os.ReadFile(filepath.Join(dir, nameFile))
 	if err != nil || json.Unmarshal(text, &c) != nil || c.Kind != kind {
-		return false, errs.Optionf(dir, "it has files and is no site of mrlocal; name another directory")
+		return false, errs.Optionf(dir, "it has files and is not a site of mrlocal; name another directory")
 	}
 	return true, nil
 }

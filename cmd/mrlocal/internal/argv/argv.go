@@ -329,7 +329,7 @@ func (s *scanned) next(f *Flag, as string, rest []string, flags []Flag, given ma
 // set records the value of a flag. given has the last value of each flag, by its long name. Two
 // different values are a mistake unless the flag may be repeated.
 func (s *scanned) set(f *Flag, value string, given map[string]string) {
-	// The same value twice is no mistake: a script may add a flag that the line already has.
+	// The same value twice is not a mistake: a script may add a flag that the line already has.
 	if before, ok := given[f.Name]; ok && !f.Repeat && before != value {
 		s.fail(errs.Optionf("--"+f.Name, "given twice, with %s and with %s", Quote(before), Quote(value)))
 	}

@@ -110,14 +110,14 @@ func TestAnErrorIsOneLine(t *testing.T) {
 		err  error
 		want string
 	}{
-		"plain":                  {"run sort", errs.Optionf("a.txt", "no such file"), "mrlocal: run sort: a.txt: no such file\n"},
-		"no what":                {"", errors.New("x"), "mrlocal: x\n"},
-		"a newline in a name":    {"run", &fs.PathError{Op: "open", Path: "a\nb", Err: os.ErrNotExist}, "mrlocal: run: open a\\nb: file does not exist\n"},
-		"a byte that is no text": {"", errors.New("a\xffb"), "mrlocal: a\\xffb\n"},
-		"an escape sequence":     {"", errors.New("\x1b[31m"), "mrlocal: \\x1b[31m\n"},
-		"joined errors":          {"", errors.Join(errors.New("a"), errors.New("b")), "mrlocal: a; b\n"},
-		"flags for options":      {"", errors.New("give Options.HDFS.Web, Options.Memory.Next or Options.MemoryBytes."), "mrlocal: give --webhdfs, Memory.Next or --memory.\n"},
-		"umlauts stay":           {"", errors.New("größe"), "mrlocal: größe\n"},
+		"plain":                   {"run sort", errs.Optionf("a.txt", "no such file"), "mrlocal: run sort: a.txt: no such file\n"},
+		"no what":                 {"", errors.New("x"), "mrlocal: x\n"},
+		"a newline in a name":     {"run", &fs.PathError{Op: "open", Path: "a\nb", Err: os.ErrNotExist}, "mrlocal: run: open a\\nb: file does not exist\n"},
+		"a byte that is not text": {"", errors.New("a\xffb"), "mrlocal: a\\xffb\n"},
+		"an escape sequence":      {"", errors.New("\x1b[31m"), "mrlocal: \\x1b[31m\n"},
+		"joined errors":           {"", errors.Join(errors.New("a"), errors.New("b")), "mrlocal: a; b\n"},
+		"flags for options":       {"", errors.New("give Options.HDFS.Web, Options.Memory.Next or Options.MemoryBytes."), "mrlocal: give --webhdfs, Memory.Next or --memory.\n"},
+		"umlauts stay":            {"", errors.New("größe"), "mrlocal: größe\n"},
 	} {
 		if got := ErrorLine(c.what, c.err); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
@@ -211,7 +211,7 @@ func FuzzParse(f *testing.F) {
 		line, err := Parse(args, commands())
 		if err != nil {
 			if !errs.IsUsage(err) {
-				t.Fatalf("%q: %v is no usage error", args, err)
+				t.Fatalf("%q: %v is not a usage error", args, err)
 			}
 			return
 		}

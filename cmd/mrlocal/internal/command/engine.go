@@ -54,7 +54,7 @@ func BandwidthFlags() []argv.Spec {
 }
 
 // ReadBandwidths reads BandwidthFlags but --shuffle-bw, which is in Scheduling, into o. A rate of
-// 0 bytes a second is no limit.
+// 0 bytes a second means no limit.
 func ReadBandwidths(r *argv.Reader, o *mrlocal.Options) {
 	o.DiskBytesPerSecond = r.Rate("disk-bw")
 	o.Copiers.Parallel, o.Copiers.BytesPerSecond = r.Count("parallel-copies", 1, mostCopiers), r.Rate("copy-bw")

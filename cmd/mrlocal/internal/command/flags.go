@@ -37,7 +37,7 @@ func RunFlags(shortOutput string) []argv.Spec {
 	flags = append(flags, SchedulingFlags("")...)
 	flags = append(append(append(flags, BandwidthFlags()...), EngineFlags()...),
 		faultFlag(),
-		argv.ValueSpec("resume", "keep the outputs of maps with a journal in `DIR`. After a kill or a full disk the same command goes on, and no committed map runs again. The job must have reduces, and inputs that are no streams", "nothing is kept"),
+		argv.ValueSpec("resume", "keep the outputs of maps with a journal in `DIR`. After a kill or a full disk the same command goes on, and no committed map runs again. The job must have reduces, and inputs that are not streams", "nothing is kept"),
 		argv.ValueSpec("events", "write every fact and decision to `FILE`, one JSON object per line; compressed if FILE ends in .gz or .zst", ""),
 		argv.ValueSpec("report", "write the report of the run to `FILE` as JSON", ""),
 		ProfileFlag(""))

@@ -54,7 +54,7 @@ func paperJob(name string) NamedJob {
 // not among the paperJobs.
 func Example(job string) string { return paperJob(job).Example }
 
-// checkInputs returns an options error if the job of that name does not take so many inputs. Most
+// checkInputs returns an options error if the job of that name does not take this number of inputs. Most
 // jobs take any number above 0.
 func checkInputs(job string, inputs int) error {
 	j := paperJob(job)

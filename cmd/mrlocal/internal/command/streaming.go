@@ -115,7 +115,7 @@ func runStreaming(line argv.Line, o *mrlocal.Options, stderr io.Writer) (work *s
 		return nil, StreamingMistake(err)
 	}
 	// Without --reducers the size of the input sets their number, as for other jobs: one for each
-	// 8 MiB, at most one a core. The size is known only after New, so the work is made again.
+	// 8 MiB, at most one per core. The size is known only after New, so the work is made again.
 	if s.Friendly && !job.Conf.Has("mapreduce.job.reduces") && !work.MapOnly {
 		if n := min(cores, work.InputBytes/(8<<20)); n > 1 {
 			s.Reducers = int(n)

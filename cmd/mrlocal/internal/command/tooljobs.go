@@ -75,7 +75,7 @@ func grepFlags() []argv.Spec {
 	pattern := argv.ValueSpec("regexp", "search for `PATTERN` in RE2 syntax; may be repeated", "the links of a wiki")
 	pattern.Short, pattern.Any = "e", true
 	pattern.Repeat = true // the word after -e is a pattern even if it looks like a flag
-	most := argv.ValueSpec("max-count", "stop reading a file after `N` selected lines; a negative N is no bound", "")
+	most := argv.ValueSpec("max-count", "stop reading a file after `N` selected lines; a negative N means no bound", "")
 	most.Short = "m"
 	return []argv.Spec{pattern, most,
 		argv.ToggleSpec("lines", "", "print the matching lines in the order of the input instead of counting matches"),
@@ -158,10 +158,10 @@ func GrepNotes(line argv.Line, name string, chain jobs.Chain, o *mrlocal.Options
 		return nil
 	}
 	if len(line.Values("regexp")) == 0 {
-		// The first example of the documents has no pattern, so a run without one is no error.
+		// The first example of the documents has no pattern, so a run without one is not an error.
 		notes = append(notes, fmt.Sprintf("no -e PATTERN given: searching for %s, the links of a wiki", grep.DefaultPattern))
 	}
-	// A script may give the same --reducers to all its jobs, so the flag is no error here. The chain
+	// A script may give the same --reducers to all its jobs, so the flag is not an error here. The chain
 	// that counts has two jobs. The chain that selects lines has one, without reduces.
 	if line.Has("reducers") && len(chain) == 1 && chain[0].NewReducer == nil {
 		notes = append(notes, "--reducers is ignored: selecting lines has no reduce")

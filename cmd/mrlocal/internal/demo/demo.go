@@ -37,7 +37,7 @@ const (
 	inputBytes = 256 << 20 // with this size, both runs take a few seconds on two cores
 	inputSeed  = 1
 	topLines   = 5       // the number of lines of the result that are shown
-	warmBytes  = 1 << 30 // at most so many bytes of an existing wiki are read before the runs
+	warmBytes  = 1 << 30 // at most this many bytes of an existing wiki are read before the runs
 )
 
 // outcome is the outcome of one run of the demo. Its events and its timeline take a few MiB of memory.

@@ -70,7 +70,7 @@ func TestTheReaderPredictsFirst(t *testing.T) {
 	if !ok || strings.Contains(before, "pi-dhfs lent the reduce slot") || !strings.Contains(before, "Until 1.0s:") {
 		t.Errorf("before the question:\n%s", before)
 	}
-	if n := strings.Count(after, "slot, 0 to 1 (Enter: show me): "); n != 4 { // two answers are no slots
+	if n := strings.Count(after, "slot, 0 to 1 (Enter: show me): "); n != 4 { // two answers are not slots
 		t.Errorf("%d prompts:\n%s", n, after)
 	}
 	for _, want := range []string{"You were right: slot 1. pi-dhfs lent the reduce slot", "You chose slot 1, and it was slot 0. pi-dhfs lent the map slot"} {

@@ -19,7 +19,7 @@ import (
 // makes its chain from the flags of line. The kind of its error decides the exit code.
 type jobCommand = func(ctx context.Context, e command.Env, line argv.Line, job string, build func() (jobs.Chain, error)) error
 
-// Submit returns mrlocal submit, which runs a job on a cluster. Beside the built-in jobs, it has a
+// Submit returns mrlocal submit, which runs a job on a cluster. In addition to the built-in jobs, it has a
 // subcommand for a program of the user (programWord), which takes no flags of a job.
 func Submit() command.Command {
 	c := forEachJob("run a job on a Hadoop cluster, through Hadoop Streaming", submitHelp, "JOB [FLAGS]", submitFlags(), submitJob)

@@ -21,7 +21,7 @@ const cutsSide = "cuts"
 // streamHelp is the help of mrlocal stream.
 const streamHelp = "SIDE is map, combine or reduce, which read standard input; or cuts, which samples PATHs and prints the keys that divide them among --reduces. Map, combine and reduce of one job take the same flags."
 
-// streamFlags returns the flags of stream beside those of the job. Package submit writes these
+// streamFlags returns the flags of stream other than those of the job. Package submit writes these
 // flags into the command lines of the children, so both packages must agree on them.
 func streamFlags() []argv.Spec {
 	input := argv.ValueSpec("input", "an input of the job is `PATH`, in the order given; may be repeated", "")

@@ -27,7 +27,7 @@ const programWord = "program"
 // submitHelp is the help of mrlocal submit.
 const submitHelp = "Hadoop Streaming starts children that do the work. A child is this mrlocal, which the job carries to the cluster. It may also be a static program of your own (mrlocal submit ./PROGRAM), whose main begins with stream.Main. The parts of the output, one after the other, are the result that mrlocal run writes."
 
-// submitFlags returns the flags of submit beside those of the job. jobArgs passes all other flags
+// submitFlags returns the flags of submit other than those of the job. jobArgs passes all other flags
 // to the children.
 func submitFlags() []argv.Spec {
 	input := argv.ValueSpec("input", "read the file or directory `URI`, as hdfs://HOST:PORT/PATH; may be repeated", "")
@@ -40,7 +40,7 @@ func submitFlags() []argv.Spec {
 		argv.ValueSpec("queue", "submit to the queue `NAME` of YARN", "the cluster's"),
 		argv.ValueSpec("job-name", "the `NAME` of the job in YARN", "mrlocal JOB"),
 		argv.ValueSpec("hadoop", "the command of Hadoop is `PATH`", "hadoop, in the search path"),
-		argv.ValueSpec("streaming-jar", "hadoop-streaming is `PATH`", "share/hadoop/tools/lib beside the command"),
+		argv.ValueSpec("streaming-jar", "hadoop-streaming is `PATH`", "share/hadoop/tools/lib next to the command"),
 		argv.ValueSpec("binary", "the children are `PATH`, a static mrlocal", "this one"),
 		argv.ValueSpec("files", "the input has `N` files, for a job that depends on their number", ""),
 		{Flag: argv.Flag{Name: "in-order"}, Help: "values of a key keep the order of the input; sort -s and -u do so without it"},

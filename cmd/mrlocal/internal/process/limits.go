@@ -39,7 +39,7 @@ func RunBatch(ctx context.Context, batch []mrlocal.BatchJob, o mrlocal.Options) 
 const (
 	leastFDs     = 10
 	leastThreads = 8
-	leastSlots   = 2 // every command must have address space for a run with so many
+	leastSlots   = 2 // every command must have address space for a run with this many
 )
 
 // CheckStart returns an options error if a limit of the process is too small for any command. It
@@ -65,7 +65,7 @@ func CheckStart() error {
 	return nil
 }
 
-// limits sets GOMAXPROCS and the soft memory limit for one run of so many jobs. restore restores the
+// limits sets GOMAXPROCS and the soft memory limit for one run of the given number of jobs. restore restores the
 // memory limit only, because each change of GOMAXPROCS stops the world.
 func limits(o mrlocal.Options, jobCount int) (restore func()) {
 	procs, memoryBytes := o.ProcessLimits(jobCount)

@@ -116,7 +116,7 @@ func goNotice(t *testing.T, found map[string]map[string]string) map[string]strin
 
 var foreign = regexp.MustCompile(`(?i)copyright|@license|spdx-license`)
 
-// vendored returns the files below web that others wrote: those beside or below a notice, and
+// vendored returns the files below web that others wrote: those next to or below a notice, and
 // those of the Go authors. It fails for a file that names a holder and has no notice.
 func vendored(t *testing.T) []part {
 	t.Helper()
@@ -141,7 +141,7 @@ func vendored(t *testing.T) []part {
 		case bytes.Contains(text, []byte("The Go Authors")) && filepath.Ext(name) == ".js":
 			found[below] = part{filepath.ToSlash(below) + ", of the Go authors: the notice of Go", nil}
 		case foreign.Match(text) && filepath.Ext(name) != ".wasm":
-			t.Errorf("%s names a holder: put the text of its licence into a file LICENSE beside it, in a folder of its own", below)
+			t.Errorf("%s names a holder: put the text of its licence into a file LICENSE next to it, in a folder of its own", below)
 		}
 		return nil
 	})

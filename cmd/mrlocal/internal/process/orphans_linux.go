@@ -76,7 +76,7 @@ func (o *orphans) reap() {
 // children of this one, so it looks again until there are none, or the time is up.
 func (o *orphans) kill() {
 	// A list misses children if others end while the system writes it, and a process has no environment
-	// while it becomes another program. So a look that finds nothing to do is no proof.
+	// while it becomes another program. So a look that finds nothing to do proves nothing.
 	const quietLooks = 20
 	quiet := 0
 	for until := time.Now().Add(orphanTime); quiet < quietLooks && time.Now().Before(until); quiet++ {

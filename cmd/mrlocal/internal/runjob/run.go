@@ -30,7 +30,7 @@ func Command() command.Command {
 			if j.Name != "grep" { // grep has a --quiet of its own, that of GNU grep
 				flags = append(flags, command.QuietFlag())
 			}
-			// The input of such a run is no input of its jobs, so no journal can know it again.
+			// The input of such a run is not an input of its jobs, so no journal can know it again.
 			if j.Name == "streaming" {
 				flags = slices.DeleteFunc(flags, func(f argv.Spec) bool { return f.Name == "resume" })
 			}

@@ -39,13 +39,13 @@ type block struct {
 	jobs         []*shownJob // that the drawing shows
 }
 
-// draw draws m for a terminal of so many columns and rows. The result is valid until the next call. All
+// draw draws m for a terminal of the given size. The result is valid until the next call. All
 // lines but the last one end with "\r\n". No line reaches the last column, because terminals differ in
 // what they do there.
 func (b *block) draw(m *model, now time.Duration, columns, rows int) []byte {
 	b.out, b.column, b.line = b.out[:0], 0, 0
 	b.width, b.most = columns-1, min(mostLines, rows-1)
-	// The title, the slots and the resources need at least so many lines beside the bars.
+	// The title, the slots and the resources need at least this many lines next to the bars.
 	const others = 3
 	running := b.choose(m, b.most-others)
 	b.title(m, now, running)
@@ -67,7 +67,7 @@ func (b *block) draw(m *model, now time.Duration, columns, rows int) []byte {
 	return b.out
 }
 
-// choose sets b.jobs, whose bars together need at most so many lines, and returns the number of
+// choose sets b.jobs, whose bars together need at most bars lines, and returns the number of
 // running jobs. Of a chain, b.jobs has the current job.
 func (b *block) choose(m *model, bars int) (running int) {
 	b.jobs = b.jobs[:0]
@@ -166,7 +166,7 @@ func (b *block) bar(j *shownJob, k trace.Kind, now time.Duration) {
 	b.end()
 }
 
-// share draws a bar for a share from 0 to 1, with so many columns between its brackets.
+// share draws a bar for a share from 0 to 1, with the given number of columns between its brackets.
 func (b *block) share(share float64, columns int) {
 	columns = max(leastBar, columns)
 	done := int(share * float64(columns))
@@ -181,7 +181,7 @@ func (b *block) share(share float64, columns int) {
 	b.text("]")
 }
 
-// field draws a size, aligned to the right, in so many columns that begin at column at. space
+// field draws a size, aligned to the right, in the given number of columns that begin at column at. space
 // stands between the digits and the prefix, and unit after it. If bytes is 0, it draws nothing. It
 // returns columns.
 func (b *block) field(bytes float64, at, columns int, space, unit string) int {
@@ -197,7 +197,7 @@ func (b *block) field(bytes float64, at, columns int, space, unit string) int {
 	return columns
 }
 
-// slots draws a cell for each slot, in at most so many lines. A space separates trackers. If there
+// slots draws a cell for each slot, in at most the given number of lines. A space separates trackers. If there
 // are too many slots, the last line ends with the number of the others.
 func (b *block) slots(m *model, now time.Duration, lines int) {
 	b.text(stripLabel)
@@ -326,14 +326,14 @@ func (b *block) bytes(s []byte) {
 // number draws n.
 func (b *block) number(n int64) { b.bytes(strconv.AppendInt(b.scratch[:0], n, 10)) }
 
-// right draws n, aligned to the right, in so many columns.
+// right draws n, aligned to the right, in the given number of columns.
 func (b *block) right(n int64, columns int) {
 	digits := strconv.AppendInt(b.scratch[:0], n, 10)
 	b.pad(b.column + columns - len(digits))
 	b.bytes(digits)
 }
 
-// name draws a name in at most so many columns. It drops characters without width, such as control
+// name draws a name in at most the given number of columns. It drops characters without width, such as control
 // characters, which could move the cursor. It ends before a wide character that does not fit. On a
 // terminal without UTF-8 it draws ? for other than ASCII characters.
 func (b *block) name(name string, columns int) {

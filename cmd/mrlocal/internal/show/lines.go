@@ -13,7 +13,7 @@ import (
 // linesInterval is the time between two objects. A shorter run writes only the last object.
 const linesInterval = time.Second
 
-// jsonLines is the display for programs. It writes the state of the run as JSON objects, one a line.
+// jsonLines is the display for programs. It writes the state of the run as JSON objects, one per line.
 type jsonLines struct{ w io.Writer }
 
 // stateLine is the object for the state of a run. docs/formats.md describes its fields.

@@ -56,7 +56,7 @@ func (s *screen) text() string {
 	return b.String()
 }
 
-// several returns a model of a batch: so many jobs run on so many slots of three trackers.
+// several returns a model of a batch: the given number of jobs runs on the given number of slots of three trackers.
 func several(jobs, slots int) *model {
 	all := make([]trace.Slot, slots)
 	for i := range all {

@@ -41,7 +41,7 @@ func (n *Notes) Failures(r *report.Report) bool {
 
 // Failures returns a line that names the jobs of a run that did not succeed, or nil if there are none.
 func Failures(r *report.Report) []string {
-	// The line names so many jobs at most. The report has all of them.
+	// The line names at most this many jobs. The report has all of them.
 	const mostNamed = 5
 	failed := r.FailedJobs()
 	if len(failed) == 0 {

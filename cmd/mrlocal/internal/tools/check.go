@@ -170,7 +170,7 @@ type lineCutter struct {
 	delim byte
 }
 
-// cutLines returns a lineCutter with blocks of so many bytes. A block with a longer line is longer.
+// cutLines returns a lineCutter with blocks of the given number of bytes. A block with a longer line is longer.
 func cutLines(r io.Reader, delim byte, blockBytes int) *lineCutter {
 	return &lineCutter{input.Cutter{R: r, LastEnd: input.LastEnd(delim), Bytes: blockBytes}, delim}
 }

@@ -18,7 +18,7 @@ import (
 	"mrlocal/jobs/jobtest"
 )
 
-// callCount runs mrlocal count with splits and memory of so many bytes.
+// callCount runs mrlocal count with splits and memory of the given number of bytes.
 func callCount(blockBytes, memoryBytes int64, tmp, stdin string, args ...string) (stdout, stderr string, code int) {
 	var out, trouble bytes.Buffer
 	code = runTool(context.Background(), countTool(), args, command.Env{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &trouble, Getenv: os.Getenv}, func(argv.Line) (mrlocal.Options, error) {
@@ -196,7 +196,7 @@ func often(text string, n int) string {
 	return b.String()
 }
 
-// numbers returns n lines of 50 bytes, drawn from so many different ones.
+// numbers returns n lines of 50 bytes, drawn from the given number of different ones.
 func numbers(n, different int) string {
 	var b strings.Builder
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -159,7 +159,7 @@ func (f *headedFiles) names() []string {
 }
 
 // next closes the current file, opens the next one and reads its header. It fails if the header differs
-// from that of the first file. A file without a record has no header, which is no error.
+// from that of the first file. A file without a record has no header, which is not an error.
 func (f *headedFiles) next() error {
 	name := f.files[0]
 	f.files = f.files[1:]

@@ -319,7 +319,7 @@ func (c *Call) unreadable(path string, cause error) {
 	}
 }
 
-// listFiles prints the paths of the files that a search of roots would read, one a line. As in ripgrep,
+// listFiles prints the paths of the files that a search of roots would read, one per line. As in ripgrep,
 // no root is the working directory. It returns exit code 1 if there is no file.
 func (c *Call) listFiles(roots []string) (int, error) {
 	if len(roots) == 0 {
@@ -529,7 +529,7 @@ func (c *Call) choice() find.Options {
 		Globs:  c.Line.Values("glob"), Types: c.Line.Values("type"), Getenv: c.Getenv,
 		Sort: c.Choice("sort", "path", "modified", "accessed", "created", "none"),
 	}
-	// As in GNU grep, a loop is no error with -R.
+	// As in GNU grep, a loop is not an error with -R.
 	if c.Line.Has("dereference-recursive") {
 		f.Loop = func(path string) { c.complain(errs.Inputf(path, "warning: recursive directory loop")) }
 	}

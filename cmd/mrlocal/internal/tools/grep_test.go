@@ -22,7 +22,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/command"
 )
 
-// runGrepTool runs mrlocal grep with splits of so many bytes.
+// runGrepTool runs mrlocal grep with splits of the given number of bytes.
 func runGrepTool(blockBytes int64, stdin string, args ...string) (stdout, stderr string, code int) {
 	return runGrepOn(blockBytes, strings.NewReader(stdin), args...)
 }
@@ -46,7 +46,7 @@ func gnuGrep(t *testing.T) string {
 		var version []byte
 		version, err = exec.Command(path, "--version").Output()
 		if err == nil && !bytes.Contains(version, []byte("GNU grep) 3.")) {
-			err = fmt.Errorf("it is no GNU grep 3")
+			err = fmt.Errorf("it is not GNU grep 3")
 		}
 	}
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 const (
 	lineBuffer     = 64 << 10  // bytes; of a file that is read line by line
 	resultBuffer   = 256 << 10 // bytes; of the result
-	linesPerLookup = 4096      // a merge checks its context once in so many lines
+	linesPerLookup = 4096      // a merge checks its context once in this many lines
 )
 
 // lineSource reads a file, or standard input, for a tool that does not leave this to the engine. It
@@ -108,7 +108,7 @@ func (l *lineSource) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// leave sets the offset of standard input behind so many bytes of its text, where a process that
+// leave sets the offset of standard input behind the given number of bytes of its text, where a process that
 // shares it reads on (POSIX.1-2017, XCU 1.4). A negative number stands for all. Of a compressed file
 // all counts as used. Another input stays as it is.
 func (l *lineSource) leave(bytes int64) {

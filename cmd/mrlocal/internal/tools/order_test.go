@@ -46,7 +46,7 @@ func gnuSort(t *testing.T) string {
 	if err == nil {
 		var version []byte
 		if version, err = exec.Command(path, "--version").Output(); !strings.Contains(string(version), "GNU coreutils") {
-			err = errors.New("it is no GNU sort")
+			err = errors.New("it is not GNU sort")
 		}
 	}
 	if err != nil {

@@ -173,7 +173,7 @@ func TestGrepMultilineOfNamedPipes(t *testing.T) {
 	}
 }
 
-// TestGrepMultilineChargesMatches checks that many matches of one chunk take no memory beside the text.
+// TestGrepMultilineChargesMatches checks that many matches of one chunk take no memory in addition to the text.
 func TestGrepMultilineChargesMatches(t *testing.T) {
 	const lines = 1 << 22 // a list of their matches would have 96 MiB
 	text := strings.Repeat("\n", lines)

@@ -243,7 +243,7 @@ func (s *sorter) readOrder() error {
 // checkForms refuses flags that contradict each other about the form of the lines.
 func (s *sorter) checkForms(o *sort.Options) error {
 	on := s.Line.Has
-	// These flags work on plain lines. Records of CSV may contain newlines, and a header is no line.
+	// These flags work on plain lines. Records of CSV may contain newlines, and a header is not a line.
 	for _, flag := range []string{"check", "check-quiet", "merge", "zero-terminated", "debug", "header"} {
 		if o.CSV && on(flag) {
 			return errs.Optionf("--csv, --"+flag, "give one of them, not both")

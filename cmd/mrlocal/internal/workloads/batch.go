@@ -30,7 +30,7 @@ func Batch() command.Command {
 	own := append(command.EngineFlags(), command.BandwidthFlags()...)
 	own = append(append(own, show.Flags()...), command.VerboseFlag(), command.QuietFlag(), command.ProfileFlag("; with several policies, into DIR.POLICY"),
 		argv.ValueSpec("seed", "seed `N` of the placement and of the times of sleep jobs", "1"),
-		argv.ValueSpec("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY; compressed if FILE ends in .gz or .zst", ""),
+		argv.ValueSpec("events", "write every fact and decision to `FILE`, one JSON object per line; with several policies, to FILE.POLICY; compressed if FILE ends in .gz or .zst", ""),
 		argv.ValueSpec("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output"))
 	return command.Command{Usage: "run a workload file for real: many jobs in pools", Args: "WORKLOAD", Long: batchHelp, Run: runBatch, Flags: workloadFlags(own, "")}
 }
@@ -192,7 +192,7 @@ func (b *batch) places(names []string) process.Work {
 	return w
 }
 
-// checkRuns returns an options error if a later one of so many runs could not start. It comes
+// checkRuns returns an options error if a later one of the given number of runs could not start. It comes
 // before the first run. names has the policies whose results are kept; nil: all results are thrown
 // away. For a single run it checks nothing, because the engine checks each run by itself.
 func (b *batch) checkRuns(runs int, names []string) error {

@@ -105,7 +105,7 @@ func common() []argv.Spec {
 		argv.ValueSpec("block-size", "a map for each `SIZE` of input, or of its output if that is more", "64MiB"),
 		argv.ValueSpec("reduce-bytes", "a reduce for each `SIZE` of shuffle and output, as in SWIM", "64MiB"),
 		argv.ValueSpec("rate", "a task works through `SIZE` a second, where nothing says how long it takes", "10MB"),
-		argv.ValueSpec("startup", "`TIME` that each such task takes beside", "1s"),
+		argv.ValueSpec("startup", "`TIME` that each such task takes in addition", "1s"),
 		argv.ValueSpec("most-tasks", "fail if the jobs have more than `N` tasks", strconv.Itoa(source.DefaultMostTasks)),
 	}
 }
@@ -194,7 +194,7 @@ func (r reader) sizes() (s source.Sizes) {
 type maker = func(flags *argv.Reader, e command.Env) ([]byte, error)
 
 // write calls text and writes the result to --output-file, or to the standard output of e. A file is
-// replaced as a whole, or not at all after an error. A closed pipe on stdout is no error.
+// replaced as a whole, or not at all after an error. A closed pipe on stdout is not an error.
 func write(line argv.Line, e command.Env, text maker) error {
 	r := argv.Reader{Line: line}
 	path := r.Path("output-file")

@@ -37,7 +37,7 @@ func Sim() command.Command {
 			seedsFlag(),
 			argv.ToggleSpec("verbose", "", "show all figures and counters of each run, of all jobs together"),
 			argv.ToggleSpec("compare", "", "with two policies: say how their decisions differ, and why, as mrlocal compare does; exit code 1 if they differ"),
-			argv.ValueSpec("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY; compressed if FILE ends in .gz or .zst", ""),
+			argv.ValueSpec("events", "write every fact and decision to `FILE`, one JSON object per line; with several policies, to FILE.POLICY; compressed if FILE ends in .gz or .zst", ""),
 			argv.ValueSpec("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output")), ""),
 	}
 }

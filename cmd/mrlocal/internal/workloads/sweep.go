@@ -56,7 +56,7 @@ func sweepFlags() []argv.Spec {
 		}
 	}
 	flags = append(flags, argv.ToggleSpec("real", "", "make real runs, as batch does; their results are thrown away"),
-		argv.ValueSpec("total-slots", "`N` slots a tracker: the reduce slots are the rest beside the map slots", ""), seedsFlag())
+		argv.ValueSpec("total-slots", "`N` slots per tracker: the reduce slots are those that are not map slots", ""), seedsFlag())
 	return append(flags, sweepFileFlags()...)
 }
 

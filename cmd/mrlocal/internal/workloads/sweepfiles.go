@@ -17,7 +17,7 @@ import (
 	"mrlocal/view/svg"
 )
 
-// sweepFiles holds the paths of the files that a sweep writes beside its table, which goes to standard
+// sweepFiles holds the paths of the files that a sweep writes next to its table, which goes to standard
 // output. readSweepFiles makes it.
 type sweepFiles struct {
 	csv, svg, html, json, results string // paths; "": no such file
@@ -28,8 +28,8 @@ type sweepFiles struct {
 // the same names that take single values.
 func sweptFlags() []argv.Spec {
 	return []argv.Spec{
-		argv.ValueSpec("map-slots", "home map slots a tracker, `N`, a list or a range", "the file's"),
-		argv.ValueSpec("reduce-slots", "home reduce slots a tracker, `N`, a list or a range", "the file's"),
+		argv.ValueSpec("map-slots", "home map slots per tracker, `N`, a list or a range", "the file's"),
+		argv.ValueSpec("reduce-slots", "home reduce slots per tracker, `N`, a list or a range", "the file's"),
 		argv.ValueSpec("borrow-map", "`SHARE` of the map slots that reduces may borrow, a list or a range", "1"),
 		argv.ValueSpec("borrow-reduce", "`SHARE` of the reduce slots that maps may borrow, a list or a range", "1"),
 	}
@@ -82,7 +82,7 @@ func (s *sweepFiles) open(w process.Work) (files map[string]*process.AuxFile, we
 		}
 	}
 	if s.results == "-" || process.Device(s.results) {
-		return nil, nil, errs.Optionf("--results", "%s: is no file that a sweep can go on with", s.results)
+		return nil, nil, errs.Optionf("--results", "%s: is not a file that a sweep can go on with", s.results)
 	}
 	web, err = show.HTML(s.html, w)
 	return files, web, err
@@ -106,7 +106,7 @@ func (s *sweepFiles) Table(p *study.Plan, name string, w process.Work, stderr io
 
 // Study makes the runs of a sweep with seeds or --set, and writes its table and files as Table
 // does. jobs is the number of jobs of each run. key is that of Files.Key. simulate and note are as
-// in Plan.Study. failed is as of Table, with the runs that the file of --results had.
+// in Plan.Study. failed is as in Table, with the runs that the file of --results had.
 func (s *sweepFiles) Study(ctx context.Context, p *study.Plan, name, key string, jobs int, w process.Work, stderr io.Writer, simulate study.Simulate, note func(string)) (failed bool, err error) {
 	files, web, err := s.open(w)
 	if err != nil {
