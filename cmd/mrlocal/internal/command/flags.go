@@ -90,8 +90,7 @@ func VerboseFlag() argv.Spec {
 	return argv.ToggleSpec("verbose", "", "show the table of the run, its counters, and the names that were skipped, even in a pipe or after a short run")
 }
 
-// QuietFlag returns --quiet. It leaves only errors on standard error. run grep does not take it,
-// because --quiet of GNU grep means something else.
+// QuietFlag returns --quiet. It leaves only errors on standard error.
 func QuietFlag() argv.Spec {
 	return argv.ToggleSpec("quiet", "", "show neither progress nor notes nor the table, errors alone")
 }
@@ -101,6 +100,7 @@ func QuietFlag() argv.Spec {
 type Reader struct {
 	argv.Reader
 
+	Job    *NamedJob       // whose flags the line has; nil: the command runs no single job
 	Stream *streaming.Work // of the job streaming, whose owner closes it; nil: another job
 	Stderr io.Writer       // for the standard error of streaming commands; nil: it is dropped
 	Stdin  io.Reader       // standard input of mrlocal; nil: there is none, as in a batch
@@ -109,27 +109,26 @@ type Reader struct {
 // NewReader returns a reader of the flags of line. Its Err is nil.
 func NewReader(line argv.Line) *Reader { return &Reader{Reader: argv.Reader{Line: line}} }
 
-// RunOptions reads RunFlags into the options of a run. job is the name of the job, which --fault may
-// name. The returned error is the first mistake of all flags.
-func RunOptions(line argv.Line, job string) (mrlocal.Options, error) {
-	r := NewReader(line)
+// RunOptions reads RunFlags into the options of a run of r.Job, which --fault may name. The returned
+// error is the first mistake of all flags.
+func (r *Reader) RunOptions() (mrlocal.Options, error) {
 	s := r.Scheduling(MostTrackers, MostSlots, 0)
 	o := mrlocal.Options{Config: s.Config, Policy: r.Policy(&s)}
 	// In the options, 0 reduce slots stand for the default. NoReduces says that the user wants none.
-	o.NoReduces = line.Has("reduce-slots") && o.ReduceSlots == 0
+	o.NoReduces = r.Line.Has("reduce-slots") && o.ReduceSlots == 0
 	r.JobOptions(&o)
 	ReadEngine(&r.Reader, &o)
 	ReadBandwidths(&r.Reader, &o)
-	o.Faults = readFaults(&r.Reader, job, o.Trackers)
+	o.Faults = readFaults(&r.Reader, r.Job.Name, o.Trackers)
 	return o, r.Err
 }
 
-// JobOptions reads JobFlags into o, and --centroids, whose file is the side data of the job.
+// JobOptions reads JobFlags of r.Job into o, and --centroids, whose file is the side data of the job.
 func (r *Reader) JobOptions(o *mrlocal.Options) {
 	o.Inputs, o.All = inputs(r), r.Line.Has("all")
 	o.Side = r.Path(centroidsFlag)
 	o.NoDecode = r.Choice("decode", "auto", "none") == "none"
-	o.UTF16 = !o.NoDecode && r.Line.Path[len(r.Line.Path)-1] == "grep" // as mrlocal grep does
+	o.UTF16 = !o.NoDecode && r.Job.UTF16
 	o.OutputDir = r.Path("output")
 	o.Overwrite = r.Line.Has("overwrite")
 	o.OutputFile = r.Path("output-file")
@@ -165,8 +164,7 @@ func inputs(r *Reader) []string {
 	if slices.Contains(paths, "") {
 		r.Keep(errs.Optionf("input", "an empty path"))
 	}
-	// The last word of the path of a command is the name of the job.
-	r.Keep(checkInputs(r.Line.Path[len(r.Line.Path)-1], len(paths)))
+	r.Keep(r.Job.checkInputs(len(paths)))
 	return paths
 }
 

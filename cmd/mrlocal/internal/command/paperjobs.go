@@ -20,53 +20,39 @@ const centroidsFlag = "centroids"
 // the help. A new job gets a line here. docs/jobs.md describes each job.
 func paperJobs() []NamedJob {
 	return []NamedJob{
-		{"inverted-index", "list the files that have each word", "o", "wiki/ -o index.txt", 0, nil, withoutOptions(puma.NewInvertedIndex)},
-		{"ranked-inverted-index", "list the files of each word sequence, most frequent first; reads what sequence-count writes", "o", "sequences.txt -o ranked.txt", 0, nil, withoutOptions(puma.NewRankedInvertedIndex)},
-		{"term-vector", "list the frequent words of each file", "o", "wiki/ --min 100", 0, termFlags(), termVector},
-		{"sequence-count", "count sequences of three words in each file", "o", "wiki/ -o sequences.txt", 0, nil, withoutOptions(puma.NewSequenceCount)},
-		{"self-join", "join sorted lists of k items to candidates of k+1 items", "o", "candidates.txt -o joined.txt", 0, nil, withoutOptions(puma.NewSelfJoin)},
-		{"adjacency-list", "list the neighbours of each node of a graph of edges", "o", "edges.txt -o lists.txt", 0, nil, withoutOptions(puma.NewAdjacencyList)},
-		{"histogram-movies", "count movies by average rating", "o", "movies.txt", 0, nil, withoutOptions(puma.NewHistogramMovies)},
-		{"histogram-ratings", "count ratings of movies", "o", "movies.txt", 0, nil, withoutOptions(puma.NewHistogramRatings)},
-		{"kmeans", "find the centres of K clusters of points", "o", "points.txt --clusters 8 -o centroids.txt", 0, kmeansFlags(), kMeans},
-		{"classification", "put points into the clusters of centroids", "o", "points.txt --centroids centroids.txt -o clusters.txt", 0, []argv.Spec{centroids("read the centroids from `FILE`, as kmeans writes them", "required")}, classify},
-		{"terasort", "sort binary records by their first bytes", "o", "records.bin -o sorted.bin", 0, recordFlags(), teraSort},
-		{"teravalidate", "check the order of binary records, and add up their checksums", "o", "sorted.bin", 0, recordFlags(), teraValidate},
-		{"randomtext", "write random text; reads no input", "o", "--bytes 64MiB --output text/", noInput, randomFlags(), randomText},
-		{"combine", "count words, combined in the maps (Gridmix)", "o", "wiki/ --reducers 1 -o counts.txt", 0, nil, withoutOptions(puma.NewCombine)},
-		{"select", "keep a tenth, then two fifths of all lines, three times (Gridmix, monsterQuery)", "o", "lines.txt -o kept.txt", 0, selectFlags(), selectLines},
-		{"join", "join two inputs by the first field of their lines", "o", "users.tsv visits.tsv -o joined.tsv", puma.JoinInputs, nil, withoutOptions(puma.NewJoin)},
+		paper("inverted-index", "list the files that have each word", "wiki/ -o index.txt", 0, nil, withoutOptions(puma.NewInvertedIndex)),
+		paper("ranked-inverted-index", "list the files of each word sequence, most frequent first; reads what sequence-count writes", "sequences.txt -o ranked.txt", 0, nil, withoutOptions(puma.NewRankedInvertedIndex)),
+		paper("term-vector", "list the frequent words of each file", "wiki/ --min 100", 0, termFlags(), termVector),
+		paper("sequence-count", "count sequences of three words in each file", "wiki/ -o sequences.txt", 0, nil, withoutOptions(puma.NewSequenceCount)),
+		paper("self-join", "join sorted lists of k items to candidates of k+1 items", "candidates.txt -o joined.txt", 0, nil, withoutOptions(puma.NewSelfJoin)),
+		paper("adjacency-list", "list the neighbours of each node of a graph of edges", "edges.txt -o lists.txt", 0, nil, withoutOptions(puma.NewAdjacencyList)),
+		paper("histogram-movies", "count movies by average rating", "movies.txt", 0, nil, withoutOptions(puma.NewHistogramMovies)),
+		paper("histogram-ratings", "count ratings of movies", "movies.txt", 0, nil, withoutOptions(puma.NewHistogramRatings)),
+		paper("kmeans", "find the centres of K clusters of points", "points.txt --clusters 8 -o centroids.txt", 0, kmeansFlags(), kMeans),
+		paper("classification", "put points into the clusters of centroids", "points.txt --centroids centroids.txt -o clusters.txt", 0, []argv.Spec{centroids("read the centroids from `FILE`, as kmeans writes them", "required")}, classify),
+		paper("terasort", "sort binary records by their first bytes", "records.bin -o sorted.bin", 0, recordFlags(), teraSort),
+		paper("teravalidate", "check the order of binary records, and add up their checksums", "sorted.bin", 0, recordFlags(), teraValidate),
+		paper("randomtext", "write random text; reads no input", "--bytes 64MiB --output text/", noInput, randomFlags(), randomText),
+		paper("combine", "count words, combined in the maps (Gridmix)", "wiki/ --reducers 1 -o counts.txt", 0, nil, withoutOptions(puma.NewCombine)),
+		paper("select", "keep a tenth, then two fifths of all lines, three times (Gridmix, monsterQuery)", "lines.txt -o kept.txt", 0, selectFlags(), selectLines),
+		paper("join", "join two inputs by the first field of their lines", "users.tsv visits.tsv -o joined.tsv", puma.JoinInputs, nil, withoutOptions(puma.NewJoin)),
 	}
 }
 
-// paperJob returns the job of that name in paperJobs, or an empty one. The empty one takes any number
-// of inputs and has no example.
-func paperJob(name string) NamedJob {
-	for _, j := range paperJobs() {
-		if j.Name == name {
-			return j
-		}
-	}
-	return NamedJob{}
+// paper returns a NamedJob without anything special.
+func paper(name, use, example string, inputs int, flags []argv.Spec, build func(*Reader) (jobs.Chain, error)) NamedJob {
+	return NamedJob{Name: name, Use: use, Example: example, Inputs: inputs, Flags: flags, Build: build}
 }
 
 // Example returns an example of the arguments after "mrlocal run JOB". It returns "" for a job that is
 // not among the paperJobs.
-func Example(job string) string { return paperJob(job).Example }
-
-// checkInputs returns an options error if the job of that name does not take this number of inputs. Most
-// jobs take any number above 0.
-func checkInputs(job string, inputs int) error {
-	j := paperJob(job)
-	switch {
-	case j.Inputs == noInput && inputs > 0:
-		return errs.Optionf(job, "reads no input")
-	case j.Inputs != noInput && inputs == 0:
-		return errs.Optionf("no input", "name files, directories or globs, or - for standard input")
-	case j.Inputs > 0 && inputs != j.Inputs:
-		return errs.Optionf(job, "takes %d inputs, not %d; quote a glob, so that the shell leaves it alone", j.Inputs, inputs)
+func Example(job string) string {
+	for _, j := range paperJobs() {
+		if j.Name == job {
+			return j.Example
+		}
 	}
-	return nil
+	return ""
 }
 
 // withoutOptions returns a NamedJob.Build for a job that has no flags of its own.

@@ -127,9 +127,9 @@ func grepOptions(r *Reader) (grep.Options, error) {
 	return o, r.Err
 }
 
-// MissingPattern returns an options error if run grep has no -e and one of its words names no file.
+// missingPattern returns an options error if run grep has no -e and one of its words names no file.
 // The user most likely meant this word as the pattern, as in GNU grep.
-func MissingPattern(line argv.Line) error {
+func missingPattern(line argv.Line) error {
 	if len(line.Values("regexp")) > 0 {
 		return nil
 	}
@@ -151,19 +151,16 @@ func MissingPattern(line argv.Line) error {
 	return nil
 }
 
-// GrepNotes returns notes on the defaults that a run of grep uses and on flags that it ignores. If
-// the chain has no reduces, it clears --reducers in o. For a job of another name it does nothing.
-func GrepNotes(line argv.Line, name string, chain jobs.Chain, o *mrlocal.Options) (notes []string) {
-	if name != "grep" {
-		return nil
-	}
-	if len(line.Values("regexp")) == 0 {
+// adaptGrep is NamedJob.Adapt of grep. It returns notes on the defaults that a run uses and on flags
+// that it ignores. If the chain has no reduces, it clears --reducers in o.
+func adaptGrep(r *Reader, chain jobs.Chain, o *mrlocal.Options) (notes []string) {
+	if len(r.Line.Values("regexp")) == 0 {
 		// The first example of the documents has no pattern, so a run without one is not an error.
 		notes = append(notes, fmt.Sprintf("no -e PATTERN given: searching for %s, the links of a wiki", grep.DefaultPattern))
 	}
 	// A script may give the same --reducers to all its jobs, so the flag is not an error here. The chain
 	// that counts has two jobs. The chain that selects lines has one, without reduces.
-	if line.Has("reducers") && len(chain) == 1 && chain[0].NewReducer == nil {
+	if r.Line.Has("reducers") && len(chain) == 1 && chain[0].NewReducer == nil {
 		notes = append(notes, "--reducers is ignored: selecting lines has no reduce")
 		o.Reducers, o.ReducersPerSlot = 0, 0
 		o.MapOnly = false

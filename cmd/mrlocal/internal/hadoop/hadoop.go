@@ -43,8 +43,8 @@ func forEachJob(usage, help, args string, flags []argv.Spec, run jobCommand) com
 	// run calls build itself: submit after it has checked the flags of the cluster, and stream after it
 	// has read the side.
 	c := command.ForEachJob(command.Command{Usage: usage, Long: help + "\n\n" + runjob.Help}, func(command.NamedJob) []argv.Spec { return flags },
-		func(ctx context.Context, e command.Env, line argv.Line, job string, build func(*command.Reader) (jobs.Chain, error)) (int, error) {
-			return command.Done, run(ctx, e, line, job, func() (jobs.Chain, error) { return build(command.NewReader(line)) })
+		func(ctx context.Context, e command.Env, line argv.Line, j *command.NamedJob) (int, error) {
+			return command.Done, run(ctx, e, line, j.Name, func() (jobs.Chain, error) { return j.Build(j.Reader(line)) })
 		})
 	// command.Jobs begins with wordcount, sort and grep.
 	c.Args, c.Sub = args, c.Sub[:3]

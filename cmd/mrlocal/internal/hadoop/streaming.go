@@ -63,11 +63,10 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 	code, submitted := command.Done, false
 	if err == nil {
 		// runjob.Run expects the inputs of a job among the flags of the line.
-		line.Path = []string{"streaming"}
 		for _, in := range job.Inputs {
 			line.Flags = append(line.Flags, argv.Setting{Flag: &argv.Flag{Name: "input", Value: true, Repeat: true}, Value: in})
 		}
-		code, err = runjob.Run(ctx, e, line, kind.Name, func(r *command.Reader) (jobs.Chain, error) {
+		kind.Build = func(r *command.Reader) (jobs.Chain, error) {
 			s := command.StreamingOptions(line, &mrlocal.Options{TempDirs: line.Values("tmp")}, e.Stderr)
 			compat, _ := line.Value("compat")
 			s.Friendly = compat == "friendly"
@@ -82,7 +81,8 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 			// At this point StreamJob submits the job. A later failure has one more line.
 			r.Stream, submitted = work, true
 			return jobs.Chain{work.Job}, nil
-		})
+		}
+		code, err = runjob.Run(ctx, e, line, &kind)
 	}
 	if err == nil {
 		return code

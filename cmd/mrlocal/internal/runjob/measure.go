@@ -65,8 +65,8 @@ func measuringFlags(others ...argv.Spec) []argv.Spec {
 }
 
 // tuneJob measures the job with several numbers of slots and prints the tables.
-func tuneJob(ctx context.Context, e command.Env, line argv.Line, name string, build func(*command.Reader) (jobs.Chain, error)) (int, error) {
-	r := command.NewReader(line)
+func tuneJob(ctx context.Context, e command.Env, line argv.Line, j *command.NamedJob) (int, error) {
+	r := j.Reader(line)
 	rounds := cmp.Or(r.Count("rounds", 1, command.MostAttempts), defaultRounds)
 	quiet := r.Choice("progress", "auto", "plain", "none") == "none"
 	reportPath := r.Path("report")
@@ -76,7 +76,7 @@ func tuneJob(ctx context.Context, e command.Env, line argv.Line, name string, bu
 			fmt.Fprint(e.Stderr, argv.ErrorLine("", errors.New(text)))
 		}
 	}
-	chain, o, err := measured(r, name, build, note)
+	chain, o, err := measured(r, note)
 	if err != nil {
 		return 0, err
 	}
@@ -104,24 +104,22 @@ func tuneJob(ctx context.Context, e command.Env, line argv.Line, name string, bu
 	return command.Done, e.Write(found.Text())
 }
 
-// measured returns the chain and the options of a job that runs several times. It fails with the
+// measured returns the chain and the options of r.Job, which runs several times. It fails with the
 // first mistake in the flags, or if an input can be read only once. note gets the notes on the job.
-func measured(r *command.Reader, name string, build func(*command.Reader) (jobs.Chain, error), note func(string)) (jobs.Chain, mrlocal.Options, error) {
-	if name == "grep" {
-		r.Keep(command.MissingPattern(r.Line))
+func measured(r *command.Reader, note func(string)) (jobs.Chain, mrlocal.Options, error) {
+	if r.Job.Check != nil {
+		r.Keep(r.Job.Check(r.Line))
 	}
-	o, err := command.RunOptions(r.Line, "")
-	r.Keep(err)
+	o, _ := r.RunOptions() // r.Err has the error
 	readAgain(r, o.Inputs)
 	if r.Err != nil {
 		return nil, o, r.Err
 	}
-	chain, err := build(r)
+	chain, err := r.Job.Build(r)
 	if err != nil {
 		return nil, o, err
 	}
-	command.ApplyStreaming(r.Stream, &o)
-	for _, n := range command.GrepNotes(r.Line, name, chain, &o) {
+	for _, n := range r.Job.Settle(r, chain, &o) {
 		note(n)
 	}
 	return chain, o, nil
@@ -151,10 +149,10 @@ func Profile() command.Command {
 }
 
 // profileJob measures the job and prints its profile for workload files.
-func profileJob(ctx context.Context, e command.Env, line argv.Line, name string, build func(*command.Reader) (jobs.Chain, error)) (int, error) {
+func profileJob(ctx context.Context, e command.Env, line argv.Line, j *command.NamedJob) (int, error) {
 	note := func(text string) { fmt.Fprint(e.Stderr, argv.ErrorLine("", errors.New(text))) }
-	r := command.NewReader(line)
-	chain, o, err := measured(r, name, build, note)
+	r := j.Reader(line)
+	chain, o, err := measured(r, note)
 	if err != nil {
 		return 0, err
 	}

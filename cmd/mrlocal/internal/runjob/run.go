@@ -26,33 +26,25 @@ const Help = `Exit codes: 0 done, the result is complete and durable; 1 nothing 
 func Command() command.Command {
 	return command.ForEachJob(command.Command{Usage: "run a job on real files: wordcount, sort, grep, a job of the papers, or commands as mapper and reducer", Long: Help},
 		func(j command.NamedJob) []argv.Spec {
-			flags := append(command.RunFlags(j.ShortOutput), command.VerboseFlag())
-			if j.Name != "grep" { // grep has a --quiet of its own, that of GNU grep
-				flags = append(flags, command.QuietFlag())
-			}
-			// The input of such a run is not an input of its jobs, so no journal can know it again.
-			if j.Name == "streaming" {
-				flags = slices.DeleteFunc(flags, func(f argv.Spec) bool { return f.Name == "resume" })
-			}
-			return flags
+			flags := append(command.RunFlags(j.OutputLetter()), command.VerboseFlag(), command.QuietFlag())
+			return slices.DeleteFunc(flags, func(f argv.Spec) bool { return slices.Contains(j.Without, f.Name) })
 		}, Run)
 }
 
-// Run runs the job of that name, whose chain build makes. It checks all flags and files first, so
-// that a mistake creates no file. After a failed run it still writes the report. It returns the
+// Run runs a job. It checks all flags and files first, so that a mistake creates no file. After a failed run it still writes the report. It returns the
 // exit code Done or NoMatch, or the error of the run.
-func Run(ctx context.Context, e command.Env, line argv.Line, name string, build func(*command.Reader) (jobs.Chain, error)) (int, error) {
-	if name == "grep" {
-		if err := command.MissingPattern(line); err != nil {
+func Run(ctx context.Context, e command.Env, line argv.Line, j *command.NamedJob) (int, error) {
+	if j.Check != nil {
+		if err := j.Check(line); err != nil {
 			return 0, err
 		}
 	}
-	o, err := command.RunOptions(line, name)
+	r := j.Reader(line)
+	o, err := r.RunOptions()
 	if err != nil {
 		return 0, err
 	}
-	// This reader reads the flags that are not in o.
-	r := command.NewReader(line)
+	// The flags below are not in o.
 	mode := r.Choice("progress", "auto", "plain", "json", "none")
 	eventsPath, reportPath := r.Path("events"), r.Path("report")
 	profilePath := r.Path("profile")
@@ -62,34 +54,32 @@ func Run(ctx context.Context, e command.Env, line argv.Line, name string, build 
 	}
 	// A journal is valid only for the same version, the same job and the same flags of the job.
 	// Otherwise the map outputs may differ.
-	o.ResumeSettings = append([]string{"the version=" + mrlocal.Version, "the job=" + name}, line.Except(append(command.RunFlags(""), command.VerboseFlag(), command.QuietFlag()))...)
+	o.ResumeSettings = append([]string{"the version=" + mrlocal.Version, "the job=" + j.Name}, line.Except(append(command.RunFlags(""), command.VerboseFlag(), command.QuietFlag()))...)
 	if r.Err != nil {
 		return 0, r.Err
 	}
 	r.Stdin, r.Stderr = e.Stdin, e.Stderr
-	// build reads the flags of the job.
-	chain, err := build(r)
+	chain, err := j.Build(r)
 	if err != nil {
 		return 0, err
 	}
 	defer r.Stream.Close()
 	// Open checks that no auxiliary file is an input or an output of the run.
 	beside := besideRun(e, &o)
-	files, err := show.Open(line, []string{name}, eventsPath, reportPath, beside)
+	files, err := show.Open(line, []string{j.Name}, eventsPath, reportPath, beside)
 	if err != nil {
 		return 0, err
 	}
 	if e := files.Events(0); e != nil { // a nil *File must not become a non-nil io.Writer
 		o.Events = e
 	}
-	command.ApplyStreaming(r.Stream, &o)
-	notes := command.GrepNotes(line, name, chain, &o)
+	notes := j.Settle(r, chain, &o)
 	if line.Has("quiet") {
 		mode = "none"
 	}
 	// The notes go through the screen, which shows them above the progress.
 	s := e.Screen(mode, gantt)
-	s.Verbose, s.Silent, s.Also = line.Has("verbose"), line.Has("quiet") && name != "grep", files.Watch(0, e.Page.Watch(name, nil))
+	s.Verbose, s.Silent, s.Also = line.Has("verbose"), line.Has("quiet") && !slices.Contains(j.Without, "quiet"), files.Watch(0, e.Page.Watch(j.Name, nil))
 	for _, n := range notes {
 		s.Note(n)
 	}
@@ -111,7 +101,7 @@ func Run(ctx context.Context, e command.Env, line argv.Line, name string, build 
 	// The gantt and the table come after the result, because all of them may go to the same terminal.
 	s.Write(string(gantt.Text(show.Width(e.Stderr), false)))
 	s.Table(done)
-	if name == "grep" && !done.Matched() { // the empty result is committed
+	if j.Matches && !done.Matched() { // the empty result is committed
 		return command.NoMatch, nil
 	}
 	if s.Silent {

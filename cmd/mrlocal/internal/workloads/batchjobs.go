@@ -105,8 +105,8 @@ func (b *batchReader) sleep(job *batchJob, index int) (err error) {
 // lower reads the args of a job of kind k into job.options and makes its chain. It turns the args
 // into flags of mrlocal run, so that a value has the same meaning, bounds and messages in both.
 func (b *batchReader) lower(job *batchJob, k *command.NamedJob) error {
-	specs := append(command.JobFlags(k.ShortOutput), k.Flags...)
-	line := argv.Line{Path: []string{"run", k.Name}}
+	specs := append(command.JobFlags(k.OutputLetter()), k.Flags...)
+	var line argv.Line
 	for i := range job.Args {
 		settings, err := b.settings(job.ListedJob, &job.Args[i], k, specs)
 		if err != nil {
@@ -114,7 +114,7 @@ func (b *batchReader) lower(job *batchJob, k *command.NamedJob) error {
 		}
 		line.Flags = append(line.Flags, settings...)
 	}
-	r := command.NewReader(line)
+	r := k.Reader(line)
 	r.JobOptions(&job.options)
 	if r.Err != nil {
 		return b.at(job.ListedJob, r.Err)
@@ -132,7 +132,7 @@ func (b *batchReader) lower(job *batchJob, k *command.NamedJob) error {
 		return b.at(job.ListedJob, err)
 	}
 	job.stream = r.Stream
-	command.ApplyStreaming(r.Stream, &job.options)
+	k.Settle(r, job.chain, &job.options)
 	return b.result(job)
 }
 
@@ -167,7 +167,7 @@ func (b *batchReader) settings(j *workload.ListedJob, a *workload.Arg, k *comman
 // likely mistake: a flag of the whole run, a name with dashes, or a misspelt name.
 func (b *batchReader) unknown(j *workload.ListedJob, a *workload.Arg, k *command.NamedJob, specs []argv.Spec) error {
 	// Slots, memory and policy belong to the whole batch, because all jobs share them.
-	if argv.Named(a.Name, command.RunFlags(k.ShortOutput)) != nil {
+	if argv.Named(a.Name, command.RunFlags(k.OutputLetter())) != nil {
 		return b.errorf(a.Pos, j, a.Name, "is a setting of the whole run; give --%s to mrlocal batch", a.Name)
 	}
 	// A user may have copied the flag from a command line.
@@ -210,7 +210,7 @@ func (b *batchReader) at(j *workload.ListedJob, err error) error {
 			if k.Name != j.Job {
 				continue
 			}
-			f := argv.Named(a.Name, append(command.JobFlags(k.ShortOutput), k.Flags...))
+			f := argv.Named(a.Name, append(command.JobFlags(k.OutputLetter()), k.Flags...))
 			// word != name holds only for a word with dashes. Other words are not flags.
 			if f != nil && word != name && (f.Name == name || f.Short == name) {
 				return b.errorf(a.Pos, j, strings.TrimSpace(a.Name+" "+rest), "%s", u.Cause)
