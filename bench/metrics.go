@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,11 +79,11 @@ func ofRun() map[string]func(d *done) float64 {
 		"jain":        func(d *done) float64 { return d.Jain },
 		"hoarding":    func(d *done) float64 { return d.HoardingSlotSeconds },
 		"lent":        func(d *done) float64 { return d.LentSlotSeconds },
-		"map_phase":   func(d *done) float64 { return d.mapsEnd.Seconds() },
+		"map_phase":   func(d *done) float64 { return d.mapsEnd().Seconds() },
 		// map_only, overlap and shuffle_only are the lengths of the stages of [OMO21, Fig. 13].
-		"map_only":     func(d *done) float64 { return min(d.firstReduce, d.mapsEnd).Seconds() },
-		"overlap":      func(d *done) float64 { return max(0, d.mapsEnd-d.firstReduce).Seconds() },
-		"shuffle_only": func(d *done) float64 { return max(0, d.copyingEnd-max(d.mapsEnd, d.firstReduce)).Seconds() },
+		"map_only":     func(d *done) float64 { return min(d.firstReduce(), d.mapsEnd()).Seconds() },
+		"overlap":      func(d *done) float64 { return max(0, d.mapsEnd()-d.firstReduce()).Seconds() },
+		"shuffle_only": func(d *done) float64 { return max(0, d.copyingEnd()-max(d.mapsEnd(), d.firstReduce())).Seconds() },
 		// concurrency is the number of maps that run on a tracker, as a mean over trackers and time.
 		"concurrency": func(d *done) float64 { return d.slotTime(trace.Map) / d.MakespanSeconds / float64(d.Config.Trackers) },
 		// These four are fields of Errors, for the release rates of [OMO21, Fig. 7].
@@ -165,15 +166,21 @@ func (d *done) steps(kind, pool, which string) (v value, err error) {
 	if kind == "reduces" {
 		k = trace.Reduce
 	}
-	if _, ok := d.pools[pool]; !ok {
+	p := slices.Index(d.line.Pools, pool)
+	if p < 0 {
 		return v, fmt.Errorf("no pool %s", pool)
 	}
 	first, last, err := stepRange(which, d.MakespanSeconds)
 	if err != nil {
 		return v, err
 	}
+	counts := d.line.Counts(step)
 	for i := first; i <= last; i++ {
-		v.v = append(v.v, float64(d.running(pool, k, time.Duration(i-1)*step)))
+		n := 0
+		if i <= len(counts) {
+			n = counts[i-1][p][k]
+		}
+		v.v = append(v.v, float64(n))
 		v.x = append(v.x, float64(i))
 	}
 	return v, nil

@@ -241,14 +241,14 @@ func (t *trial) run(ctx context.Context) (*done, error) {
 	}
 	// Both sinks get every event of the run. Metrics need what they have collected.
 	o := t.sim
-	m := newMeasures()
+	m := &measures{trace.Timeline{KeepPhases: true}}
 	released := omo.NewReleases(step)
 	u := utilities{}
 	if r, ok := p.(*ras.RAS); ok {
 		r.Watch(u.record)
 	}
 	o.Policy = p
-	o.Watch = func(s *trace.Stream) { s.Attach(m); s.Attach(released) }
+	o.Watch = func(s *trace.Stream) { s.Attach(&m.line); s.Attach(released) }
 	r, err := sim.Run(ctx, f, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: run %s: %w", f.Name, t.name, err)

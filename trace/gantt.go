@@ -55,8 +55,8 @@ const (
 //
 // Gantt fails if w does.
 func (t *Timeline) Gantt(w io.Writer, o GanttOptions) error {
-	// The rows are ordered by tracker; t.slots stays in the order of ids.
-	slots := slices.Clone(t.slots)
+	// The rows are ordered by tracker; t.attempts.slots stays in the order of ids.
+	slots := slices.Clone(t.attempts.slots)
 	slices.SortStableFunc(slots, func(a, b Slot) int { return cmp.Compare(a.Tracker, b.Tracker) })
 	label := t.label()
 	if o.Width <= 0 {
@@ -111,7 +111,7 @@ func (t *Timeline) Cell(width int) time.Duration {
 
 // label returns the width of the labels of the rows.
 func (t *Timeline) label() int {
-	return len(fmt.Sprintf("%-6s %d ", Reduce, max(0, len(t.slots)-1)))
+	return len(fmt.Sprintf("%-6s %d ", Reduce, max(0, len(t.attempts.slots)-1)))
 }
 
 // ganttRow is the row of one slot. The slices have an element for each cell.
@@ -141,7 +141,7 @@ func (t *Timeline) grouping(by Grouping) Grouping {
 	case by != ByDefault:
 		return by
 	// Several jobs would share a letter.
-	case int(t.jobs) > Letters && len(t.pools) > 1 && len(t.pools) < int(t.jobs):
+	case int(t.jobs) > Letters && len(t.Pools) > 1 && len(t.Pools) < int(t.jobs):
 		return ByPool
 	}
 	return ByJob
@@ -150,48 +150,40 @@ func (t *Timeline) grouping(by Grouping) Grouping {
 // fillAll adds all attempts to the rows of their slots. With ByPhase it adds the phases of an
 // attempt one after the other.
 func (t *Timeline) fillAll(rows []ganttRow, by Grouping, cell time.Duration) {
-	phases := t.phases
+	phases := t.Phases
 	if by != ByPhase {
 		phases = nil
 	}
-	// t.phases is in the order of time over all attempts. begun has the current phase of each
+	// t.Phases is in the order of time over all attempts. begun has the current phase of each
 	// attempt.
-	begun := make([]phaseStart, len(t.spans))
-	for i := range t.spans {
-		s := &t.spans[i]
-		begun[i] = phaseStart{at: s.from, phase: firstPhase(s.kind)}
+	begun := make([]PhaseStart, len(t.Spans))
+	for i := range t.Spans {
+		s := &t.Spans[i]
+		begun[i] = PhaseStart{At: s.From, Phase: s.Kind.FirstPhase()}
 	}
 	fill := func(span int32, to time.Duration) {
-		s := &t.spans[span]
-		rows[s.slot].fill(t.letterOf(s, begun[span].phase, by), begun[span].at, to, cell)
+		s := &t.Spans[span]
+		rows[s.Slot].fill(t.letterOf(s, begun[span].Phase, by), begun[span].At, to, cell)
 	}
 	for _, p := range phases {
 		// The phase before ends when this one begins.
-		fill(p.span, p.at)
-		begun[p.span] = p
+		fill(p.Span, p.At)
+		begun[p.Span] = p
 	}
-	for i := range t.spans {
-		fill(int32(i), t.until(&t.spans[i]))
+	for i := range t.Spans {
+		fill(int32(i), t.until(&t.Spans[i]))
 	}
-}
-
-// firstPhase returns the phase in which an attempt starts.
-func firstPhase(k Kind) Phase {
-	if k == Map {
-		return PhaseCompute
-	}
-	return PhaseCopy
 }
 
 // letterOf returns the letter of an attempt in a phase.
-func (t *Timeline) letterOf(s *span, phase Phase, by Grouping) byte {
+func (t *Timeline) letterOf(s *Span, phase Phase, by Grouping) byte {
 	switch by {
 	case ByPhase:
-		return Letter(int32(strings.IndexByte(ganttHome, phaseLetters[phase])), s.lent)
+		return Letter(int32(strings.IndexByte(ganttHome, phaseLetters[phase])), s.Lent || s.Moved)
 	case ByPool:
-		return Letter(t.poolOf(s.job), s.lent)
+		return Letter(t.poolOf(s.Job), s.Lent || s.Moved)
 	}
-	return Letter(s.job, s.lent)
+	return Letter(s.Job, s.Lent || s.Moved)
 }
 
 // poolOf returns the number of a job's pool, or the number of pools if it is not known.
@@ -199,7 +191,7 @@ func (t *Timeline) poolOf(job int32) int32 {
 	if int(job) < len(t.pool) && t.pool[job] >= 0 {
 		return t.pool[job]
 	}
-	return int32(len(t.pools))
+	return int32(len(t.Pools))
 }
 
 // phaseLetters and phaseWords have an element for each Phase.
@@ -285,7 +277,7 @@ func (t *Timeline) legend(b *strings.Builder, drawn map[byte]bool, o GanttOption
 		}
 	case ByPool:
 		entries = append(entries, "pools:")
-		for _, name := range t.pools {
+		for _, name := range t.Pools {
 			if o.Word != nil {
 				name = o.Word(name)
 			}
@@ -308,12 +300,12 @@ func (t *Timeline) legend(b *strings.Builder, drawn map[byte]bool, o GanttOption
 // with the letter, it names the first one that started and counts the others that started.
 func (t *Timeline) lettered(names []string, drawn map[byte]bool, by Grouping) []string {
 	started := make([]bool, len(names))
-	for i := range t.spans {
+	for i := range t.Spans {
 		switch by {
 		case ByPool:
-			started[t.poolOf(t.spans[i].job)] = true
+			started[t.poolOf(t.Spans[i].Job)] = true
 		case ByJob:
-			started[t.spans[i].job] = true
+			started[t.Spans[i].Job] = true
 		}
 	}
 	var entries []string

@@ -21,8 +21,7 @@ const (
 )
 
 // Steps writes a table of how many maps and reduces of each pool run at the start of each step
-// of time. [DHFS13, Fig. 5] plots these numbers. Steps are numbered from 1, as in the figure. An
-// attempt that ends at the start of a step does not count; one that starts then counts. Steps
+// of time. [DHFS13, Fig. 5] plots these numbers. Steps are numbered from 1, as in the figure. It
 // fails if w does.
 func (t *Timeline) Steps(w io.Writer, o StepOptions) error {
 	if o.Step <= 0 {
@@ -34,12 +33,12 @@ func (t *Timeline) Steps(w io.Writer, o StepOptions) error {
 	if o.Word == nil {
 		o.Word = func(name string) string { return name }
 	}
-	counts := t.counts(o.Step)
+	counts := t.Counts(o.Step)
 	table := stepTable{times: make([]string, len(counts)), counts: counts}
 	for i := range counts {
 		table.times[i] = (time.Duration(i) * o.Step).String()
 	}
-	for _, p := range t.pools {
+	for _, p := range t.Pools {
 		table.pools = append(table.pools, o.Word(p))
 	}
 	table.fold(o.Width)
@@ -49,24 +48,25 @@ func (t *Timeline) Steps(w io.Writer, o StepOptions) error {
 	return nil
 }
 
-// poolCounts are numbers of running attempts, by pool in the order of Timeline.pools, and kind.
-type poolCounts [][Kinds]int
+// PoolCounts are numbers of running attempts, by pool in the order of Timeline.Pools, and kind.
+type PoolCounts [][Kinds]int
 
-// counts returns the running attempts at the start of each step.
-func (t *Timeline) counts(step time.Duration) []poolCounts {
+// Counts returns the running attempts at the start of each step. An attempt that ends at that time does not
+// count; one that starts then counts.
+func (t *Timeline) Counts(step time.Duration) []PoolCounts {
 	steps := int((t.End + step - 1) / step)
-	counts := make([]poolCounts, steps)
+	counts := make([]PoolCounts, steps)
 	for i := range counts {
-		counts[i] = make(poolCounts, len(t.pools))
+		counts[i] = make(PoolCounts, len(t.Pools))
 	}
-	for i := range t.spans {
-		s := &t.spans[i]
-		// A job whose submission is not in the file has no pool.
-		if int(s.job) >= len(t.pool) || t.pool[s.job] < 0 {
+	for i := range t.Spans {
+		s := &t.Spans[i]
+		pool := int(t.poolOf(s.Job))
+		if pool == len(t.Pools) { // a job whose submission is not in the file
 			continue
 		}
-		for c := int((s.from + step - 1) / step); c < steps && time.Duration(c)*step < t.until(s); c++ {
-			counts[c][t.pool[s.job]][s.kind]++
+		for c := int((s.From + step - 1) / step); c < steps && time.Duration(c)*step < t.until(s); c++ {
+			counts[c][pool][s.Kind]++
 		}
 	}
 	return counts
@@ -76,7 +76,7 @@ func (t *Timeline) counts(step time.Duration) []poolCounts {
 type stepTable struct {
 	times  []string     // starts of the steps
 	pools  []string     // names for the heading
-	counts []poolCounts // by step
+	counts []PoolCounts // by step
 }
 
 // head returns the width of the two columns on the left.

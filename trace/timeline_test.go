@@ -25,7 +25,7 @@ func timelineOf(t *testing.T, lines []string) *Timeline {
 	s.Attach(line)
 	h := Header{}
 	kinds := map[string]Kind{"map": Map, "reduce": Reduce}
-	job := int32(0)
+	job, on := int32(0), map[int32]Event{} // on: by slot, the start of the latest attempt
 	at := func(seconds string) time.Duration {
 		d, err := time.ParseDuration(seconds + "s")
 		if err != nil {
@@ -61,14 +61,19 @@ func timelineOf(t *testing.T, lines []string) *Timeline {
 				e.Flags = Lent
 			}
 			s.Append(e)
+			on[e.Slot] = e
 			if len(w) > 5 {
 				e.Op, e.At = OpFinish, at(w[5])
 				s.Append(e)
 			}
 		case "phase":
-			s.Append(Event{Op: OpPhase, Slot: number(w[1]), Phase: Phase(slices.Index(phaseNames[:], w[2])), At: at(w[3])})
+			e := on[number(w[1])]
+			e.Op, e.Phase, e.At = OpPhase, Phase(slices.Index(phaseNames[:], w[2])), at(w[3])
+			s.Append(e)
 		case "done":
-			s.Append(Event{Op: OpFinish, Slot: number(w[1]), At: at(w[2])})
+			e := on[number(w[1])]
+			e.Op, e.At = OpFinish, at(w[2])
+			s.Append(e)
 		case "lost":
 			for _, slot := range h.Slots {
 				if slot.Tracker == number(w[1]) {

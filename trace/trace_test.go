@@ -499,9 +499,9 @@ func TestGantt(t *testing.T) {
 			if strings.HasSuffix(text, "lent") {
 				e.Flags = Lent
 			}
-			line.add(&e)
+			line.Add(&e, nil)
 			if n == 4 {
-				line.add(&Event{Op: OpFinish, Slot: slot, Job: job, At: time.Duration(to * float64(time.Second))})
+				line.Add(&Event{Op: OpFinish, Slot: slot, Job: job, At: time.Duration(to * float64(time.Second))}, nil)
 			}
 		}
 		var b strings.Builder

@@ -22,36 +22,25 @@ import (
 // amount of work, is measured between the runs. Its times say how fast the machine was, and all
 // measured times are scaled by them.
 
-// measuredAttempt is an attempt at a map or reduce, with the figures from its events. The attempt may
-// still run. from, to and since are times since the start of the run. The other times are durations.
+// measuredAttempt is an attempt that has committed its task. from is since the start of the run.
 type measuredAttempt struct {
-	kind trace.Kind
-	// from and to are the start and the end of its work. The work of a reduce starts when it has copied
-	// all map outputs.
-	from, to   time.Duration
-	bytes      int64 // that it read: input of a map, copied map outputs of a reduce
-	cpu        time.Duration
-	works      bool    // of a reduce: it has copied all map outputs
-	first      bool    // it is the first attempt on its slot in the run
-	core       int32   // -1: the slot is not bound to a core
-	concurrent float64 // the mean number of attempts at work while it worked, itself included
+	trace.Attempt
+	from       time.Duration // the start of its work; that of a reduce starts when it has copied all map outputs
+	bytes      int64         // that it read: input of a map, copied map outputs of a reduce
+	core       int32         // -1: the slot is not bound to a core
+	concurrent float64       // the mean number of attempts at work while it worked, itself included
 	// slower is the time of its work divided by the time at the middle speed of the machine. 0 stands
 	// for 1.
 	slower float64
-
-	phase  trace.Phase                        // the phase in which it is
-	since  time.Duration                      // when this phase began
-	phases [trace.PhaseHeld + 1]time.Duration // the time in each phase; PhaseNone is that before the first phase
 }
 
 // Run is a trace.Sink that records a run of one job alone. The zero value is an empty record. Record
 // fills it during the run. After the run, setSpeed and Fit use it.
 type Run struct {
-	stages []stageRun                // by job of the chain
-	open   map[int32]measuredAttempt // attempts that run, by slot
-	used   map[int32]bool            // slots that have run an attempt
-	slots  []trace.Slot
-	probes [2]workload.Probe // before and after the run
+	stages   []stageRun // by job of the chain
+	slots    []trace.Slot
+	attempts trace.Attempts
+	probes   [2]workload.Probe // before and after the run
 
 	// slower returns how much longer tasks take in this run than at the middle speed of the
 	// machine, as a factor. k attempts are at work. nil: the speed is unknown.
@@ -73,7 +62,7 @@ func (r *Run) setSpeed(cores int, middle workload.Probe) {
 // event.
 func (r *Run) Open(h *trace.Header) error {
 	r.slots = h.Slots
-	return nil
+	return r.attempts.Open(h)
 }
 
 // stageRun is one job of a chain in a run. A stage is a job of a chain here, as in a workload file.
@@ -82,48 +71,23 @@ type stageRun struct {
 	attempts  []measuredAttempt
 }
 
-// Record takes an event of the run. It keeps only attempts that commit. An attempt is identified by its
-// slot, because a slot runs one attempt at a time.
+// Record takes an event of the run. It keeps only attempts that commit.
 func (r *Run) Record(_ *trace.Stream, e *trace.Event) error {
-	switch e.Op {
-	case trace.OpSubmit:
+	if e.Op == trace.OpSubmit {
 		r.stages = append(r.stages, stageRun{submitted: e.At})
-	case trace.OpStart:
-		if r.open == nil {
-			r.open, r.used = map[int32]measuredAttempt{}, map[int32]bool{}
+	}
+	for _, a := range r.attempts.Apply(e) {
+		if !a.Done || int(a.Job) >= len(r.stages) {
+			continue
 		}
-		r.open[e.Slot] = measuredAttempt{kind: e.Kind, from: e.At, since: e.At, first: !r.used[e.Slot], core: r.slots[e.Slot].Core}
-		r.used[e.Slot] = true
-	case trace.OpPhase:
-		a := r.open[e.Slot]
-		a.enter(e.At, e.Phase)
-		// Before it sorts, a reduce waits for maps and copies their outputs. Its work starts now.
-		if !a.works && (e.Phase == trace.PhaseSort || e.Phase == trace.PhaseReduce) {
-			a.from, a.works = e.At, true
+		m := measuredAttempt{Attempt: *a, from: a.From, bytes: a.InBytes, core: r.slots[a.Slot].Core}
+		if a.Kind == trace.Reduce {
+			m.from, m.bytes = max(a.From, a.Copied), a.CopyBytes
 		}
-		r.open[e.Slot] = a
-	case trace.OpFinish:
-		a, ok := r.open[e.Slot]
-		if !ok || !e.Has(trace.OK) || int(e.Job) >= len(r.stages) {
-			return nil
-		}
-		delete(r.open, e.Slot)
-		a.enter(e.At, trace.PhaseNone)
-		// The fields A, C and D of OpFinish are bytes read, CPU time and bytes copied.
-		a.to, a.bytes, a.cpu = e.At, e.A, time.Duration(e.C)
-		if a.kind == trace.Reduce {
-			a.bytes = e.D
-		}
-		s := &r.stages[e.Job]
-		s.attempts = append(s.attempts, a)
+		s := &r.stages[a.Job]
+		s.attempts = append(s.attempts, m)
 	}
 	return nil
-}
-
-// enter ends the current phase of the attempt at time now and begins phase p.
-func (a *measuredAttempt) enter(now time.Duration, p trace.Phase) {
-	a.phases[a.phase] += now - a.since
-	a.phase, a.since = p, now
 }
 
 // setConcurrency sets the fields concurrent and slower of each attempt. It needs all attempts, so it
@@ -133,7 +97,7 @@ func (r *Run) setConcurrency() {
 		for n := range r.stages[i].attempts {
 			a := &r.stages[i].attempts[n]
 			a.concurrent = 1
-			if took := (a.to - a.from).Seconds(); took > 0 {
+			if took := (a.To - a.from).Seconds(); took > 0 {
 				a.concurrent = r.integrate(a, func(_, all []*measuredAttempt) float64 { return float64(len(all)) }) / took
 			}
 			if r.slower != nil {
@@ -149,12 +113,12 @@ func (r *Run) setConcurrency() {
 func (r *Run) integrate(a *measuredAttempt, value func(core, all []*measuredAttempt) float64) (sum float64) {
 	// value changes only where an attempt starts or ends. edges has these moments within the work of a.
 	var beside []*measuredAttempt
-	edges := []time.Duration{a.from, a.to}
+	edges := []time.Duration{a.from, a.To}
 	for i := range r.stages {
 		for n := range r.stages[i].attempts {
-			if b := &r.stages[i].attempts[n]; b.from < a.to && b.to > a.from {
+			if b := &r.stages[i].attempts[n]; b.from < a.To && b.To > a.from {
 				beside = append(beside, b)
-				edges = append(edges, max(a.from, b.from), min(a.to, b.to))
+				edges = append(edges, max(a.from, b.from), min(a.To, b.To))
 			}
 		}
 	}
@@ -167,7 +131,7 @@ func (r *Run) integrate(a *measuredAttempt, value func(core, all []*measuredAtte
 		}
 		core, all = core[:0], all[:0]
 		for _, b := range beside {
-			if b.from <= edges[i-1] && b.to >= edges[i] {
+			if b.from <= edges[i-1] && b.To >= edges[i] {
 				all = append(all, b)
 				if b.core == a.core {
 					core = append(core, b)

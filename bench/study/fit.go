@@ -88,7 +88,7 @@ type stageOf struct {
 // counts the attempts that committed.
 func sizeOf(r *Run, stage int) (s workload.Size) {
 	for _, a := range r.stages[stage].attempts {
-		if a.kind == trace.Map {
+		if a.Kind == trace.Map {
 			s.Maps++
 			s.InputBytes += a.bytes
 		} else {
@@ -107,7 +107,7 @@ func (f *stageFit) divide(runs []*Run, stage int) {
 		}
 		s := stageOf{run: r, stageRun: &r.stages[stage], Size: sizeOf(r, stage)}
 		for _, a := range s.attempts {
-			if a.kind == trace.Reduce {
+			if a.Kind == trace.Reduce {
 				s.copied += a.bytes
 			}
 		}
@@ -136,8 +136,8 @@ func (s *stageOf) alone(kind trace.Kind) (all []*measuredAttempt) {
 	for i := range s.attempts {
 		a := &s.attempts[i]
 		switch {
-		case a.kind != kind || math.Round(a.concurrent) != 1:
-		case a.first:
+		case a.Kind != kind || math.Round(a.concurrent) != 1:
+		case a.First:
 			cold = append(cold, a)
 		default:
 			all = append(all, a)
@@ -252,7 +252,7 @@ func (f *stageFit) each(kind trace.Kind, do func(s *stageOf, a *measuredAttempt,
 				continue
 			}
 			for k := range s.attempts {
-				if a := &s.attempts[k]; a.kind == kind {
+				if a := &s.attempts[k]; a.Kind == kind {
 					do(s, a, expected)
 				}
 			}
@@ -272,11 +272,11 @@ func (f *stageFit) tasks(t *workload.TaskTimes, kind trace.Kind) {
 			return
 		}
 		ratios = append(ratios, a.seconds()/expected)
-		if !a.first {
+		if !a.First {
 			warm = append(warm, a.seconds()/expected)
 		}
-		cpu += a.cpu.Seconds()
-		for p, d := range a.phases {
+		cpu += a.CPU.Seconds()
+		for p, d := range a.Phases {
 			// A reduce that copies or is held mostly waits for maps. This time does not count.
 			if p := trace.Phase(p); p != trace.PhaseCopy && p != trace.PhaseHeld {
 				seconds += d.Seconds()
@@ -301,7 +301,7 @@ func (f *stageFit) slowdown(kind trace.Kind, alone []float64) []ppm.Share {
 	var by [][]float64
 	f.each(kind, func(s *stageOf, a *measuredAttempt, expected float64) {
 		k := int(math.Round(a.concurrent))
-		if k < 2 || a.first {
+		if k < 2 || a.First {
 			return
 		}
 		// by[k-2] has the relative times of attempts with k at work.
@@ -342,7 +342,7 @@ func (f *stageFit) share(core []*measuredAttempt, kind trace.Kind) float64 {
 // the first to touch the memory of its slot and code that is not in the caches.
 func (f *stageFit) cold() (all []float64) {
 	f.each(trace.Map, func(s *stageOf, a *measuredAttempt, expected float64) {
-		if a.first {
+		if a.First {
 			had := s.run.integrate(a, func(core, _ []*measuredAttempt) float64 { return f.share(core, trace.Map) })
 			k := min(int(math.Round(a.concurrent)), len(f.Map.Slowdown))
 			all = append(all, had*float64(ppm.One)/float64(f.Map.Slowdown[k-1])-expected)
@@ -352,7 +352,7 @@ func (f *stageFit) cold() (all []float64) {
 }
 
 // seconds returns the time of the work of a in seconds, scaled to the middle speed of the machine.
-func (a *measuredAttempt) seconds() float64 { return (a.to - a.from).Seconds() / cmp.Or(a.slower, 1) }
+func (a *measuredAttempt) seconds() float64 { return (a.To - a.from).Seconds() / cmp.Or(a.slower, 1) }
 
 // spread returns the quantiles of ratios, scaled so that a distribution drawn between them has the
 // mean of ratios. Without the scaling it would lack the long tail of the sample, and tasks would be

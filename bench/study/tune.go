@@ -364,51 +364,28 @@ const (
 // taskTimes is a trace.Sink that adds up how long the tasks of one run took. It counts only
 // attempts that committed.
 type taskTimes struct {
+	trace.Attempts
 	sum   [periods]time.Duration
 	tasks [trace.Kinds]int
-	open  map[int32]attemptTime // the attempt that runs on a slot, or that failed last; by slot
-}
-
-// attemptTime has the times of an attempt that runs: when it started, and when it had copied all
-// map outputs. Both are since the start of the run. For a map, and for a reduce without a copy
-// phase, copied is the start.
-type attemptTime struct {
-	kind            trace.Kind
-	started, copied time.Duration
 }
 
 // Record implements trace.Sink.
 func (t *taskTimes) Record(_ *trace.Stream, e *trace.Event) error {
-	switch e.Op {
-	case trace.OpStart:
-		if t.open == nil {
-			t.open = map[int32]attemptTime{}
+	for _, a := range t.Apply(e) {
+		if !a.Done {
+			continue
 		}
-		t.open[e.Slot] = attemptTime{kind: e.Kind, started: e.At, copied: e.At}
-	case trace.OpPhase:
-		if a := t.open[e.Slot]; e.Phase == trace.PhaseSort {
-			a.copied = e.At
-			t.open[e.Slot] = a
+		t.tasks[a.Kind]++
+		took, copied := a.To-a.From, max(a.From, a.Copied)
+		if a.Kind == trace.Map {
+			t.sum[maps] += took
+			continue
 		}
-	case trace.OpFinish:
-		// A failed attempt is not counted. The next attempt on its slot replaces it in open.
-		if e.Has(trace.OK) {
-			t.add(t.open[e.Slot], e.At)
-		}
+		t.sum[reduces] += took
+		t.sum[shuffle] += copied - a.From
+		t.sum[compute] += a.To - copied
 	}
 	return nil
-}
-
-// add adds the times of attempt a, which committed at end.
-func (t *taskTimes) add(a attemptTime, end time.Duration) {
-	t.tasks[a.kind]++
-	if a.kind == trace.Map {
-		t.sum[maps] += end - a.started
-		return
-	}
-	t.sum[reduces] += end - a.started
-	t.sum[shuffle] += a.copied - a.started
-	t.sum[compute] += end - a.copied
 }
 
 // mean returns the mean time of period p in seconds, or 0 if no task of its kind has committed.

@@ -37,9 +37,14 @@ func (m *fakeMachine) run(s setting) (*run, error) {
 	}}
 	stream := trace.NewStream()
 	stream.Attach(r.times)
-	stream.Open(trace.Header{})
+	stream.Open(trace.Header{Slots: []trace.Slot{{}}})
+	stream.Append(trace.Event{Op: trace.OpSubmit, A: int64(mapCount), B: int64(tasks)})
+	task := int32(0)
 	attempt := func(op trace.Op, kind trace.Kind, phase trace.Phase, flags trace.Flags, at time.Duration) {
-		stream.Append(trace.Event{Op: op, Kind: kind, Phase: phase, Flags: flags, Slot: 1, At: at})
+		stream.Append(trace.Event{Op: op, Kind: kind, Phase: phase, Flags: flags, Task: task, At: at})
+		if op == trace.OpFinish {
+			task++
+		}
 	}
 	at := time.Duration(0)
 	for range mapCount {

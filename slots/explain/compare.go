@@ -34,7 +34,7 @@ type Recorded struct {
 // policy has its own rules. Compare fails if a file is cut short, was changed or is not an event
 // file. errs.IsUsage is true for these errors.
 //
-// Memory: 40 bytes for each decision and 32 for each attempt of both runs, and with
+// Memory: 40 bytes for each decision and 48 for each attempt of both runs, and with
 // trace.ByPhase 16 for each phase.
 func Compare(w io.Writer, a, b Recorded, by trace.Grouping, width int) (differ bool, err error) {
 	var both [2]*outline
