@@ -2,7 +2,6 @@ package process
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -194,48 +193,16 @@ type Work struct {
 	Stdout io.Writer
 }
 
-// AuxFiles holds the event files and the report of a command. A command has one run for each policy.
-type AuxFiles struct {
-	events []*AuxFile // by run; nil: not wanted
-	report *AuxFile   // of all runs; nil: not wanted
-}
-
-// OpenAuxFiles checks the event file of each run and the report of all runs, and creates none of
-// them. names has the names of the runs. A single run writes its events to eventsPath. Several runs
-// write to eventsPath.NAME, or all to eventsPath if it is a device. Both paths may be "". It fails
-// with an options error.
-func OpenAuxFiles(names []string, eventsPath, reportPath string, w Work) (*AuxFiles, error) {
-	// events has the path of each run, or "".
-	events := make([]string, len(names))
-	for i, name := range names {
-		switch {
-		case eventsPath == "":
-		case len(names) == 1:
-			events[i] = eventsPath
-		case eventsPath == stdout:
-			return nil, errs.Optionf("--events", "-: standard output takes the events of one run, and there are %d policies", len(names))
-		default:
-			events[i] = WithSuffix(eventsPath, "."+name)
-		}
+// PackAs sets the compression that the name path asks for, which is not the file's own. flag is the
+// name of the flag, for its options error.
+func (s *AuxFile) PackAs(flag, path string) (err error) {
+	if s == nil {
+		return nil
 	}
-	s := &AuxFiles{}
-	for _, path := range events {
-		f, err := w.Open("events", path)
-		if err != nil {
-			return nil, err
-		}
-		// The path of one of several runs ends in the name of a policy. The path that the user gave
-		// sets the compression.
-		if f != nil && len(names) > 1 {
-			if f.format, err = output.BySuffix.Of(eventsPath); err != nil {
-				return nil, errs.Optionf("--events", "%s: end the name in .gz or .zst, or in something else", eventsPath)
-			}
-		}
-		s.events = append(s.events, f)
+	if s.format, err = output.BySuffix.Of(path); err != nil {
+		return errs.Optionf("--"+flag, "%s: end the name in .gz or .zst, or in something else", path)
 	}
-	var err error
-	s.report, err = w.Open("report", reportPath)
-	return s, err
+	return nil
 }
 
 // Open checks that the auxiliary file of that path can be written, and that the command does not
@@ -272,44 +239,13 @@ func (w *Work) CheckDirectory(flag, path string) error {
 	return checkApart(flag, path, w.Inputs, w.Outputs)
 }
 
-// Events returns the writer for the events of run i, or nil.
-func (s *AuxFiles) Events(i int) io.Writer {
-	if s.events[i] == nil {
-		return nil
-	}
-	return s.events[i]
-}
-
-// CloseEvents closes the event file of run i, if there is one.
-func (s *AuxFiles) CloseEvents(i int) error {
-	if err := s.events[i].Close(); err != nil {
-		return fmt.Errorf("events: %w", err)
-	}
-	return nil
-}
-
-// OnStdout reports whether one of the files is standard output.
-func (s *AuxFiles) OnStdout() bool {
-	// The full slice expression makes append copy, so s.events stays as it is.
-	return slices.ContainsFunc(append(s.events[:len(s.events):len(s.events)], s.report), (*AuxFile).OnStdout)
-}
-
 // OnStdout reports whether the file is standard output.
 func (s *AuxFile) OnStdout() bool { return s != nil && s.stdout != nil }
 
-// HasReport reports whether a --report file is wanted.
-func (s *AuxFiles) HasReport() bool { return s.report != nil }
-
-// Report calls write with the --report file and closes the file, even after an error. It must not
-// be called unless HasReport.
-func (s *AuxFiles) Report(write func(io.Writer) error) error {
-	return errors.Join(write(s.report), s.report.Close())
-}
-
-// WithSuffix returns path with suffix at the end of its last name. It returns "" and the path of a
+// WithSuffix returns path with suffix at the end of its last name. It returns "", "-" and the path of a
 // device as they are. So with --events /dev/null, the device gets the events of all runs.
 func WithSuffix(path, suffix string) string {
-	if path == "" || suffix == "" || Device(path) {
+	if path == "" || path == stdout || suffix == "" || Device(path) {
 		return path
 	}
 	return filepath.Clean(path) + suffix

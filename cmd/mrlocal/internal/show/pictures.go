@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
@@ -23,24 +22,27 @@ import (
 
 // This file shows runs outside of the terminal: in files and on a page.
 //
-// Files writes the pictures and tables of --svg, --trace, --csv, --metrics and --html of run, batch
-// and sim. A model of package view watches each run, and the files are written when the run has
-// ended, even if it has failed. The model of a long run takes hundreds of MiB. It is kept until the
-// files are written.
+// Files writes the pictures and tables of --svg, --trace, --csv, --metrics and --html. A model of package
+// view watches each run of run, batch and sim; mrlocal show reads it from an event file. The files are
+// written when the run has ended, even if it has failed. The model of a long run takes hundreds of MiB.
+// It is kept until the files are written.
 //
 // Page is the page of package web for --ui of run, batch and sim, and ShowPage that of mrlocal ui
 // (page.go). The address is printed on standard error.
 
 // Flags returns the flags of the page and of pictures, for a command that runs something. Open and
 // WithPage read them.
-func Flags() []argv.Spec {
-	return append(pageFlags(),
-		argv.ValueSpec("svg", "draw which job used which slot when, and which slots were lent, into `FILE`. With several policies, --svg, --trace and --metrics write into FILE.POLICY.SUFFIX, --csv into DIR.POLICY", ""),
+func Flags() []argv.Spec { return append(pageFlags(), PictureFlags()...) }
+
+// PictureFlags returns the flags of pictures and tables of runs, which Open reads.
+func PictureFlags() []argv.Spec {
+	return []argv.Spec{
+		argv.ValueSpec("svg", "draw which job used which slot when, and which slots were lent, into `FILE`. With several policies or runs, --svg, --trace and --metrics write into FILE.POLICY.SUFFIX, --csv into DIR.POLICY", ""),
 		argv.ValueSpec("trace", "write `FILE` for Perfetto or chrome://tracing: one track a slot, arrows from maps to reduces, counters", ""),
 		argv.ValueSpec("csv", "write tables of tasks, slots, decisions and counters into `DIR`", ""),
 		argv.ValueSpec("metrics", "write the figures of the run into `FILE` as Prometheus text", ""),
 		htmlFlag("a report as one `FILE` for a browser, without scripts: slots, shares, jobs, loans with their reasons, and the events inside; all policies in one"),
-	)
+	}
 }
 
 // htmlFlag returns --html. help describes what the file has, after the word "write".
@@ -54,93 +56,145 @@ func HTMLFlag() argv.Spec {
 // file is a picture or table of one run that a flag asks for.
 type file struct {
 	path  string                                 // not ""
-	out   *process.AuxFile                       // nil: save opens it, because its directory does not exist yet
+	out   *process.AuxFile                       // nil: save opens it, because its directory may not exist yet
 	write func(w io.Writer, m *view.Model) error // writes the file from the model of the run
 }
 
 // Files are the auxiliary files of one or more runs: events, the report, and the pictures of each
 // run. One goroutine uses it. Runs are numbered from 0, in the order of the names that Open gets.
 type Files struct {
-	*process.AuxFiles
-	names  []string      // of the runs: the policies, or the job
-	files  [][]file      // by run
-	models []*view.Model // by run; nil: no picture is wanted, or the pictures are written
-	report *webReport    // of --html; nil: none
-
-	toStdout bool // report goes to standard output
+	names    []string           // of the runs: the policies, or the job
+	work     process.Work       // what the command reads and writes
+	taken    places             // what the flags write to
+	toStdout bool               // a file is standard output
+	events   []*process.AuxFile // by run; nil: not wanted
+	report   *process.AuxFile   // of all runs; nil: not wanted
+	files    [][]file           // by run
+	models   []*view.Model      // by run; nil: no picture is wanted, or the pictures are written
+	html     *webReport         // of all runs; nil: not wanted
 }
 
 // Open checks the auxiliary files of all runs, and creates none of them. names has the names of the
-// runs, w what the command reads and writes. It fails with an options error if a file cannot be
-// written, or if two flags name the same file.
+// runs, w what the command reads and writes. A single run writes its events to eventsPath. Several
+// runs write to eventsPath.NAME, or all to eventsPath if it is a device. Paths may be "". Open fails
+// with an options error if a file cannot be written, or if two flags name the same file.
 func Open(line argv.Line, names []string, eventsPath, reportPath string, w process.Work) (*Files, error) {
-	aux, err := process.OpenAuxFiles(names, eventsPath, reportPath, w)
-	if err != nil {
-		return nil, err
-	}
-	f := &Files{AuxFiles: aux, names: names, files: make([][]file, len(names)), models: make([]*view.Model, len(names))}
+	f := &Files{names: names, work: w, taken: places{}, events: make([]*process.AuxFile, len(names)), files: make([][]file, len(names)), models: make([]*view.Model, len(names))}
 	r := argv.Reader{Line: line}
-	taken := places{}
-	for i := range names {
-		err = cmp.Or(err, taken.addDirectory("profile", f.pathOf(i, r.Path("profile")), process.ProfileNames()), taken.addFile("events", f.pathOf(i, eventsPath)))
+	err := f.openEvents(eventsPath, r.Path("profile"))
+	if err == nil {
+		f.report, err = f.open("report", reportPath)
 	}
-	if err = cmp.Or(err, taken.addFile("report", reportPath)); err != nil {
-		return nil, err
+	err = cmp.Or(err,
+		f.draw("svg", r.Path("svg"), func(w io.Writer, m *view.Model) error { return svg.Write(w, m, svg.Options{}) }),
+		f.draw("trace", r.Path("trace"), export.Chrome), f.draw("metrics", r.Path("metrics"), export.Metrics),
+		f.openTables(r.Path("csv")))
+	path := r.Path("html")
+	if err = cmp.Or(err, r.Err); err == nil && path != "" {
+		// This only checks the path. webReport.add opens the file again after each run.
+		_, err = f.open("html", path)
+		f.html = &webReport{path: path, work: w, title: "Runs of mrlocal", events: newPacker()}
+		f.watch()
 	}
-	for _, flag := range []string{"svg", "trace", "metrics", "csv"} {
-		path := r.Path(flag)
-		if path == "" {
-			continue
-		}
-		for i := range names {
-			if err := f.add(i, flag, path, taken, &w); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if r.Err != nil {
-		return nil, r.Err
-	}
-	return f, f.addReport(r.Path("html"), taken, w)
+	return f, err
 }
 
-// addReport adds the file of --html, which has all runs, if path is not "". It gives each run a
-// model. taken has what other flags write to.
-func (f *Files) addReport(path string, taken places, w process.Work) error {
-	if path == "" {
-		return nil
-	}
-	if err := taken.addFile("html", path); err != nil {
-		return err
-	}
-	if path == "-" && len(f.names) > 1 {
-		return errs.Optionf("--html", "-: standard output takes the report of one run, and there are %d policies", len(f.names))
-	}
-	// This only checks the path. webReport.add opens the file again after each run.
-	out, err := w.Open("html", path)
-	if err != nil {
-		return err
-	}
-	f.toStdout = out.OnStdout()
-	f.report = &webReport{path: path, work: w, title: "Runs of mrlocal", events: newPacker()}
+// watch gives each run a model.
+func (f *Files) watch() {
 	for i := range f.models {
-		if f.models[i] == nil {
-			f.models[i] = view.New(view.Options{})
+		f.models[i] = view.New(view.Options{})
+	}
+}
+
+// open checks the file of a flag, which no other flag may name. It returns nil if path is "".
+func (f *Files) open(flag, path string) (*process.AuxFile, error) {
+	// The report has all runs.
+	if path == "-" && len(f.names) > 1 && flag != "report" {
+		return nil, errs.Optionf("--"+flag, "-: standard output takes the file of one run, and there are %d", len(f.names))
+	}
+	if err := f.taken.add(path, target{flag: flag}); err != nil {
+		return nil, err
+	}
+	out, err := f.work.Open(flag, path)
+	f.toStdout = f.toStdout || out.OnStdout()
+	return out, err
+}
+
+// openEvents opens the event file of each run. profile is the directory of --profile; "": none.
+func (f *Files) openEvents(path, profile string) (err error) {
+	for i := range f.names {
+		if err = f.taken.addDirectory("profile", f.pathOf(i, profile), process.ProfileNames()); err != nil {
+			return err
+		}
+		if f.events[i], err = f.open("events", f.pathOf(i, path)); err == nil {
+			err = f.events[i].PackAs("events", path)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// draw adds the picture of a flag of each run, which write draws; "" adds nothing.
+func (f *Files) draw(flag, path string, write func(w io.Writer, m *view.Model) error) error {
+	for i := range f.names {
+		own := f.pictureOf(i, path)
+		out, err := f.open(flag, own)
+		if err != nil || out == nil {
+			return err
+		}
+		f.files[i] = append(f.files[i], file{own, out, write})
+	}
+	f.watch()
+	return nil
+}
+
+// openTables adds the files of --csv of each run, which lie in the directory path; "" adds nothing. If
+// the directory exists, it checks each file, so that one that cannot be written is reported before the run.
+func (f *Files) openTables(path string) error {
+	if path == "-" {
+		return errs.Optionf("--csv", "-: standard output cannot hold a directory of tables")
+	}
+	for i := range f.names {
+		dir := f.pathOf(i, path)
+		if dir == "" {
+			return nil
+		}
+		if err := cmp.Or(f.taken.add(dir, target{"csv", true}), f.work.CheckDirectory("csv", dir)); err != nil {
+			return err
+		}
+		_, missing := os.Stat(dir)
+		for _, t := range export.Tables() {
+			path := filepath.Join(dir, t.Name)
+			err := process.CheckBelow("csv", path)
+			if err == nil && missing == nil {
+				_, err = f.open("csv", path)
+			} else if err == nil {
+				err = f.taken.add(path, target{flag: "csv"})
+			}
+			if err != nil {
+				return err
+			}
+			f.files[i] = append(f.files[i], file{path, nil, t.Write})
+		}
+	}
+	f.watch()
+	return nil
+}
+
 // Events returns the writer for the events of run i, or nil if neither --events nor --html needs them.
 func (f *Files) Events(i int) io.Writer {
-	w := f.AuxFiles.Events(i)
-	switch {
-	case f.report == nil:
+	switch w := f.events[i]; {
+	case f.html == nil && w == nil: // a nil *AuxFile must not become a non-nil io.Writer
+		return nil
+	case f.html == nil:
 		return w
 	case w == nil:
-		return f.report.events
+		return f.html.events
+	default:
+		return io.MultiWriter(w, f.html.events)
 	}
-	return io.MultiWriter(w, f.report.events)
 }
 
 // places has what the flags write to, by place, so that no two write to one file.
@@ -152,20 +206,18 @@ type target struct {
 	directory bool
 }
 
-// addFile adds the file of a flag; "" adds nothing. Several flags may name one device.
-func (p places) addFile(flag, path string) error { return p.add(path, target{flag: flag}) }
-
 // addDirectory adds a directory of a flag, and the files of those names in it; "" adds nothing.
 func (p places) addDirectory(flag, dir string, names []string) error {
 	err := p.add(dir, target{flag, true})
 	for _, name := range names {
 		if dir != "" {
-			err = cmp.Or(err, p.addFile(flag, filepath.Join(dir, name)))
+			err = cmp.Or(err, p.add(filepath.Join(dir, name), target{flag: flag}))
 		}
 	}
 	return err
 }
 
+// add adds what a flag writes to path; "" adds nothing. Several flags may name one device.
 func (p places) add(path string, t target) error {
 	if path == "" {
 		return nil
@@ -188,11 +240,10 @@ func (f *Files) pictureOf(i int, path string) string {
 	if suffix == ".gz" || suffix == ".zst" {
 		suffix = filepath.Ext(strings.TrimSuffix(path, suffix)) + suffix
 	}
-	stem := strings.TrimSuffix(path, suffix)
 	if len(f.names) == 1 || suffix == "" || filepath.Base(path) == suffix || process.Device(path) {
 		return f.pathOf(i, path)
 	}
-	return filepath.Clean(stem + "." + f.names[i] + suffix)
+	return filepath.Clean(strings.TrimSuffix(path, suffix) + "." + f.names[i] + suffix)
 }
 
 // pathOf returns the path of a file of run i. path is the value of the flag. With several runs, the
@@ -204,65 +255,16 @@ func (f *Files) pathOf(i int, path string) string {
 	return path
 }
 
-// add adds the file of run i that a flag asks for, and a model for the run. taken has what other
-// flags write to, and gets this one.
-func (f *Files) add(i int, flag, path string, taken places, w *process.Work) error {
-	if path == "-" && len(f.names) > 1 {
-		return errs.Optionf("--"+flag, "-: standard output takes the picture of one run, and there are %d policies", len(f.names))
-	}
-	if flag == "csv" { // a directory
-		return f.addTables(i, f.pathOf(i, path), taken, w)
-	}
-	path = f.pictureOf(i, path)
-	if err := taken.addFile(flag, path); err != nil {
-		return err
-	}
-	write := map[string]func(w io.Writer, m *view.Model) error{
-		"svg": func(w io.Writer, m *view.Model) error { return svg.Write(w, m, svg.Options{}) }, "trace": export.Chrome, "metrics": export.Metrics,
-	}
-	f.models[i] = view.New(view.Options{})
-	out, err := w.Open(flag, path)
-	f.files[i] = append(f.files[i], file{path, out, write[flag]})
-	return err
-}
-
-// addTables adds the files of --csv of run i, which lie in the directory dir. If the directory
-// exists, it checks each file, so that one that cannot be written is reported before the run.
-func (f *Files) addTables(i int, dir string, taken places, w *process.Work) error {
-	if dir == "-" {
-		return errs.Optionf("--csv", "-: standard output cannot hold a directory of tables")
-	}
-	var names []string
-	for _, t := range export.Tables() {
-		names = append(names, t.Name)
-	}
-	if err := taken.addDirectory("csv", dir, names); err != nil {
-		return err
-	}
-	f.models[i] = view.New(view.Options{})
-	if err := w.CheckDirectory("csv", dir); err != nil {
-		return err
-	}
-	info, err := os.Stat(dir)
-	for _, t := range export.Tables() {
-		path := filepath.Join(dir, t.Name)
-		if err := process.CheckBelow("csv", path); err != nil {
-			return err
-		}
-		var out *process.AuxFile // stays nil if the directory does not exist; then save opens the file
-		if err == nil && info.IsDir() {
-			if out, err = w.Open("csv", path); err != nil {
-				return err
-			}
-		}
-		f.files[i] = append(f.files[i], file{path, out, t.Write})
-	}
-	return nil
-}
-
 // OnStdout reports whether one of the files is standard output.
-func (f *Files) OnStdout() bool {
-	return f.AuxFiles.OnStdout() || f.toStdout || slices.ContainsFunc(slices.Concat(f.files...), func(o file) bool { return o.out.OnStdout() })
+func (f *Files) OnStdout() bool { return f.toStdout }
+
+// HasReport reports whether a --report file is wanted.
+func (f *Files) HasReport() bool { return f.report != nil }
+
+// Report calls write with the --report file and closes the file, even after an error. It must not
+// be called unless HasReport.
+func (f *Files) Report(write func(io.Writer) error) error {
+	return errors.Join(write(f.report), f.report.Close())
 }
 
 // Watch returns a function for the field Watch of run i. It calls next, which may be nil, and then
@@ -283,18 +285,21 @@ func (f *Files) Watch(i int, next func(*trace.Stream)) func(*trace.Stream) {
 // after the run, even if the run has failed. It removes a file that it cannot write as a whole. It
 // goes on after an error and returns all of them.
 func (f *Files) CloseEvents(i int) error {
-	err := f.AuxFiles.CloseEvents(i)
+	err := f.events[i].Close()
+	if err != nil {
+		err = fmt.Errorf("events: %w", err)
+	}
 	// A run that was refused has no slots, and leaves no file.
 	if m := f.models[i]; m != nil && len(m.Lanes) > 0 {
 		for _, o := range f.files[i] {
 			err = errors.Join(err, o.save(m))
 		}
-		if f.report != nil {
-			err = errors.Join(err, f.report.add(f.names[i], m))
+		if f.html != nil {
+			err = errors.Join(err, f.html.add(f.names[i], m))
 		}
 	}
-	if f.report != nil {
-		f.report.events = newPacker()
+	if f.html != nil {
+		f.html.events = newPacker()
 	}
 	// A model of a long run takes hundreds of megabytes, and the next run makes its own.
 	f.models[i] = nil

@@ -2,8 +2,10 @@ package show
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"io"
+	"slices"
 
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/slots/explain"
@@ -100,19 +102,11 @@ func (r *webReport) add(name string, m *view.Model) error {
 
 // barOf returns the bar of the attempt whose start has the sequence number seq, or nil.
 func barOf(m *view.Model, seq uint64) *view.Bar {
-	// Bars are sorted by Seq.
-	low, high := 0, len(m.Bars)
-	for low < high {
-		if at := (low + high) / 2; m.Bars[at].Seq < seq {
-			low = at + 1
-		} else {
-			high = at
-		}
+	at, ok := slices.BinarySearchFunc(m.Bars, seq, func(b view.Bar, seq uint64) int { return cmp.Compare(b.Seq, seq) })
+	if !ok {
+		return nil
 	}
-	if low < len(m.Bars) && m.Bars[low].Seq == seq {
-		return &m.Bars[low]
-	}
-	return nil
+	return &m.Bars[at]
 }
 
 // HTML checks the path of --html of a command whose result is a table. It returns nil if path is
