@@ -54,6 +54,19 @@ func runReplay(ctx context.Context, e command.Env, line argv.Line) (int, error) 
 	return command.Done, e.Write(fmt.Appendf(nil, "the same %d decisions\n", decisions))
 }
 
+// showHelp is the help text of mrlocal show below its usage.
+const showHelp = `RUN is a file that --events of run, batch or sim wrote, or - for standard input; it may be compressed. The pictures and tables are those that run, batch and sim write with the same flags. With several runs, --svg, --trace and --metrics write into FILE.POLICY.SUFFIX, --csv into DIR.POLICY; the second run of a policy is POLICY-2. --html has all runs in one file.
+
+Exit codes: 0 done; 2 wrong usage, a file that is cut short or was not written by mrlocal.`
+
+// showCommand returns mrlocal show, which writes pictures and tables of recorded runs.
+func showCommand() command.Command {
+	return command.Command{Usage: "write pictures and tables of recorded runs", Args: "RUN…", Long: showHelp, Flags: show.PictureFlags(),
+		Run: func(ctx context.Context, e command.Env, line argv.Line) (int, error) {
+			return command.Done, show.Recorded(ctx, line, e.Stdin, e.Stdout)
+		}}
+}
+
 // uiCommand returns mrlocal ui, which shows recorded runs or the playground on a page.
 func uiCommand() command.Command {
 	return command.Command{Usage: "show recorded runs, or a playground, on a page in the browser", Args: "[RUN…]", Long: show.UIHelp, Flags: show.UIFlags(),

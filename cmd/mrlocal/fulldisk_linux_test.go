@@ -96,7 +96,7 @@ func fullDeviceLines() (lines map[string][]string, silent map[string]string) {
 			"batch": {"b.yaml --progress none"}, "sim": {"w.yaml", "w.yaml --events /dev/full", "w.yaml --html /dev/full"}, "sweep": {"w.yaml --map-slots 1..2", "w.yaml --map-slots 1..2 --csv /dev/full"},
 			"workload generate": {"--jobs 3", "--jobs 3 -o /dev/full"}, "workload import": {"--swim swim", "--swim swim -o /dev/full"},
 			"profile": {"b.yaml --runs 1"}, "profile wordcount": {"in"}, "tune wordcount": {"in --rounds 1"}, "validate": {"measured.yaml --sched fair --runs 1"},
-			"reproduce": {"--list", "table1 --format csv"}, "replay": {"e"}, "explain": {"e", "e --lent", "e --job A", "e --slot 0"}, "compare": {"e e"},
+			"reproduce": {"--list", "table1 --format csv"}, "replay": {"e"}, "explain": {"e", "e --lent", "e --job A", "e --slot 0"}, "compare": {"e e"}, "show": {"e --svg -", "e --trace -", "e --metrics /dev/full", "e --html -"},
 			"gen": {"lines --size 10 -", "lines --size 10 /dev/full"}, "clean": {"--dry-run"}, "demo": {"--list", "borrow --speed fast --no-questions"},
 			"policies": {""}, "completion": {"bash"}, "man": {""}, "version": {"", "--licenses"},
 		}, map[string]string{

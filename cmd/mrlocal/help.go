@@ -127,6 +127,7 @@ func examplesOf(path []string) []string {
 		"explain":       {"mrlocal explain run.jsonl --slot 1 --at 5.3s", "mrlocal explain run.jsonl --lent"},
 		"compare":       {"mrlocal compare run.jsonl.fair run.jsonl.pi-dhfs"},
 		"replay":        {"mrlocal replay run.jsonl"},
+		"show":          {"mrlocal show run.jsonl --svg run.svg", "mrlocal show run.jsonl.fair.zst run.jsonl.pi-dhfs.zst --html runs.html"},
 		"ui":            {"mrlocal ui run.jsonl", "mrlocal ui"},
 		"demo":          {"mrlocal demo", "mrlocal demo --list", "mrlocal demo borrow", "mrlocal demo pools --ui"},
 		"gen":           {"mrlocal gen wiki --size 256MiB wiki", "mrlocal gen records --size 1GiB -"},

@@ -3,7 +3,7 @@
 //
 // The function table lists the commands. tree.go finds the command that a line names, and calls it.
 // help.go has the groups and the examples of the help. This package has the commands of event files
-// (replay, explain, compare, ui), and gen, clean, reproduce, policies, completion, man and
+// (replay, explain, compare, show, ui), and gen, clean, reproduce, policies, completion, man and
 // version. The packages below internal have the others:
 //
 //	argv         parses the command line, formats errors
@@ -65,7 +65,7 @@ func table() []entry {
 		{"sim", workloads.Sim}, {"sweep", workloads.Sweep}, {"workload", workloads.Workload},
 		{"profile", workloads.Profile}, {"tune", runjob.Tune}, {"reproduce", reproduceCommand},
 		{"replay", replayCommand}, {"explain", explainCommand}, {"compare", compareCommand},
-		{"validate", workloads.Validate}, {"ui", uiCommand},
+		{"validate", workloads.Validate}, {"show", showCommand}, {"ui", uiCommand},
 		{"gen", genCommand}, {"clean", cleanCommand}, {"demo", demo.Command}, {"policies", policiesCommand},
 		{"completion", completionCommand}, {"man", manCommand}, {"version", versionCommand},
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"sync"
 	"time"
 
@@ -43,27 +42,9 @@ func NewRun(name string, open Opener) *Run {
 	return r
 }
 
-// Load returns the run of an event file. It fails with errs.BadInput if the file cannot be read, is
-// cut short, was changed, is not an event file, or is not a regular file. Each question about reasons reads
-// the file again, so the file must not move or change.
-func Load(path string) (*Run, error) {
-	open := func(<-chan struct{}) (io.ReadCloser, error) {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, errs.Inputf(path, "%v", errs.Cause(err))
-		}
-		return f, nil
-	}
-	// A pipe cannot be read again.
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, errs.Inputf(path, "is not a regular file; name an event file")
-	}
-	return Recorded(path, open)
-}
-
 // Recorded returns the run of the events that open opens. name is shown to users and stands in
-// errors. Recorded reads all events. It fails as Load does. It calls open again for each question
-// about reasons.
+// errors. Recorded reads all events. It fails with errs.BadInput if they cannot be read, are cut short, were
+// changed, or are not events. It calls open again for each question about reasons.
 func Recorded(name string, open Opener) (*Run, error) {
 	in, err := open(nil)
 	if err != nil {

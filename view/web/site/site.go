@@ -29,7 +29,7 @@ import (
 
 // Options are the options of Write. The zero value gives a site with only the playground.
 type Options struct {
-	Runs []string          // event files, as `mrlocal ui` takes them
+	Runs []*lab.Run        // recorded runs
 	Note func(text string) // gets each note to the user, one sentence; may be nil
 	// Notices is the text with the licences of third-party code, for a file of the site; nil: no file.
 	Notices []byte
@@ -56,7 +56,7 @@ const (
 
 // Write writes a site to dir, which must be missing, empty, or a site of Write. It replaces an older
 // site. It fails with errs.BadOptions if dir cannot be used, or if there is no module and the sources
-// or Go are missing. It fails with errs.BadInput if a run cannot be read.
+// or Go are missing.
 func Write(ctx context.Context, dir string, o Options) error {
 	if o.Note == nil {
 		o.Note = func(string) {}
@@ -64,11 +64,6 @@ func Write(ctx context.Context, dir string, o Options) error {
 	exists, err := usable(dir)
 	if err != nil {
 		return err
-	}
-	for _, run := range o.Runs { // checks all runs before it writes anything
-		if _, err := lab.Load(run); err != nil {
-			return err
-		}
 	}
 	m, err := moduleFor(ctx, o.Note) // may compile for minutes
 	if err != nil {
@@ -142,7 +137,7 @@ func fill(dir string, mode fs.FileMode, m *module, o *Options) error {
 		if err := pack(filepath.Join(dir, at), run); err != nil {
 			return err
 		}
-		c.Runs = append(c.Runs, runOfDir{filepath.Base(run), at})
+		c.Runs = append(c.Runs, runOfDir{filepath.Base(run.Name), at})
 	}
 	files[nameFile], _ = json.MarshalIndent(c, "", "  ") // never fails: a struct of texts
 	files[nameFile] = append(files[nameFile], '\n')
@@ -154,10 +149,10 @@ func fill(dir string, mode fs.FileMode, m *module, o *Options) error {
 	return nil
 }
 
-// pack compresses the event file from into the new file to. A host serves the file as it is, and
+// pack compresses the events of a run into the new file to. A host serves the file as it is, and
 // the page decompresses it.
-func pack(to, from string) (err error) {
-	in, err := os.Open(from)
+func pack(to string, run *lab.Run) (err error) {
+	in, err := run.Open(nil)
 	if err != nil {
 		return err
 	}

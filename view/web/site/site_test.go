@@ -13,24 +13,22 @@ import (
 
 	"mrlocal/internal/errs"
 	"mrlocal/view/viewtest"
+	"mrlocal/view/web/lab"
 )
 
-// recorded writes the events of a run and returns their file and their text.
-func recorded(t *testing.T) (string, []byte) {
+// recorded returns a run and the text of its events.
+func recorded(t *testing.T) (*lab.Run, []byte) {
 	t.Helper()
 	events := viewtest.Runs()[1].Simulate(t).Events
-	name := filepath.Join(t.TempDir(), "run <b>.jsonl")
-	if err := os.WriteFile(name, events, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return name, events
+	run := lab.NewRun("/dir/run <b>.jsonl", func(<-chan struct{}) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(events)), nil })
+	return run, events
 }
 
 func TestASiteIsWhole(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "site")
 	run, events := recorded(t)
 	m := &module{Wasm: []byte("wasm"), Exec: []byte("exec"), License: []byte("license"), Sources: "hash"}
-	if err := fill(dir, 0o777, m, &Options{Runs: []string{run}, Notices: []byte("notices")}); err != nil {
+	if err := fill(dir, 0o777, m, &Options{Runs: []*lab.Run{run}, Notices: []byte("notices")}); err != nil {
 		t.Fatal(err)
 	}
 	read := func(name string) string {

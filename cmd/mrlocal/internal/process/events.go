@@ -77,7 +77,8 @@ func (e *EventFile) Seek(offset int64, whence int) (int64, error) {
 	if offset != 0 || whence != io.SeekStart || e.file == nil {
 		return 0, errors.New("events are read from their start only")
 	}
-	e.text, e.at = nil, 0
+	e.decoders.Close()
+	e.decoders, e.text, e.at = codec.Decoders{}, nil, 0
 	return e.file.Seek(0, io.SeekStart)
 }
 

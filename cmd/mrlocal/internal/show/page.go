@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 
@@ -18,7 +19,7 @@ import (
 )
 
 // UIHelp is the help of mrlocal ui.
-const UIHelp = `RUN is a file that --events of run, batch or sim wrote. The page shows which task held which slot, which slots were lent, and why each decision was made; several runs share one axis of time. Without a RUN the page is a playground: an editor of workload files that simulates as you type. It needs no network besides this program. Ctrl-C ends it.
+const UIHelp = `RUN is a file that --events of run, batch or sim wrote; it may be compressed. The page shows which task held which slot, which slots were lent, and why each decision was made; several runs share one axis of time. Without a RUN the page is a playground: an editor of workload files that simulates as you type. It needs no network besides this program. Ctrl-C ends it.
 
    mrlocal sim two.yaml --sched fair,pi-dhfs --events run.jsonl
    mrlocal ui run.jsonl.fair run.jsonl.pi-dhfs
@@ -132,19 +133,38 @@ func ShowPage(ctx context.Context, stderr io.Writer, line argv.Line) error {
 	if len(line.Words) > mostRuns {
 		return errs.Optionf("", "%d runs; one page opens at most %d", len(line.Words), mostRuns)
 	}
-	if dir != "" {
-		return exportSite(ctx, stderr, dir, line.Words)
-	}
 	// A page without runs is the playground.
 	var runs []*lab.Run
 	for _, path := range line.Words {
-		run, err := lab.Load(path)
+		run, err := load(path)
 		if err != nil {
 			return err
 		}
 		runs = append(runs, run)
 	}
+	if dir != "" {
+		return exportSite(ctx, stderr, dir, runs)
+	}
 	return openPage(ctx, stderr, o, runs, nil)
+}
+
+// load returns the run of an event file, which may be compressed. Each question about reasons reads the
+// file again. So it must be a regular file, and must not move or change.
+func load(path string) (*lab.Run, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, errs.Inputf(path, "%v", errs.Cause(err))
+	case !info.Mode().IsRegular():
+		return nil, errs.Inputf(path, "is not a regular file; name an event file")
+	}
+	return lab.Recorded(path, func(<-chan struct{}) (io.ReadCloser, error) {
+		f, err := process.OpenEvents(path, nil)
+		if err != nil { // a nil *EventFile must not become a non-nil io.ReadCloser
+			return nil, errs.Inputf(path, "%v", errs.Cause(err))
+		}
+		return f, nil
+	})
 }
 
 // ShowLesson shows the runs of lesson l on a page until ctx ends, and returns the cause of ctx.
@@ -177,9 +197,9 @@ func openPage(ctx context.Context, stderr io.Writer, o web.Options, runs []*lab.
 	return context.Cause(ctx)
 }
 
-// exportSite writes the page and the event files runs as a site into dir. It prints a command that
+// exportSite writes the page and its runs as a site into dir. It prints a command that
 // serves the site, because browsers do not load WebAssembly from file: addresses.
-func exportSite(ctx context.Context, stderr io.Writer, dir string, runs []string) error {
+func exportSite(ctx context.Context, stderr io.Writer, dir string, runs []*lab.Run) error {
 	note := func(text string) { fmt.Fprintf(stderr, "mrlocal: page: %s\n", text) }
 	notices, err := process.Notices()
 	if err != nil {

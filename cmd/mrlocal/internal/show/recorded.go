@@ -1,0 +1,122 @@
+package show
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/internal/errs"
+	"mrlocal/view"
+)
+
+// Recorded writes the pictures and tables that the flags of the line ask for, of the recorded runs that its words
+// name. The model of one run is in memory at a time, with --html those of all runs. If there are several runs, all
+// are checked before the first file is written, so each is read twice. Recorded fails with an options error for
+// a wrong line or a file that cannot be written. It fails with an input error for a file that is not a whole event
+// file.
+func Recorded(ctx context.Context, line argv.Line, stdin io.Reader, stdout io.Writer) error {
+	words, flags := line.Words, ""
+	for _, f := range PictureFlags() {
+		flags += ", --" + f.Name
+	}
+	switch {
+	case len(words) == 0:
+		return errs.Inputf("", "name an event file; --events FILE of run, batch and sim writes one")
+	case !slices.ContainsFunc(PictureFlags(), func(f argv.Spec) bool { return line.Has(f.Name) }):
+		return errs.Optionf("", "give one of %s", flags[2:])
+	}
+	if first := slices.Index(words, "-"); first >= 0 && slices.Contains(words[first+1:], "-") {
+		return errs.Optionf("-", "standard input can be only one of the runs")
+	}
+	runs, names, w := make([]io.Reader, len(words)), make([]string, len(words)), process.Work{Stdout: stdout}
+	for i, path := range words {
+		events, err := process.OpenEvents(path, stdin)
+		if err != nil {
+			return errs.Inputf(argv.Quote(path), "%v", errs.Cause(err))
+		}
+		defer events.Close()
+		if runs[i] = events; path != "-" {
+			w.Inputs = append(w.Inputs, path)
+		}
+		if len(words) > 1 {
+			if runs[i], names[i], err = checked(ctx, events, path, names[:i]); err != nil {
+				return err
+			}
+		}
+	}
+	files, err := Open(line, names, "", "", w)
+	if err != nil {
+		return err
+	}
+	for i, path := range words {
+		var m *view.Model
+		if files.html == nil {
+			m, err = modelOf(ctx, runs[i], path)
+		} else {
+			m, err = modelOf(ctx, io.TeeReader(runs[i], files.html.events), path)
+		}
+		if err != nil {
+			return err
+		}
+		if len(words) == 1 {
+			names[i] = nameOf(m, nil)
+		}
+		files.models[i] = m
+		if err := files.CloseEvents(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checked reads the events of a run once. It returns them at their start, and a name that is not in names.
+func checked(ctx context.Context, events *process.EventFile, path string, names []string) (run io.Reader, name string, err error) {
+	again, err := events.Seekable(ctx)
+	if err != nil {
+		return nil, "", errs.Inputf(argv.Quote(path), "%v", err)
+	}
+	m, err := modelOf(ctx, again, path)
+	if err != nil {
+		return nil, "", err
+	}
+	_, err = again.Seek(0, io.SeekStart)
+	return again, nameOf(m, names), err
+}
+
+// modelOf returns the model of the events of a run, which stand in the file path.
+func modelOf(ctx context.Context, events io.Reader, path string) (*view.Model, error) {
+	m, err := view.Load(process.Until(ctx, events), view.Options{})
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err == nil && len(m.Lanes) == 0:
+		err = errs.Kind("the run has no slots")
+	}
+	if path == "-" {
+		path = "standard input"
+	}
+	if err != nil {
+		return nil, errs.Inputf(argv.Quote(path), "%v", err)
+	}
+	return m, nil
+}
+
+// nameOf returns the policy of a run as a part of names of files, with a number if names has it already.
+func nameOf(m *view.Model, names []string) string {
+	policy := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' {
+			return r
+		}
+		return '-'
+	}, m.Policy)
+	name := policy
+	for n := 2; slices.Contains(names, name); n++ {
+		name = fmt.Sprintf("%s-%d", policy, n)
+	}
+	return name
+}
