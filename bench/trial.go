@@ -175,7 +175,7 @@ func (t *trial) set(name, value string) (err error) {
 func (t *trial) setOption(name, value string) error {
 	for _, f := range t.options.Fields() {
 		if f.Name == name {
-			return f.Set(value)
+			return f.Value.Set(value)
 		}
 	}
 	return fmt.Errorf("no such flag of mrlocal sim, or none for an experiment")

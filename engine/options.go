@@ -3,14 +3,18 @@ package engine
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"math"
+	"os"
+	"strings"
 	"time"
 
 	"mrlocal/input"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/guard"
 	"mrlocal/internal/hdfs"
+	"mrlocal/internal/setting"
 	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/shuffle"
@@ -164,6 +168,84 @@ const (
 	LeastBytesPerSlot = 8 << 20
 )
 
+// Fields returns the settings of one job. Those of a path that may be - leave it to the caller.
+func (o *JobOptions) Fields() []setting.Setting {
+	return setting.In("INPUT AND OUTPUT", []setting.Setting{
+		setting.Of("input", "Inputs", "read `PATH`: a file, directory, glob, - or named FIFO, or hdfs://HOST:PORT/PATH; may be repeated; plain PATHs are read too", "", setting.List(&o.Inputs)),
+		setting.Of("decode", "NoDecode", "decode compressed inputs and refuse zip, 7z, rar and the like, or read all bytes as they are: `auto|none`", "auto", setting.Either(&o.NoDecode, "none", "auto", false)),
+		setting.Of("all", "All", "read hidden files, and files whose names start with _, inside directories too", "", setting.Toggle(&o.All)),
+		setting.Of("output", "OutputDir", "write part files and _SUCCESS into the new directory `DIR`", "", setting.Text(&o.OutputDir)),
+		setting.Of("overwrite", "Overwrite", "let --output replace a directory that mrlocal made; --output-file always replaces its file", "", setting.Toggle(&o.Overwrite)),
+		setting.Of("output-file", "OutputFile", "write the result to one `FILE`, which it replaces, or to standard output if it is -", "standard output", setting.Text(&o.OutputFile)),
+		setting.Of("compress-output", "CompressOutput", "compress the result, and each part of a directory, in blocks of 1 MiB: `auto|none|gz|zstd`", "auto: by the suffix .gz or .zst of the file", setting.Enum(&o.CompressOutput, "auto", "none", "gz", "zstd")),
+		setting.Of("reducers", "Reducers", "`N` reduce tasks. 0: map only, if the job allows it; auto:X: X times the reduce slots, such as Hadoop's auto:0.95 (all at once) and auto:1.75 (a second wave)", "chosen by the size of the input", setting.Custom{Read: o.readReducers}),
+		setting.Of("block-size", "BlockBytes", "`SIZE` of a split, at least 1KiB", "64MiB, less for small inputs; on HDFS the file's blocks", setting.Size(&o.BlockBytes, 1<<10, math.MaxInt64)),
+		setting.Of("webhdfs", "HDFS.Web", "the web interface of the NameNode is at `HOST:PORT`", "the host of the path, port 9870", setting.Text(&o.HDFS.Web)),
+		setting.Of("hdfs-user", "HDFS.User", "read and write HDFS as the user `NAME`", "who runs mrlocal", setting.Text(&o.HDFS.User)),
+	})
+}
+
+// readReducers reads a number of reduces, or auto:X. A number of 0 asks for a job without reduces.
+func (o *JobOptions) readReducers(text string) (err error) {
+	o.Reducers, o.ReducersPerSlot, o.MapOnly = 0, 0, false
+	if times, auto := strings.CutPrefix(text, "auto:"); auto {
+		return setting.Factor(&o.ReducersPerSlot, 1, mostPerSlot).Set(times)
+	}
+	err = setting.Count(&o.Reducers, 0, jobs.MostReducers).Set(text)
+	o.MapOnly = err == nil && o.Reducers == 0
+	return err
+}
+
+// mostPerSlot bounds ReducersPerSlot.
+const mostPerSlot = 100 * slots.One
+
+// Bounds returns the bounds of the Config of a run.
+func Bounds() setup.Bounds {
+	return setup.Bounds{Trackers: mostTrackers, Slots: maxSlotCount, Rate: leastRateBytes}
+}
+
+// Fields returns the settings of a run, without those of JobOptions and Config.
+func (o *Options) Fields() []setting.Setting {
+	return append(setting.In("FAULTS AND EFFECTS", []setting.Setting{
+		setting.Of("parallel-copies", "Copiers.Parallel", "a reduce copies `N` map outputs at a time, where copying takes time (--shuffle-bw, --copy-bw)", "1", setting.Count(&o.Copiers.Parallel, 1, mostCopiers)),
+		setting.Of("copy-bw", "Copiers.BytesPerSecond", "limit each copy to `SIZE` a second", "no limit", setting.Rate(&o.Copiers.BytesPerSecond, leastRateBytes)),
+		setting.Of("disk-bw", "DiskBytesPerSecond", "limit reading inputs, and writing and reading spills, on each tracker to `SIZE` a second", "no limit", setting.Rate(&o.DiskBytesPerSecond, leastRateBytes)),
+		setting.Of("task-timeout", "TaskTimeout", "fail an attempt that makes no progress for `TIME`", "600s", setting.Time(&o.TaskTimeout, 1)),
+	}), setting.In("MEMORY", []setting.Setting{
+		setting.Of("pin", "NoPin", "bind the thread of each slot to a core: `core|none`", "core", setting.Either(&o.NoPin, "none", "core", false)),
+		setting.Of("memory", "MemoryBytes", "`SIZE` that bounds all buffers together; the process must be allowed 32 open files and an address space of 2 GiB and 1.5 times SIZE", "a quarter of the machine's memory, or what ulimit -v leaves", setting.Size(&o.MemoryBytes, 1, mostMemoryBytes)),
+		setting.Of("sort-buffer", "SortBufferBytes", "`SIZE` of the kvbuffer of a map at its start", "chosen by memory and slots", setting.Size(&o.SortBufferBytes, leastSortBuffer, math.MaxInt64)),
+		setting.Of("spill-percent", "SpillPercent", "spill when this `SHARE` of the kvbuffer is full", "0.80", setting.Mark(&o.SpillPercent)),
+		setting.Of("buffer-growth", "NoGrowth", "let kvbuffers grow while memory is free (Dynamic Split): `on|off|proportion`. on doubles tables that combine by hash; proportion lets them grow with the input, as all others do", "on",
+			setting.OneOf(func() string { return "" }, func(i int) { o.NoGrowth, o.TablesInProportion = i == 1, i == 2 }, "on", "off", "proportion")),
+		setting.Of("growth-threshold", "GrowthThreshold", "`SHARE` of the free memory that a kvbuffer may grow to", "0.8", setting.Mark(&o.GrowthThreshold)),
+		setting.Of("merge-factor", "MergeFactor", "merge `N` sorted runs at a time, at least 2", "64", setting.Count(&o.MergeFactor, 2, mostMergeFactor)),
+		setting.Of("compress", "Codec", "compress spills: `auto|none|s2|zstd`", "auto", setting.Enum(&o.Codec, "auto", "none", "s2", "zstd")),
+		setting.Of("tmp", "TempDirs", "spill into `DIR[,DIR]`, shared out by free space", "the temporary directory of the system", setting.Func(o.readTempDirs)),
+		setting.Of("max-temp", "MaxTempBytes", "`SIZE` that bounds all temporary files together", "what is free", setting.Size(&o.MaxTempBytes, 1, math.MaxInt64)),
+	})...)
+}
+
+// readTempDirs reads directories with commas between. Each must exist. It need not be writable,
+// because this matters only if something spills.
+func (o *Options) readTempDirs(text string) error {
+	dirs := strings.Split(text, ",")
+	for _, d := range dirs {
+		if d == "" {
+			return fmt.Errorf("an empty directory name in %s", errs.Quote(text))
+		}
+		info, err := os.Stat(d)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s: %w", errs.Quote(d), errs.Cause(err))
+		case !info.IsDir():
+			return fmt.Errorf("%s: not a directory", errs.Quote(d))
+		}
+	}
+	o.TempDirs = dirs
+	return nil
+}
+
 // validate checks the options of one job.
 func (o *JobOptions) validate(job *jobs.Job) error {
 	switch {
@@ -177,7 +259,7 @@ func (o *JobOptions) validate(job *jobs.Job) error {
 		return errs.Optionf("Options.OutputDir, Options.OutputFile", "give one of them, not both")
 	case o.CompressOutput > output.Zstd:
 		return errs.Optionf("Options.CompressOutput", "%d: no such format", o.CompressOutput)
-	case o.ReducersPerSlot < 0 || o.ReducersPerSlot > 100*slots.One || o.ReducersPerSlot > 0 && (o.Reducers > 0 || o.MapOnly):
+	case o.ReducersPerSlot < 0 || o.ReducersPerSlot > mostPerSlot || o.ReducersPerSlot > 0 && (o.Reducers > 0 || o.MapOnly):
 		return errs.Optionf("Options.ReducersPerSlot", "%v: must be between 0 and 100, and excludes Reducers and MapOnly", o.ReducersPerSlot)
 	case o.MapOnly && job.NewReducer != nil:
 		return errs.Optionf("Options.MapOnly", "job %s needs its reduces", job.Name)
@@ -192,21 +274,8 @@ func (o *Options) validate(jobCount int) error {
 	if err := o.Config.Check(jobCount); err != nil {
 		return err
 	}
-	for _, n := range []struct {
-		field              string
-		value, least, most int64
-	}{
-		{"Trackers", int64(o.Trackers), 1, mostTrackers}, {"MapSlots", int64(o.MapSlots), 1, maxSlotCount}, {"ReduceSlots", int64(o.ReduceSlots), 0, maxSlotCount},
-		{"MergeFactor", int64(o.MergeFactor), 2, mostMergeFactor}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, leastRateBytes, math.MaxInt64},
-		{"Copiers.Parallel", int64(o.Copiers.Parallel), 0, mostCopiers}, {"Copiers.BytesPerSecond", o.Copiers.BytesPerSecond, leastRateBytes, math.MaxInt64},
-		{"ShuffleBytesPerSecond", o.ShuffleBytesPerSecond, leastRateBytes, math.MaxInt64},
-		{"MemoryBytes", o.MemoryBytes, 0, mostMemoryBytes}, {"SortBufferBytes", o.SortBufferBytes, leastSortBuffer, math.MaxInt64},
-		{"MaxTempBytes", o.MaxTempBytes, 0, math.MaxInt64}, {"TaskTimeout", int64(o.TaskTimeout), 0, math.MaxInt64},
-	} {
-		// 0 means no bound, or no such slots: all else has its default.
-		if err := setup.Within(n.field, n.value, n.least, n.most); err != nil && n.value != 0 {
-			return err
-		}
+	if err := setting.Check(append(o.Fields(), o.Config.Fields(Bounds())...)); err != nil {
+		return err
 	}
 	for _, s := range o.Slow {
 		if s.Factor < leastFactor {

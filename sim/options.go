@@ -3,10 +3,12 @@ package sim
 import (
 	"cmp"
 	"io"
+	"math"
 	"slices"
 	"time"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 	"mrlocal/sim/cost"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
@@ -54,6 +56,22 @@ type Options struct {
 	mostEvents int64  // see bounds; 0: by the size of the run
 }
 
+// Fields returns the settings of o, without those of Config.
+func (o *Options) Fields() []setting.Setting {
+	return append(setting.In("SIMULATION", []setting.Setting{
+		setting.Of("heartbeat", "Heartbeat", "`TIME` between the heartbeats of a tracker; 0: the policy is asked whenever something has happened", "0", setting.OrZero(&o.Heartbeat, setting.Time(&o.Heartbeat, leastHeartbeat))),
+		setting.Of("cost", "Cost", "what takes time, `l0|l1|l2|measured`. l0: the times of the tasks. l1: also copying over the network. l2: also sharing the CPU, disk and network of a tracker. measured: what mrlocal profile has measured of real jobs on this machine", "l0", setting.Choice(&o.Cost, "l0", "l1", "l2", "measured")),
+		setting.Of("alone", "Alone", "also run each job by itself, and report by how much the others slow it down (mean_slowdown)", "", setting.Toggle(&o.Alone)),
+	}), setting.In("MEMORY", []setting.Setting{
+		setting.Of("sort-buffer", "SortBufferBytes", "`SIZE` of the kvbuffer of a map at its start, under --cost l2", "the file's kvbuffer, else maps write their output once", setting.Size(&o.SortBufferBytes, leastBuffer, math.MaxInt64)),
+		setting.Of("task-memory", "TaskMemoryBytes", "`SIZE` of a map's memory, which bounds the growth of its kvbuffer", "the file's", setting.Size(&o.TaskMemoryBytes, leastBuffer, math.MaxInt64)),
+		setting.Of("buffer-growth", "BufferGrowth", "let kvbuffers grow (Dynamic Split): `on|off`", "the file's", setting.Choice(&o.BufferGrowth, "on", "off")),
+	})...)
+}
+
+// leastBuffer is the least SortBufferBytes and TaskMemoryBytes.
+const leastBuffer = 1 << 10
+
 // withDefaults returns o with defaults for Cost, Policy and Note. runAll sets those of the
 // cluster later, because the file goes before them.
 func (o Options) withDefaults() Options {
@@ -80,15 +98,11 @@ const leastHeartbeat = time.Millisecond
 // validate checks the options that do not depend on the file. Its errors are of kind
 // errs.BadOptions.
 func (o *Options) validate() error {
-	switch {
-	case o.level == nil:
-		return errs.Optionf("Options.Cost", "%s: unknown; there are l0, l1, l2 and measured", o.Cost)
-	case o.BufferGrowth != "" && o.BufferGrowth != "on" && o.BufferGrowth != "off":
-		return errs.Optionf("Options.BufferGrowth", "%s: unknown; on or off", o.BufferGrowth)
-	case o.SortBufferBytes < 0 || o.TaskMemoryBytes < 0:
-		return errs.Optionf("Options.SortBufferBytes, Options.TaskMemoryBytes", "must be at least 0")
-	case o.Heartbeat != 0 && o.Heartbeat < leastHeartbeat:
-		return errs.Optionf("Options.Heartbeat", "%v: must be 0 (at once) or at least %v", o.Heartbeat, leastHeartbeat)
+	if err := setting.Check(o.Fields()); err != nil {
+		return err
+	}
+	if o.Cost != "l2" && (o.SortBufferBytes > 0 || o.TaskMemoryBytes > 0 || o.BufferGrowth != "") {
+		return errs.Optionf("Options.SortBufferBytes, Options.TaskMemoryBytes, Options.BufferGrowth", "need Options.Cost l2, under which kvbuffers take time")
 	}
 	return nil
 }

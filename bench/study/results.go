@@ -46,7 +46,7 @@ func (p *Plan) OpenResults(path, key string, jobs int) (*Results, error) {
 	// whole is the offset at which the next run must be appended.
 	whole, err := p.readResults(r, text)
 	if err != nil {
-		return nil, errs.Optionf("--results", "%s: %v", path, err)
+		return nil, errs.Optionf("--results", "%s: %v", errs.Quote(path), err)
 	}
 	if r.f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
 		return nil, errs.Optionf("--results", "%s: %v", path, errs.Cause(err))
@@ -176,7 +176,7 @@ func (r *Results) add(p *Plan, t Trial, run *report.Report) error {
 	}
 	c.Flush() // into memory, as Write above, so neither can fail
 	if _, err := r.f.Write(b.Bytes()); err != nil {
-		return fmt.Errorf("results %s: %w", r.path, errs.Cause(err))
+		return fmt.Errorf("results %s: %w", errs.Quote(r.path), errs.Cause(err))
 	}
 	return nil
 }

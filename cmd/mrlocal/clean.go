@@ -46,9 +46,9 @@ func clean(dirs []string, dry, itself bool) ([]byte, error) {
 		info, err := os.Stat(dir)
 		switch {
 		case err != nil:
-			return nil, errs.Optionf(argv.Quote(dir), "%v", errs.Cause(err))
+			return nil, errs.Optionf(errs.Quote(dir), "%v", errs.Cause(err))
 		case !info.IsDir():
-			return nil, errs.Optionf(argv.Quote(dir), "not a directory")
+			return nil, errs.Optionf(errs.Quote(dir), "not a directory")
 		}
 	}
 	var text strings.Builder
@@ -62,15 +62,15 @@ func clean(dirs []string, dry, itself bool) ([]byte, error) {
 		// CleanTemp removes a directory that --resume has created together with its journal. Then
 		// dir does not exist any more, and this is not an error.
 		if err != nil && !(len(found) > 0 && errors.Is(err, fs.ErrNotExist)) {
-			failed = append(failed, fmt.Errorf("%s: %w", argv.Quote(dir), errs.Cause(err)))
+			failed = append(failed, fmt.Errorf("%s: %w", errs.Quote(dir), errs.Cause(err)))
 		}
 		for _, left := range append(found, beside...) {
 			if left.Err != nil {
-				failed = append(failed, fmt.Errorf("%s: %w", argv.Quote(left.Path), errs.Cause(left.Err)))
+				failed = append(failed, fmt.Errorf("%s: %w", errs.Quote(left.Path), errs.Cause(left.Err)))
 				continue
 			}
 			count, bytes = count+1, bytes+left.Bytes
-			fmt.Fprintf(&text, "%10s  %s\n", humanize.IBytes(uint64(left.Bytes)), argv.Quote(left.Path))
+			fmt.Fprintf(&text, "%10s  %s\n", humanize.IBytes(uint64(left.Bytes)), errs.Quote(left.Path))
 		}
 	}
 	// The line with the sum appears even if there are no leftovers.

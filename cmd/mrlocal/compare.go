@@ -45,7 +45,7 @@ func runCompare(ctx context.Context, e command.Env, line argv.Line) (int, error)
 		}
 		// The comparison reads both files more than once, so they stay open until it has ended.
 		defer events.Close()
-		both[i].Name = argv.Quote(path)
+		both[i].Name = errs.Quote(path)
 		if both[i].Events, err = events.Seekable(ctx); err != nil {
 			return 0, errs.Inputf(both[i].Name, "%v", err)
 		}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/internal/errs"
 )
 
@@ -27,7 +26,7 @@ func completionScript(words []string, commands []documented, policies []string) 
 	case "fish":
 		return c.fish(), nil
 	}
-	return "", errs.Optionf(argv.Quote(shell), "no such shell; there are bash, zsh and fish")
+	return "", errs.Optionf(errs.Quote(shell), "no such shell; there are bash, zsh and fish")
 }
 
 // completion makes the scripts.

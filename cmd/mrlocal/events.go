@@ -84,7 +84,7 @@ func openEvents(e command.Env, line argv.Line) (path string, events *process.Eve
 	}
 	path = line.Words[0]
 	if events, err = process.OpenEvents(path, e.Stdin); err != nil {
-		return "", nil, errs.Inputf(argv.Quote(path), "%v", errs.Cause(err))
+		return "", nil, errs.Inputf(errs.Quote(path), "%v", errs.Cause(err))
 	}
 	if path == "-" {
 		path = "standard input"

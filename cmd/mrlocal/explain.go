@@ -67,7 +67,7 @@ func runExplain(ctx context.Context, e command.Env, line argv.Line) (int, error)
 		return 0, err
 	}
 	defer events.Close()
-	o.Name = argv.Quote(path) // for messages
+	o.Name = errs.Quote(path) // for messages
 	// The file may be large, so reading stops when ctx ends.
 	read := process.Until(ctx, events)
 	if asked := o.HasAt || o.Task != "" || o.WhyIdle >= 0 || o.HasSlot || o.Lent || o.Job != ""; asked {

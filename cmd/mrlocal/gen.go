@@ -56,7 +56,7 @@ func runGen(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	case len(line.Words) == 1:
 		return 0, errs.Optionf(name, "give a place: mrlocal gen %s --size SIZE DIR_OR_FILE", name)
 	case len(line.Words) > 2:
-		return 0, errs.Optionf(argv.Quote(line.Words[2]), "one word too many")
+		return 0, errs.Optionf(errs.Quote(line.Words[2]), "one word too many")
 	}
 	place := line.Words[1]
 	r := command.NewReader(line)
@@ -83,7 +83,7 @@ func kindOf(name string) (datagen.Kind, error) {
 	}
 	// If no kind is near, the error of ParseKind lists all of them.
 	if near := errs.Nearest(name, names); near != "" && near != name {
-		return "", errs.Optionf(argv.Quote(name), "no such kind of data; did you mean %s?", near)
+		return "", errs.Optionf(errs.Quote(name), "no such kind of data; did you mean %s?", near)
 	}
 	return datagen.ParseKind(name)
 }

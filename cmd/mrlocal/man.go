@@ -40,7 +40,7 @@ func writeManualPages(words []string, pages map[string]string) error {
 		}
 	}
 	if err != nil {
-		return errs.Optionf(argv.Quote(words[0]), "%w", errs.Cause(err))
+		return errs.Optionf(errs.Quote(words[0]), "%w", errs.Cause(err))
 	}
 	return nil
 }

@@ -134,7 +134,7 @@ func help(path []string, e command.Env) int {
 // gets no flags of the line, because package argv has already parsed them (docs/adr/0001).
 func dispatch(ctx context.Context, tree []command.Command, line argv.Line, e command.Env) (code int, err error) {
 	app := newApp(tree, line, e, &code)
-	app.CommandNotFound = func(_ *cli.Context, name string) { err = errs.Optionf(argv.Quote(name), "no such command") }
+	app.CommandNotFound = func(_ *cli.Context, name string) { err = errs.Optionf(errs.Quote(name), "no such command") }
 	var help bytes.Buffer // the library ignores errors of its writer
 	app.Writer = &help
 	// CommandNotFound may have set err although RunContext returns none.

@@ -3,13 +3,11 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"mrlocal/internal/errs"
-	"mrlocal/internal/ppm"
+	"mrlocal/internal/setting"
 	"mrlocal/slots"
 )
 
@@ -146,139 +144,92 @@ func DefaultOptions() Options {
 	}
 }
 
-// OptionField is an option as a command line or a script names it.
-type OptionField struct {
-	Name    string
-	Field   string // of Options
-	Help    string // the value's name, or its choices, in `backquotes`
-	Default string // in words, for the help
-	Least   int    // the least value that may be given; for a time, 1 means more than 0
-
-	// Value points into the Options: *slots.PPM, *time.Duration, **time.Duration, *int32, *bool (on
-	// or off), *string (one of Choices), *Override or *slots.Weights.
-	Value any
-}
-
-// Choices returns the choices of a *bool or *string, the default first. They are the part of
-// Help in backquotes.
-func (f *OptionField) Choices() []string {
-	_, rest, _ := strings.Cut(f.Help, "`")
-	names, _, _ := strings.Cut(rest, "`")
-	return strings.Split(names, "|")
-}
-
-// Set sets the option from text: a decimal number, a time with its unit, a whole number, on or
-// off, a choice, or map=N,reduce=N. It fails if text has another form. It does not check that
-// a number is in range; Check does.
-func (f *OptionField) Set(text string) (err error) {
-	switch f.Value.(type) {
-	case *bool, *string:
-		if !slices.Contains(f.Choices(), text) {
-			return fmt.Errorf("%s: no such choice; one of %s", text, strings.Join(f.Choices(), ", "))
-		}
-	}
-	switch p := f.Value.(type) {
-	case *slots.PPM:
-		*p, err = ppm.Parse(text)
-	case *Override:
-		p.Given = true
-		p.Share, err = ppm.Parse(text)
-	case *time.Duration:
-		*p, err = time.ParseDuration(text)
-	case **time.Duration:
-		*p = new(time.Duration)
-		**p, err = time.ParseDuration(text)
-	case *int32:
-		var n int64
-		n, err = strconv.ParseInt(text, 10, 32)
-		*p = int32(n)
-	case *bool:
-		*p = text == "on"
-	case *string:
-		*p = text
-	case *slots.Weights:
-		_, err = fmt.Sscanf(text, "map=%d,reduce=%d", &p.Map, &p.Reduce)
-	}
-	return err
-}
-
 // Check returns an error of kind errs.BadOptions if the value of an option is out of range or no
 // choice. An empty choice stands for the default one.
-func (o *Options) Check() error {
-	for _, f := range o.Fields() {
-		wrong := ""
-		switch p := f.Value.(type) {
-		case *slots.PPM:
-			wrong = wrongShare(*p)
-		case *Override:
-			wrong = wrongShare(p.Share)
-		case *time.Duration:
-			wrong = wrongNumber(int64(*p))
-		case **time.Duration:
-			wrong = wrongNumber(int64(TimeOr(*p, 0)))
-		case *int32:
-			wrong = wrongNumber(int64(*p))
-		case *string:
-			if *p != "" && !slices.Contains(f.Choices(), *p) {
-				wrong = fmt.Sprintf("%q is none of %s", *p, strings.Join(f.Choices(), ", "))
-			}
-		case *slots.Weights:
-			if !p.Valid() {
-				wrong = fmt.Sprintf("%+v: each is from 1 to %d", *p, slots.MostWeight)
-			}
-		}
-		if wrong != "" {
-			return errs.Optionf("Options."+f.Field, "%s", wrong)
-		}
-	}
-	return nil
-}
+func (o *Options) Check() error { return setting.Check(o.Fields()) }
 
-// wrongShare says what is wrong with a share; "": nothing is.
-func wrongShare(p slots.PPM) string {
-	if p < 0 || p > slots.One {
-		return fmt.Sprintf("%v is not between 0 and 1", p)
-	}
-	return ""
-}
-
-// wrongNumber says what is wrong with a number or a time; "": nothing is.
-func wrongNumber(n int64) string {
-	if n < 0 {
-		return "must not be negative"
-	}
-	return ""
-}
+// mostSlots bounds options that count slots of a tracker.
+const mostSlots = 1_000_000
 
 // Fields returns all options, with pointers to the fields of o. A new option needs a field in
 // Options and a line here.
-func (o *Options) Fields() []OptionField {
-	return []OptionField{
-		{"borrow-map", "BorrowMap", "`SHARE` of the map slots that reduces may borrow", "1", 0, &o.BorrowMap},
-		{"borrow-reduce", "BorrowReduce", "`SHARE` of the reduce slots that maps may borrow", "1", 0, &o.BorrowReduce},
-		{"locality-delay", "LocalityDelay", "how long a job waits for a slot near its input, `TIME`; 0: not at all", "4.5s under delay, else 0", 0, &o.LocalityDelay},
-		{"dhsa", "DHSA", "what dynamicmr allocates by, `pi|pd|off`: as pi-dhfs, as pd-dhfs, or as fair", "pi", 1, &o.DHSA},
-		{"sepb", "SEPB", "let dynamicmr copy slow tasks: `on|off`", "on", 1, &o.SEPB},
-		{"sepb-jobs", "SEPBJobs", "`SHARE` of the running jobs whose pending tasks go before dynamicmr's copies; 0: job-first, as under late; 1: batch-first", "1", 0, &o.SEPBJobs},
-		{"sepb-map-jobs", "SEPBMapJobs", "the same `SHARE` for copies of maps alone", "that of both kinds", 0, &o.SEPBMapJobs},
-		{"sepb-reduce-jobs", "SEPBReduceJobs", "the same `SHARE` for copies of reduces alone", "that of both kinds", 0, &o.SEPBReduceJobs},
-		{"prescheduling", "PreScheduling", "let dynamicmr give a tracker maps at their input beyond its part of the load: `on|off`", "on", 1, &o.PreScheduling},
-		{"slot-weights", "SlotWeights", "what tasks weigh under dynamicmr, `map=N,reduce=N`: a tracker runs no more than its home slots weigh together", "no bound but the slots", 1, &o.SlotWeights},
-		{"copy-after", "CopyAfter", "how long an attempt must have run before late and dynamicmr copy it, `TIME`", "100ms", 1, &o.CopyAfter},
-		{"copy-rule", "CopyRule", "which running tasks late and dynamicmr copy, `late|hadoop`. late: the slow ones that will end last; hadoop: as in Hadoop 1.x, those 0.2 behind the average progress of their job", "late", 1, &o.CopyRule},
-		{"container-order", "ContainerOrder", "how omo and its parts order jobs, `deficit|count`: by what they are owed, or by the containers that they have", "deficit", 1, &o.ContainerOrder},
-		{"containers", "Containers", "what a container is under yarn, omo and its parts, `slots|resources`. slots: a slot; resources: a slot with the CPU and memory that the profile of its job asks for", "slots", 1, &o.Containers},
-		{"batch-reserve", "BatchReserve", "keep what becomes free for a batch of last maps until all of it has started (omo, batch-finish): `off|on`", "off", 1, &o.BatchReserve},
-		{"release-window", "ReleaseWindow", "the least time over which omo counts released containers, `TIME`", "10s, or a third of a map's time if that is less", 1, &o.ReleaseWindow},
-		{"additional-map-slots", "AdditionalMapSlots", "map slots per tracker that open while maps are in their I/O period, at most `N` (dynsplit)", "1", 0, &o.AdditionalMapSlots},
-		{"early-reduces", "EarlyReduces", "which limit holds for reduces that would wait for maps (dynsplit), `both|floor|bound|printed`. floor: for each job, the whole slots of its share. bound: for all jobs together, the sum of their shares. both: both limits. printed: as on the slides, where a part of a slot is enough for one more reduce", "both", 1, &o.EarlyReduces},
-		{"reduce-total", "ReduceTotal", "reduces a tracker runs at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceTotal},
-		{"reduce-shuffle", "ReduceShuffle", "reduces that copy on a tracker at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceShuffle},
-		{"reduce-compute", "ReduceCompute", "reduces that sort or reduce on a tracker at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceCompute},
-		{"control-cycle", "Cycle", "how often ras places tasks anew, `TIME`", "the mean time of a map, from 250ms to 10s", 1, &o.Cycle},
-		{"shuffle-memory", "ShuffleMemory", "under ras, let a reduce hold the memory of its reduce phase while it copies: `off|on`", "off", 1, &o.ShuffleMemory},
-		{"preempt-reduces", "PreemptReduces", "let ras kill a reduce, at most once per task, when a reduce of a job with an earlier goal waits for its room: `off|on`", "off", 1, &o.PreemptReduces},
-		{"required-at-first", "RequiredAtFirst", "`all|one`: how many maps ras takes a job with a goal to require before its first map is done", "all", 1, &o.RequiredAtFirst},
-		{"take-maps-for", "TakeMapsFor", "how long ras takes maps from the job with the highest utility, `room|any`. room: while this utility stays above the lowest one of the jobs that have room for a map. any: while it stays above the lowest one of all other jobs that have a map to place", "room", 1, &o.TakeMapsFor},
-	}
+func (o *Options) Fields() []setting.Setting {
+	return setting.In("POLICIES", []setting.Setting{
+		setting.Of("borrow-map", "BorrowMap", "`SHARE` of the map slots that reduces may borrow", "1", setting.Share(&o.BorrowMap)),
+		setting.Of("borrow-reduce", "BorrowReduce", "`SHARE` of the reduce slots that maps may borrow", "1", setting.Share(&o.BorrowReduce)),
+		setting.Of("locality-delay", "LocalityDelay", "how long a job waits for a slot near its input, `TIME`; 0: not at all", "4.5s under delay, else 0", localityDelay(&o.LocalityDelay)),
+		setting.Of("dhsa", "DHSA", "what dynamicmr allocates by, `pi|pd|off`: as pi-dhfs, as pd-dhfs, or as fair", "pi", setting.Choice(&o.DHSA, "pi", "pd", "off")),
+		setting.Of("sepb", "SEPB", "let dynamicmr copy slow tasks: `on|off`", "on", setting.Either(&o.SEPB, "on", "off", true)),
+		setting.Of("sepb-jobs", "SEPBJobs", "`SHARE` of the running jobs whose pending tasks go before dynamicmr's copies; 0: job-first, as under late; 1: batch-first", "1", setting.Share(&o.SEPBJobs)),
+		setting.Of("sepb-map-jobs", "SEPBMapJobs", "the same `SHARE` for copies of maps alone", "that of both kinds", override(&o.SEPBMapJobs)),
+		setting.Of("sepb-reduce-jobs", "SEPBReduceJobs", "the same `SHARE` for copies of reduces alone", "that of both kinds", override(&o.SEPBReduceJobs)),
+		setting.Of("prescheduling", "PreScheduling", "let dynamicmr give a tracker maps at their input beyond its part of the load: `on|off`", "on", setting.Either(&o.PreScheduling, "on", "off", true)),
+		setting.Of("slot-weights", "SlotWeights", "what tasks weigh under dynamicmr, `map=N,reduce=N`: a tracker runs no more than its home slots weigh together", "no bound but the slots", weights(&o.SlotWeights)),
+		setting.Of("copy-after", "CopyAfter", "how long an attempt must have run before late and dynamicmr copy it, `TIME`", "100ms", setting.Time(&o.CopyAfter, 1)),
+		setting.Of("copy-rule", "CopyRule", "which running tasks late and dynamicmr copy, `late|hadoop`. late: the slow ones that will end last; hadoop: as in Hadoop 1.x, those 0.2 behind the average progress of their job", "late", setting.Choice(&o.CopyRule, "late", "hadoop")),
+		setting.Of("container-order", "ContainerOrder", "how omo and its parts order jobs, `deficit|count`: by what they are owed, or by the containers that they have", "deficit", setting.Choice(&o.ContainerOrder, "deficit", "count")),
+		setting.Of("containers", "Containers", "what a container is under yarn, omo and its parts, `slots|resources`. slots: a slot; resources: a slot with the CPU and memory that the profile of its job asks for", "slots", setting.Choice(&o.Containers, "slots", "resources")),
+		setting.Of("batch-reserve", "BatchReserve", "keep what becomes free for a batch of last maps until all of it has started (omo, batch-finish): `off|on`", "off", setting.Either(&o.BatchReserve, "on", "off", false)),
+		setting.Of("release-window", "ReleaseWindow", "the least time over which omo counts released containers, `TIME`", "10s, or a third of a map's time if that is less", setting.Time(&o.ReleaseWindow, 1)),
+		setting.Of("additional-map-slots", "AdditionalMapSlots", "map slots per tracker that open while maps are in their I/O period, at most `N` (dynsplit)", "1", setting.Count(&o.AdditionalMapSlots, 0, mostSlots)),
+		setting.Of("early-reduces", "EarlyReduces", "which limit holds for reduces that would wait for maps (dynsplit), `both|floor|bound|printed`. floor: for each job, the whole slots of its share. bound: for all jobs together, the sum of their shares. both: both limits. printed: as on the slides, where a part of a slot is enough for one more reduce", "both", setting.Choice(&o.EarlyReduces, "both", "floor", "bound", "printed")),
+		setting.Of("reduce-total", "ReduceTotal", "reduces a tracker runs at a time, at most `N` (dynsplit)", "no bound", setting.Count(&o.ReduceTotal, 1, mostSlots)),
+		setting.Of("reduce-shuffle", "ReduceShuffle", "reduces that copy on a tracker at a time, at most `N` (dynsplit)", "no bound", setting.Count(&o.ReduceShuffle, 1, mostSlots)),
+		setting.Of("reduce-compute", "ReduceCompute", "reduces that sort or reduce on a tracker at a time, at most `N` (dynsplit)", "no bound", setting.Count(&o.ReduceCompute, 1, mostSlots)),
+		setting.Of("control-cycle", "Cycle", "how often ras places tasks anew, `TIME`", "the mean time of a map, from 250ms to 10s", setting.Time(&o.Cycle, 1)),
+		setting.Of("shuffle-memory", "ShuffleMemory", "under ras, let a reduce hold the memory of its reduce phase while it copies: `off|on`", "off", setting.Either(&o.ShuffleMemory, "on", "off", false)),
+		setting.Of("preempt-reduces", "PreemptReduces", "let ras kill a reduce, at most once per task, when a reduce of a job with an earlier goal waits for its room: `off|on`", "off", setting.Either(&o.PreemptReduces, "on", "off", false)),
+		setting.Of("required-at-first", "RequiredAtFirst", "`all|one`: how many maps ras takes a job with a goal to require before its first map is done", "all", setting.Choice(&o.RequiredAtFirst, "all", "one")),
+		setting.Of("take-maps-for", "TakeMapsFor", "how long ras takes maps from the job with the highest utility, `room|any`. room: while this utility stays above the lowest one of the jobs that have room for a map. any: while it stays above the lowest one of all other jobs that have a map to place", "room", setting.Choice(&o.TakeMapsFor, "room", "any")),
+	})
+}
+
+// localityDelay returns the value of the time that a job waits for a slot near its input.
+func localityDelay(p **time.Duration) setting.Value {
+	return setting.Optional(p, func(d *time.Duration) setting.Value { return setting.Time(d, 0) })
+}
+
+// override returns the value of a share that replaces another one.
+func override(p *Override) setting.Value {
+	return setting.Custom{Read: func(text string) error {
+		p.Given = true
+		return setting.Share(&p.Share).Set(text)
+	}, Show: func() string {
+		if !p.Given {
+			return ""
+		}
+		return p.Share.String()
+	}, Valid: func() error { return setting.Valid(setting.Share(&p.Share)) }}
+}
+
+// weights returns the value of map=N,reduce=N, in either order. Both must be there.
+func weights(p *slots.Weights) setting.Value {
+	return setting.Custom{Read: func(text string) error {
+		var w slots.Weights
+		for part := range strings.SplitSeq(text, ",") {
+			kind, number, _ := strings.Cut(part, "=")
+			of := map[string]*int32{"map": &w.Map, "reduce": &w.Reduce}[kind]
+			if of == nil || *of != 0 {
+				return fmt.Errorf("%s: not map=N,reduce=N; write map=1,reduce=2", errs.Quote(text))
+			}
+			if err := setting.Count(of, 1, slots.MostWeight).Set(number); err != nil {
+				return err
+			}
+		}
+		if min(w.Map, w.Reduce) < 1 {
+			return fmt.Errorf("%s: give map and reduce; write map=1,reduce=2", errs.Quote(text))
+		}
+		*p = w
+		return nil
+	}, Show: func() string {
+		if *p == (slots.Weights{}) {
+			return ""
+		}
+		return fmt.Sprintf("map=%d,reduce=%d", p.Map, p.Reduce)
+	}, Valid: func() error {
+		if !p.Valid() {
+			return fmt.Errorf("map=%d,reduce=%d: each is from 1 to %d", p.Map, p.Reduce, slots.MostWeight)
+		}
+		return nil
+	}}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 	"mrlocal/slots"
 )
 
@@ -169,34 +170,73 @@ func (c Config) WithDefaults(mapSlots, reduceSlots int) Config {
 	return c
 }
 
+// Bounds are the bounds of fields of Config for one driver.
+type Bounds struct {
+	Trackers  int    // most trackers
+	Slots     int    // most home slots of one kind of a tracker
+	Reduces   int    // least home reduce slots: 0 where a run may have none
+	Rate      int64  // least bytes a second
+	Otherwise string // begins the description of each default, as where a file comes first
+}
+
+// mostFactor bounds RemotePenalty and the factors of Slow.
+const mostFactor = 1000 * slots.One
+
+// Fields returns the settings of c. A new field that a user sets by name needs a line here.
+func (c *Config) Fields(b Bounds) []setting.Setting {
+	or := b.Otherwise
+	return append(setting.In("SLOTS", []setting.Setting{
+		setting.Of("map-slots", "MapSlots", "`N` home map slots on each tracker", or+"its cores minus the reduce slots; in a simulation 2", setting.Count(&c.MapSlots, 1, b.Slots)),
+		setting.Of("reduce-slots", "ReduceSlots", "`N` home reduce slots on each tracker", or+"a sixth of its cores, at least 1; in a simulation 1", setting.Count(&c.ReduceSlots, b.Reduces, b.Slots)),
+		setting.Of("trackers", "Trackers", "`N` trackers; each is a group of cores, or a node of a simulated cluster", or+"1", setting.Count(&c.Trackers, 1, b.Trackers)),
+		setting.Of("max-slots", "MaxSlots", "a policy may open at most `N` slots on each tracker, home slots included; mrlocal policies says which can open extra ones", "twice the home slots", setting.Count(&c.MaxSlots, 1, 2*b.Slots)),
+		setting.Of("slowstart", "Slowstart", "`SHARE` of maps finished before reduces are ready, except under policies with a rule of their own (mrlocal policies)", or+"1.0", setting.Optional(&c.Slowstart, setting.Share)),
+		setting.Of("replicas", "Replicas", "place the input of each map on `N` trackers, at random", or+"no placement", setting.Count(&c.Replicas, 1, b.Trackers)),
+		setting.Of("seed", "Seed", "seed `N` of drawn times and of the placement", "1", setting.Seed(&c.Seed)),
+	}), setting.In("FAULTS AND EFFECTS", []setting.Setting{
+		setting.Of("attempts", "Attempts", "`N` attempts at each task", "4", setting.Count(&c.Attempts, 1, MostCount)),
+		setting.Of("slow", "Slow", "`TRACKER=FACTOR`: that tracker has FACTOR times the speed of the others, as in 3=0.5, above 1 only in a simulation; may be repeated", or+"none", setting.Func(c.readSlow)),
+		setting.Of("remote-penalty", "RemotePenalty", "a map away from its input takes `X` times as long", "1", setting.Factor(&c.RemotePenalty, slots.One, mostFactor)),
+		setting.Of("shuffle-bw", "ShuffleBytesPerSecond", "limit the copying of the reduces of each tracker to `SIZE` a second", "no limit", setting.Rate(&c.ShuffleBytesPerSecond, max(1, b.Rate))),
+	})...)
+}
+
+// readSlow adds TRACKER=FACTOR to c.Slow. Check finds a tracker that does not exist.
+func (c *Config) readSlow(text string) error {
+	number, factor, ok := strings.Cut(text, "=")
+	s := Slow{}
+	if !ok || setting.Count(&s.Tracker, 0, MostCount).Set(number) != nil || setting.Factor(&s.Factor, 1, math.MaxInt64).Set(factor) != nil {
+		return fmt.Errorf("%s: not TRACKER=FACTOR; write 3=0.5", errs.Quote(text))
+	}
+	if s.Factor > mostFactor {
+		return fmt.Errorf("%s: a factor above 0, at most %v", errs.Quote(text), mostFactor)
+	}
+	// Two factors for one tracker contradict each other.
+	if slices.ContainsFunc(c.Slow, func(o Slow) bool { return o.Tracker == s.Tracker }) {
+		return fmt.Errorf("tracker %d is given twice", s.Tracker)
+	}
+	c.Slow = append(c.Slow, s)
+	return nil
+}
+
 // Check fails if the value of a field cannot be used, for a run of that many jobs. c has its
 // defaults. The errors are of kind errs.BadOptions. They name a field of the Options that
 // Config is embedded in.
 func (c *Config) Check(jobs int) error {
-	for _, n := range []struct {
-		field              string
-		value, least, most int
-	}{
-		{"Trackers", c.Trackers, 1, MostCount}, {"MapSlots", c.MapSlots, 0, MostCount}, {"ReduceSlots", c.ReduceSlots, 0, MostCount},
-		{"MaxSlots", c.MaxSlots, c.MapSlots + c.ReduceSlots, math.MaxInt}, // below MostSlots
-		{"Attempts", c.Attempts, 1, MostCount},
-		{"Replicas", c.Replicas, 0, MostCount}, {"GroupTrackers", c.GroupTrackers, 0, MostCount},
-	} {
-		if err := Within(n.field, int64(n.value), int64(n.least), int64(n.most)); err != nil {
-			return err
-		}
-	}
-	if err := Within("ShuffleBytesPerSecond", c.ShuffleBytesPerSecond, 0, math.MaxInt64); err != nil {
+	if err := setting.Check(c.Fields(Bounds{Trackers: MostCount, Slots: MostCount})); err != nil {
 		return err
+	}
+	if err := Within("GroupTrackers", int64(c.GroupTrackers), 0, MostCount); err != nil {
+		return err
+	}
+	if home := c.MapSlots + c.ReduceSlots; c.MaxSlots < home {
+		return errs.Optionf("Options.MaxSlots", "%d: must be at least %d, the home slots of a tracker", c.MaxSlots, home)
 	}
 	if c.MaxSlots > MostSlots/c.Trackers {
 		return errs.Optionf("Options.Trackers, Options.MapSlots, Options.ReduceSlots", "%d trackers with %d slots each, extra slots included; at most %d slots in all", c.Trackers, c.MaxSlots, MostSlots)
 	}
 	if d := c.LocalityDelay; d != nil && (*d < 0 || *d > mostDelay) {
 		return errs.Optionf("Options.LocalityDelay", "%v: must be from 0 to %v", *d, mostDelay)
-	}
-	if c.RemotePenalty < slots.One {
-		return errs.Optionf("Options.RemotePenalty", "%v: must be at least 1: it is a factor of a map's time", c.RemotePenalty)
 	}
 	if slices.ContainsFunc(c.Pools, func(p slots.Pool) bool { return p.Name == "" }) {
 		return errs.Optionf("Options.Pools", "a pool has no name")

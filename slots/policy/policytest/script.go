@@ -180,7 +180,7 @@ func (s *script) command(words []string) error {
 func (s *script) policy(a *args) error {
 	for _, f := range s.options.Fields() {
 		if text, ok := a.values[f.Name]; ok {
-			if err := f.Set(text); err != nil {
+			if err := f.Value.Set(text); err != nil {
 				return err
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 	"mrlocal/internal/testkit"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
@@ -399,14 +400,12 @@ func TestAPolicyRecordsItsOptions(t *testing.T) {
 }
 
 // setOther gives an option another value than the default.
-func setOther(t *testing.T, f policy.OptionField) {
-	text := map[string]string{
-		"*ppm.Share": "0.25", "*policy.Override": "0.25", "*time.Duration": "7s", "**time.Duration": "7s", "*int32": "7", "*slots.Weights": "map=2,reduce=3",
-	}[fmt.Sprintf("%T", f.Value)]
+func setOther(t *testing.T, f setting.Setting) {
+	text := map[string]string{"SHARE": "0.25", "TIME": "7s", "N": "7", "map=N,reduce=N": "map=2,reduce=3"}[f.Metavar()]
 	if text == "" {
 		text = f.Choices()[1]
 	}
-	if err := f.Set(text); err != nil {
+	if err := f.Value.Set(text); err != nil {
 		t.Fatal(f.Name, err)
 	}
 }
@@ -416,13 +415,13 @@ func isFunc(p cmp.Path) bool { return p.Last().Type() != nil && p.Last().Type().
 
 func TestWrongOptionsOfPoliciesAreRefused(t *testing.T) {
 	for want, change := range map[string]func(*policy.Options){
-		`Options.DHSA: "bogus" is none of pi, pd, off`:              func(o *policy.Options) { o.DHSA = "bogus" },
-		`Options.BorrowMap: -0.000005 is not between 0 and 1`:       func(o *policy.Options) { o.BorrowMap = -5 },
-		`Options.SEPBMapJobs: 2 is not between 0 and 1`:             func(o *policy.Options) { o.SEPBMapJobs = policy.Override{Given: true, Share: 2 * slots.One} },
-		`Options.LocalityDelay: must not be negative`:               func(o *policy.Options) { o.LocalityDelay = new(time.Duration(-1)) },
-		`Options.ReduceTotal: must not be negative`:                 func(o *policy.Options) { o.ReduceTotal = -1 },
-		`Options.SlotWeights: {Map:-1 Reduce:0}: each is from 1 to`: func(o *policy.Options) { o.SlotWeights.Map = -1 },
-		`Options.Cycle: must not be negative`:                       func(o *policy.Options) { o.Cycle = -1 },
+		`Options.DHSA: bogus: no such choice; one of pi, pd, off`: func(o *policy.Options) { o.DHSA = "bogus" },
+		`Options.BorrowMap: -0.000005: not a share`:               func(o *policy.Options) { o.BorrowMap = -5 },
+		`Options.SEPBMapJobs: 2: more than 1`:                     func(o *policy.Options) { o.SEPBMapJobs = policy.Override{Given: true, Share: 2 * slots.One} },
+		`Options.LocalityDelay: -1ns: too small; at least 0s`:     func(o *policy.Options) { o.LocalityDelay = new(time.Duration(-1)) },
+		`Options.ReduceTotal: -1: too small; at least 1`:          func(o *policy.Options) { o.ReduceTotal = -1 },
+		`Options.SlotWeights: map=-1,reduce=0: each is from 1 to`: func(o *policy.Options) { o.SlotWeights.Map = -1 },
+		`Options.Cycle: -1ns: must be more than 0s`:               func(o *policy.Options) { o.Cycle = -1 },
 	} {
 		o := policy.DefaultOptions()
 		change(&o)

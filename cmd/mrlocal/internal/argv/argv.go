@@ -318,7 +318,7 @@ func (s *scanned) next(f *Flag, as string, rest []string, flags []Flag, given ma
 		name, _, _ = strings.Cut(name, "=")
 		// With an equals sign, a value may look like a flag.
 		if name == "help" || byName(flags, name) != nil {
-			s.fail(errs.Optionf(as, "needs a value, but the flag --%s follows; if that is the value, write --%s=%s", name, f.Name, Quote(value)))
+			s.fail(errs.Optionf(as, "needs a value, but the flag --%s follows; if that is the value, write --%s=%s", name, f.Name, errs.Quote(value)))
 			return 0
 		}
 	}
@@ -331,7 +331,7 @@ func (s *scanned) next(f *Flag, as string, rest []string, flags []Flag, given ma
 func (s *scanned) set(f *Flag, value string, given map[string]string) {
 	// The same value twice is not a mistake: a script may add a flag that the line already has.
 	if before, ok := given[f.Name]; ok && !f.Repeat && before != value {
-		s.fail(errs.Optionf("--"+f.Name, "given twice, with %s and with %s", Quote(before), Quote(value)))
+		s.fail(errs.Optionf("--"+f.Name, "given twice, with %s and with %s", errs.Quote(before), errs.Quote(value)))
 	}
 	given[f.Name] = value
 	s.flags = append(s.flags, Setting{f, value})

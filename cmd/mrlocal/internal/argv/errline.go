@@ -5,7 +5,6 @@ import (
 	"errors"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"mrlocal/internal/errs"
 	"mrlocal/slots/policy"
@@ -24,7 +23,7 @@ func ErrorLine(what string, err error) string {
 	if what != "" {
 		text = what + ": " + text
 	}
-	return "mrlocal: " + shorten(errs.OneLine(InFlags(text)), mostLineBytes) + "\n"
+	return "mrlocal: " + errs.Shorten(errs.OneLine(InFlags(text)), mostLineBytes) + "\n"
 }
 
 // message returns the text of an error. errors.Join puts each of its errors on a line of its own;
@@ -45,37 +44,6 @@ func message(err error) string {
 		texts = append(texts, message(part))
 	}
 	return strings.Join(texts, "; ")
-}
-
-// Quote returns a word of the command line for a message. It puts the word in quotation marks if
-// the word is empty, or has blanks, quotes or characters that cannot be shown. It shortens a long
-// word.
-func Quote(word string) string {
-	// most is the largest number of bytes of a word. A longer word would hide the message.
-	const most = 60
-	escaped := shorten(errs.OneLine(word), most)
-	if escaped == "" || escaped != word && len(word) <= most || strings.ContainsAny(word, " '\"") {
-		return `"` + escaped + `"`
-	}
-	return escaped
-}
-
-// shorten replaces the middle of a text by … if the text has more than most bytes. The result is
-// valid UTF-8 if the text is.
-func shorten(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	// The head is longer than the tail, because the beginning of a text says more.
-	head, tail := text[:most*2/3], text[len(text)-most/4:]
-	// Both ends of the cut move until no character is cut in two.
-	for len(head) > 0 && !utf8.ValidString(head) {
-		head = head[:len(head)-1]
-	}
-	for len(tail) > 0 && !utf8.RuneStart(tail[0]) {
-		tail = tail[1:]
-	}
-	return head + "…" + tail
 }
 
 // InFlags replaces the names of option fields in a text by the flags that set them, such as

@@ -62,7 +62,7 @@ func unknownShort(word, letter string, flags []Flag) error {
 	}
 	in := ""
 	if "-"+letter != word {
-		in = " (in " + Quote(word) + ")"
+		in = " (in " + errs.Quote(word) + ")"
 	}
 	// In other commands -h asks for help, so the message names --help.
 	if letter == "h" {
@@ -149,7 +149,7 @@ func missing(path, next []string) error {
 // unknownWord returns the error for a word after path that is not one of next. It suggests a job of
 // that name below another command, or else the nearest of next.
 func unknownWord(path []string, word string, next []string, commands []Command) error {
-	object := strings.Join(append(append([]string(nil), path...), Quote(word)), ": ")
+	object := strings.Join(append(append([]string(nil), path...), errs.Quote(word)), ": ")
 	for _, c := range commands { // the user wrote "mrlocal sort" for "mrlocal run sort"
 		if n := len(c.Path); n == len(path)+2 && c.Path[n-1] == word {
 			return errs.Optionf(object, "no such %s; did you mean %s?", noun(path), strings.Join(c.Path, " "))

@@ -1,6 +1,7 @@
 package argv
 
 import (
+	"mrlocal/internal/errs"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,7 +79,7 @@ func list(flag, text string, read func(part string) (int64, error)) ([]int64, er
 		}
 		// With a value twice, a sweep would run the same configuration twice.
 		if slices.Contains(all, v) {
-			return nil, bad(flag, text, "has "+Quote(part)+" twice")
+			return nil, bad(flag, text, "has "+errs.Quote(part)+" twice")
 		}
 		if all = append(all, v); len(all) > mostValues {
 			return nil, bad(flag, text, "too many values; at most "+strconv.Itoa(mostValues))

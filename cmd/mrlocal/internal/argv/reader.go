@@ -126,7 +126,7 @@ func (r *Reader) MapAndReduce(flag string, most int) (maps, reduces int32) {
 		kind, number, _ := strings.Cut(part, "=")
 		of := map[string]*int32{"map": &maps, "reduce": &reduces}[kind]
 		if of == nil || *of != 0 {
-			r.Keep(errs.Optionf("--"+flag, "%s: not map=N,reduce=N; write map=1,reduce=2", Quote(text)))
+			r.Keep(errs.Optionf("--"+flag, "%s: not map=N,reduce=N; write map=1,reduce=2", errs.Quote(text)))
 			return 0, 0
 		}
 		n, err := Count(flag, number, 1, most)
@@ -135,7 +135,7 @@ func (r *Reader) MapAndReduce(flag string, most int) (maps, reduces int32) {
 	}
 	// After a mistake, a number may be missing only because of this mistake.
 	if r.Err == nil && min(maps, reduces) < 1 {
-		r.Keep(errs.Optionf("--"+flag, "%s: give map and reduce; write map=1,reduce=2", Quote(text)))
+		r.Keep(errs.Optionf("--"+flag, "%s: give map and reduce; write map=1,reduce=2", errs.Quote(text)))
 	}
 	return maps, reduces
 }
@@ -164,7 +164,7 @@ func (r *Reader) Directories(flag string) []string {
 	dirs := strings.Split(text, ",")
 	for _, d := range dirs {
 		if d == "" {
-			r.Keep(errs.Optionf("--"+flag, "an empty directory name in %s", Quote(text)))
+			r.Keep(errs.Optionf("--"+flag, "an empty directory name in %s", errs.Quote(text)))
 			continue
 		}
 		info, err := os.Stat(d)

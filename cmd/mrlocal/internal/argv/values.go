@@ -144,5 +144,5 @@ func bad(flag, text, cause string) error {
 	if text == "" {
 		return errs.Optionf("--"+flag, "the value is empty; %s", cause)
 	}
-	return errs.Optionf("--"+flag, "%s: %s", Quote(text), cause)
+	return errs.Optionf("--"+flag, "%s: %s", errs.Quote(text), cause)
 }

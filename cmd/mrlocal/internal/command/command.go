@@ -106,7 +106,7 @@ func Gone(err error) bool { return errors.Is(err, syscall.EPIPE) }
 // calls it.
 func NoWords(line argv.Line) error {
 	if len(line.Words) > 0 {
-		return errs.Optionf(argv.Quote(line.Words[0]), "one word too many")
+		return errs.Optionf(errs.Quote(line.Words[0]), "one word too many")
 	}
 	return nil
 }

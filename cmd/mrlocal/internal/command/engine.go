@@ -87,7 +87,7 @@ func memory(r *argv.Reader) int64 {
 	// failed mmap.
 	if n > mostMemoryBytes {
 		text, _ := r.Line.Value("memory")
-		r.Keep(errs.Optionf("--memory", "%s: too large; at most 16TiB", argv.Quote(text)))
+		r.Keep(errs.Optionf("--memory", "%s: too large; at most 16TiB", errs.Quote(text)))
 	}
 	return n
 }

@@ -107,7 +107,7 @@ func kMeans(r *Reader) (jobs.Chain, error) {
 func number(flag, text string) (float64, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(x > 0) || math.IsInf(x, 0) {
-		return 0, errs.Optionf("--"+flag, "%s: want a number above 0", argv.Quote(text))
+		return 0, errs.Optionf("--"+flag, "%s: want a number above 0", errs.Quote(text))
 	}
 	return x, nil
 }

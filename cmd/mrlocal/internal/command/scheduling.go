@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
@@ -68,33 +67,12 @@ func PolicyFlags() (flags []argv.Spec) {
 // policyOptions reads PolicyFlags. A flag that was not given leaves its field as
 // policy.DefaultOptions has it.
 func (r *Reader) policyOptions() policy.Options {
-	const most = 1_000_000 // of options that count slots of a tracker, as MostNodeSlots
 	o := policy.DefaultOptions()
 	for _, f := range o.Fields() {
-		// A flag that was not given must not replace a default by 0.
-		if !r.Line.Has(f.Name) {
-			continue
-		}
-		switch p := f.Value.(type) {
-		// The type of the option decides how its flag is read. A new type needs a case here.
-		case *slots.PPM:
-			*p = r.ShareOr(f.Name, *p)
-		case *policy.Override:
-			*p = policy.Override{Given: true, Share: r.ShareOr(f.Name, 0)}
-		case *time.Duration:
-			// If the least value of the option is 0, the time may be 0, which turns the option off.
-			*p = r.Time(f.Name, f.Least == 0)
-		case **time.Duration:
-			*p = r.TimeGiven(f.Name)
-		case *int32:
-			*p = int32(r.Count(f.Name, f.Least, most))
-		case *bool:
-			*p = r.Choice(f.Name, f.Choices()...) == "on"
-		case *string:
-			*p = r.Choice(f.Name, f.Choices()...)
-		case *slots.Weights:
-			// Weights are whole numbers of slots for a task of each kind.
-			p.Map, p.Reduce = r.MapAndReduce(f.Name, slots.MostWeight)
+		if text, given := r.Line.Value(f.Name); given {
+			if err := f.Value.Set(text); err != nil {
+				r.Keep(errs.Optionf("--"+f.Name, "%w", err))
+			}
 		}
 	}
 	return o
@@ -176,7 +154,7 @@ func (r *Reader) Policies() []string {
 	for _, name := range names {
 		r.checkPolicy(name, known)
 		if seen[name] {
-			r.Keep(errs.Optionf("--sched", "%s is given twice", argv.Quote(name)))
+			r.Keep(errs.Optionf("--sched", "%s is given twice", errs.Quote(name)))
 		}
 		seen[name] = true
 	}
@@ -195,7 +173,7 @@ func (r *Reader) checkPolicy(name string, known []string) {
 	// Mostly the name is only misspelt. Then the message suggests the nearest name and lists no
 	// others.
 	if near := errs.Nearest(name, known); near != "" && near != name {
-		r.Keep(errs.Optionf("--sched", "%s: no such policy; did you mean %s?", argv.Quote(name), near))
+		r.Keep(errs.Optionf("--sched", "%s: no such policy; did you mean %s?", errs.Quote(name), near))
 		return
 	}
 	// No name is near, so the user needs the whole list. The error of the registry has it.
@@ -235,10 +213,10 @@ func penalty(r *argv.Reader) ppm.Share {
 	p, err := ppm.Parse(text)
 	switch {
 	case err != nil:
-		r.Keep(errs.Optionf("--"+flag, "%s: not a factor; write a decimal number such as 1.5", argv.Quote(text)))
+		r.Keep(errs.Optionf("--"+flag, "%s: not a factor; write a decimal number such as 1.5", errs.Quote(text)))
 	// A penalty below 1 would make a map faster away from its input.
 	case p < ppm.One || p > mostPenalty*ppm.One:
-		r.Keep(errs.Optionf("--"+flag, "%s: a factor from 1 (none) to %d", argv.Quote(text), mostPenalty))
+		r.Keep(errs.Optionf("--"+flag, "%s: a factor from 1 (none) to %d", errs.Quote(text), mostPenalty))
 	}
 	return p
 }
@@ -255,10 +233,10 @@ func slow(r *argv.Reader) []setup.Slow {
 		share, shareErr := ppm.Parse(factor)
 		switch {
 		case !ok || err != nil || shareErr != nil || tracker < 0:
-			r.Keep(errs.Optionf("--slow", "%s: not TRACKER=FACTOR; write 3=0.5", argv.Quote(text)))
+			r.Keep(errs.Optionf("--slow", "%s: not TRACKER=FACTOR; write 3=0.5", errs.Quote(text)))
 		// A ppm.Share counts millionths, so its value 1 is the least factor above 0.
 		case share < 1 || share > mostPenalty*ppm.One:
-			r.Keep(errs.Optionf("--slow", "%s: a factor above 0, at most %d", argv.Quote(text), mostPenalty))
+			r.Keep(errs.Optionf("--slow", "%s: a factor above 0, at most %d", errs.Quote(text), mostPenalty))
 		case seen[tracker]:
 			r.Keep(errs.Optionf("--slow", "tracker %d is given twice", tracker))
 		}

@@ -100,7 +100,7 @@ func runStreaming(line argv.Line, o *mrlocal.Options, stderr io.Writer) (work *s
 	cores := int64(machine.ReadLimits().WorkCores())
 	compat, given := line.Value("compat")
 	if given && compat != "strict" && compat != "friendly" {
-		return nil, errs.Optionf("--compat", "%s: strict or friendly", argv.Quote(compat))
+		return nil, errs.Optionf("--compat", "%s: strict or friendly", errs.Quote(compat))
 	}
 	s := StreamingOptions(line, o, stderr)
 	if s.Friendly = compat != "strict"; s.Friendly {

@@ -146,7 +146,7 @@ func missingPattern(line argv.Line) error {
 		if found, err := filepath.Glob(word); err == nil && len(found) > 0 {
 			continue
 		}
-		return errs.Optionf(argv.Quote(word), "no such file; did you mean -e %s?", argv.Quote(word))
+		return errs.Optionf(errs.Quote(word), "no such file; did you mean -e %s?", errs.Quote(word))
 	}
 	return nil
 }

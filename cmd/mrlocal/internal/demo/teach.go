@@ -86,7 +86,7 @@ func demo(ctx context.Context, e command.Env, line argv.Line) error {
 	case len(line.Words) == 0:
 		return errs.Optionf("", "name a lesson: %s", strings.Join(lesson.Names(), ", "))
 	case len(line.Words) > 1 || line.Has("list"):
-		return errs.Optionf(argv.Quote(line.Words[len(line.Words)-1]), "one word too many")
+		return errs.Optionf(errs.Quote(line.Words[len(line.Words)-1]), "one word too many")
 	}
 	l, err := lesson.Load(line.Words[0])
 	if err != nil {

@@ -62,7 +62,7 @@ func streamJob(ctx context.Context, e command.Env, line argv.Line, _ string, bui
 	case len(line.Words) == 0:
 		r.Keep(errs.Optionf("stream", "name a side: map, combine or reduce"))
 	case !cuts && len(line.Words) > 1:
-		r.Keep(errs.Optionf(argv.Quote(line.Words[1]), "a child reads standard input, and no file"))
+		r.Keep(errs.Optionf(errs.Quote(line.Words[1]), "a child reads standard input, and no file"))
 	case !cuts:
 		var err error
 		side, err = stream.ParseSide(line.Words[0])

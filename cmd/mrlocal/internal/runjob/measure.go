@@ -132,7 +132,7 @@ func readAgain(r *command.Reader, inputs []string) {
 		// A glob or a missing file passes here. The run reports a missing one.
 		info, err := os.Stat(path)
 		if path == "-" || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			r.Keep(errs.Optionf(argv.Quote(path), "can be read only once, but the job runs several times; name a file or directory"))
+			r.Keep(errs.Optionf(errs.Quote(path), "can be read only once, but the job runs several times; name a file or directory"))
 		}
 	}
 }

@@ -208,7 +208,7 @@ func exportSite(ctx context.Context, stderr io.Writer, dir string, runs []*lab.R
 	if err := site.Write(ctx, dir, site.Options{Runs: runs, Note: note, Notices: notices}); err != nil {
 		return err
 	}
-	note(fmt.Sprintf("%s is written; look at it with: python3 -m http.server -d %s", argv.Quote(dir), argv.Quote(dir)))
+	note(fmt.Sprintf("%s is written; look at it with: python3 -m http.server -d %s", errs.Quote(dir), errs.Quote(dir)))
 	return nil
 }
 

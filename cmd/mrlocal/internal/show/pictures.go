@@ -327,5 +327,5 @@ func (o *file) save(m *view.Model) error {
 			err = errors.Join(err, removed)
 		}
 	}
-	return fmt.Errorf("%s: %w", argv.Quote(o.path), err)
+	return fmt.Errorf("%s: %w", errs.Quote(o.path), err)
 }

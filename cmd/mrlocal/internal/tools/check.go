@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"sync"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/input"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/inorder"
@@ -100,7 +99,7 @@ func (j *judge) judge(b *checkedBlock) error {
 		}
 		return errDisorder
 	case b.refused != nil:
-		return errs.Inputf(argv.Quote(j.file.name), "line %d: %w", j.number+int64(b.lines)+1, b.refused)
+		return errs.Inputf(errs.Quote(j.file.name), "line %d: %w", j.number+int64(b.lines)+1, b.refused)
 	}
 	j.number += int64(b.lines)
 	j.used += int64(len(b.data))

@@ -9,7 +9,6 @@ import (
 	"io"
 	"slices"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sort"
@@ -113,7 +112,7 @@ func (c *csvRecords) Read(p []byte) (int, error) {
 // wrong returns the input error for the record that is being read. what completes the sentence "record
 // 3 …".
 func (c *csvRecords) wrong(what string) error {
-	return errs.Inputf(argv.Quote(c.name), "record %d %s", c.record, what)
+	return errs.Inputf(errs.Quote(c.name), "record %d %s", c.record, what)
 }
 
 // headedFiles is a reader of the records of several files, one file after the other, without their
@@ -186,7 +185,7 @@ func (f *headedFiles) next() error {
 		part, err := source.r.ReadSlice(f.delim)
 		switch header = append(header, part...); {
 		case len(header) > mostHeaderBytes:
-			return errs.Inputf(argv.Quote(name), "its header is longer than %d bytes", mostHeaderBytes)
+			return errs.Inputf(errs.Quote(name), "its header is longer than %d bytes", mostHeaderBytes)
 		case err == nil:
 			records++
 		case err != bufio.ErrBufferFull && err != io.EOF:
@@ -204,7 +203,7 @@ func (f *headedFiles) next() error {
 	case len(header) == 0:
 	// One file may have lines that end with CR LF, and another one lines that end with LF.
 	case !bytes.Equal(withoutReturn(header), withoutReturn(f.header)):
-		return errs.Inputf(argv.Quote(name), "its header differs from that of the first file")
+		return errs.Inputf(errs.Quote(name), "its header differs from that of the first file")
 	}
 	return nil
 }

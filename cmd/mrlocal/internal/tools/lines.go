@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/input"
 	"mrlocal/input/codec"
 	"mrlocal/internal/disk"
@@ -55,7 +54,7 @@ func (l *lineSource) open(c *Call) error {
 	if l.name != "-" {
 		f, err := disk.OpenInput(l.name)
 		if err != nil {
-			return errs.Inputf(argv.Quote(l.name), "open failed: %w", bare(err))
+			return errs.Inputf(errs.Quote(l.name), "open failed: %w", bare(err))
 		}
 		l.file, raw = f, f
 	}
@@ -73,7 +72,7 @@ func (l *lineSource) open(c *Call) error {
 	}
 	// As in the engine, bytes after the end of the compressed data are only a warning.
 	l.decode.Garbage = func(of codec.Codec) {
-		c.complain(fmt.Errorf("%s: trailing garbage behind the %s data is ignored", argv.Quote(l.name), of))
+		c.complain(fmt.Errorf("%s: trailing garbage behind the %s data is ignored", errs.Quote(l.name), of))
 	}
 	// Outside of the engine no budget has the memory of a decoder.
 	l.decode.Charge = func(bytes int64) (func(), error) {
@@ -100,7 +99,7 @@ func (l *lineSource) Read(p []byte) (int, error) {
 	case err == io.EOF && l.regular != nil && l.decode.Ended():
 		// io.EOF alone does not show whether the file became shorter.
 		if short := input.Shorter(l.regular, l.decode.StoredBytes(), l.bytes); short != nil {
-			err = errs.Inputf(argv.Quote(l.name), "%w", short)
+			err = errs.Inputf(errs.Quote(l.name), "%w", short)
 		}
 	case err != nil && err != io.EOF:
 		err = l.explain(err)
@@ -124,7 +123,7 @@ func (l *lineSource) leave(bytes int64) {
 // explain returns err with the name of the file and, for a compressed file, its format and the place
 // of the error. It asks the decoders, so it must be called before close.
 func (l *lineSource) explain(err error) error {
-	return errs.Inputf(argv.Quote(l.name), "read failed: %w", l.decode.Explain(err, l.decoded))
+	return errs.Inputf(errs.Quote(l.name), "read failed: %w", l.decode.Explain(err, l.decoded))
 }
 
 // close closes the decoders and the file, but not standard input. It must not be called twice.

@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/internal/errs"
 	"mrlocal/jobs/sort"
 )
@@ -123,7 +122,7 @@ func (m *mergeSource) readAhead(cut *lineCutter, reads chan struct{}, stop <-cha
 			<-reads
 		}
 		if err := b.index(m.order, cut.delim, m.unique); err != nil {
-			b.err = errs.Inputf(argv.Quote(m.name), "line %d: %w", number+int64(b.read)+1, err)
+			b.err = errs.Inputf(errs.Quote(m.name), "line %d: %w", number+int64(b.read)+1, err)
 		}
 		number += int64(b.read)
 		last := b.err != nil

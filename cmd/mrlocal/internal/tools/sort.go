@@ -157,7 +157,7 @@ func runSort(ctx context.Context, c *Call) (int, error) {
 // is written: its lines are in the order of the other keys.
 func (s *sorter) unseen(order *sort.Order) error {
 	if i := order.Unseen(); i >= 0 {
-		return errs.Inputf("--json", "%s: no line has this key", argv.Quote(s.order.JSON[i]))
+		return errs.Inputf("--json", "%s: no line has this key", errs.Quote(s.order.JSON[i]))
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (s *sorter) unseen(order *sort.Order) error {
 // the line creates no file.
 func (s *sorter) read() error {
 	if name, given := s.Line.Value("compress-program"); given {
-		return errs.Optionf("--compress-program", "%s: mrlocal sort runs no other program; --compress chooses how it compresses what it spills", argv.Quote(name))
+		return errs.Optionf("--compress-program", "%s: mrlocal sort runs no other program; --compress chooses how it compresses what it spills", errs.Quote(name))
 	}
 	// A line with several mistakes gets the message of the first check that fails.
 	for _, err := range []error{s.readOrder(), s.readOutput(), s.readResources()} {
@@ -213,7 +213,7 @@ func (s *sorter) readOrder() error {
 			}
 		}
 		if field == nil {
-			return errs.Optionf("--sort", "%s: one of general-numeric, human-numeric, month, numeric, random, version", argv.Quote(word))
+			return errs.Optionf("--sort", "%s: one of general-numeric, human-numeric, month, numeric, random, version", errs.Quote(word))
 		}
 		*field = true
 	}
@@ -224,7 +224,7 @@ func (s *sorter) readOrder() error {
 		case tab == "":
 			return errs.Optionf("-t", "the separator is empty")
 		case tab != tabs[0]:
-			return errs.Optionf("-t", "given twice, with %s and with %s", argv.Quote(tabs[0]), argv.Quote(tabs[i]))
+			return errs.Optionf("-t", "given twice, with %s and with %s", errs.Quote(tabs[0]), errs.Quote(tabs[i]))
 		}
 		// GNU sort lacks \t, but a TAB is hard to type in a shell. Package jobs/sort knows the form \0.
 		if o.Separator = tab; tab == `\t` {
@@ -332,7 +332,7 @@ func (c *Call) setOutput() error {
 	outputs := c.Line.Values("output")
 	for _, path := range outputs {
 		if path != outputs[0] {
-			return errs.Optionf("-o", "given twice, with %s and with %s", argv.Quote(outputs[0]), argv.Quote(path))
+			return errs.Optionf("-o", "given twice, with %s and with %s", errs.Quote(outputs[0]), errs.Quote(path))
 		}
 		if path == "" {
 			return errs.Optionf("-o", "the path is empty")
@@ -431,7 +431,7 @@ func (s *sorter) readFiles() error {
 	s.files = s.Line.Words
 	if from, given := s.Line.Value("files0-from"); given {
 		if len(s.files) > 0 {
-			return errs.Optionf(argv.Quote(s.files[0]), "extra operand; file operands cannot be combined with --files0-from")
+			return errs.Optionf(errs.Quote(s.files[0]), "extra operand; file operands cannot be combined with --files0-from")
 		}
 		var err error
 		if s.files, err = s.readNames(from); err != nil {
@@ -447,7 +447,7 @@ func (s *sorter) readFiles() error {
 		if s.Line.Has("check-quiet") {
 			letter = "C"
 		}
-		return errs.Optionf(argv.Quote(s.files[1]), "extra operand not allowed with -%s", letter)
+		return errs.Optionf(errs.Quote(s.files[1]), "extra operand not allowed with -%s", letter)
 	}
 	return checkFiles(s.files)
 }
@@ -462,10 +462,10 @@ func checkFiles(files []string) error {
 		}
 		info, err := disk.Stat(name)
 		if err == nil && info.IsDir() {
-			return errs.Inputf(argv.Quote(name), "is a directory")
+			return errs.Inputf(errs.Quote(name), "is a directory")
 		}
 		if err != nil {
-			return errs.Inputf(argv.Quote(name), "cannot read: %w", bare(err))
+			return errs.Inputf(errs.Quote(name), "cannot read: %w", bare(err))
 		}
 	}
 	return nil
@@ -482,11 +482,11 @@ func (s *sorter) readNames(from string) ([]string, error) {
 		data, err = os.ReadFile(from)
 	}
 	if err != nil {
-		return nil, errs.Inputf(argv.Quote(from), "open failed: %w", bare(err))
+		return nil, errs.Inputf(errs.Quote(from), "open failed: %w", bare(err))
 	}
 	// Without this check an empty list would mean standard input.
 	if len(data) == 0 {
-		return nil, errs.Inputf(argv.Quote(from), "no file names in it")
+		return nil, errs.Inputf(errs.Quote(from), "no file names in it")
 	}
 	names := strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
 	for i, name := range names {

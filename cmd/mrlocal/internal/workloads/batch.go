@@ -210,7 +210,7 @@ func (b *batch) checkRuns(runs int, names []string) error {
 		for _, name := range names {
 			dir := process.WithSuffix(o.OutputDir, suffix(name, names))
 			if _, err := os.Lstat(dir); err == nil && o.OutputDir != "" && !o.Overwrite {
-				return b.reader.at(b.jobs[i].ListedJob, errs.Optionf("--output", "%s: exists already; name another or add overwrite: true", argv.Quote(dir)))
+				return b.reader.at(b.jobs[i].ListedJob, errs.Optionf("--output", "%s: exists already; name another or add overwrite: true", errs.Quote(dir)))
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func (b *batchReader) read() ([]batchJob, error) {
 			return nil, err
 		}
 		if j.stdout && b.stdout != "" {
-			return nil, b.errorf(j.Pos, j.ListedJob, "output-file", "-: job %s writes to standard output too; only one can", argv.Quote(b.stdout))
+			return nil, b.errorf(j.Pos, j.ListedJob, "output-file", "-: job %s writes to standard output too; only one can", errs.Quote(b.stdout))
 		}
 		if j.stdout {
 			b.stdout = j.Name
@@ -75,7 +75,7 @@ func (b *batchReader) job(i int) (batchJob, error) {
 			return job, err
 		}
 	}
-	return job, b.errorf(j.Pos, j, "", "%s: no such job; mrlocal run --help lists the jobs, and there is sleep", argv.Quote(j.Job))
+	return job, b.errorf(j.Pos, j, "", "%s: no such job; mrlocal run --help lists the jobs, and there is sleep", errs.Quote(j.Job))
 }
 
 // sleep makes the chain of a sleep job. index is its number in the file. Its tasks take the times
@@ -154,7 +154,7 @@ func (b *batchReader) settings(j *workload.ListedJob, a *workload.Arg, k *comman
 			all = append(all, argv.Setting{Flag: &f.Flag})
 		// A flag that is false is left out, as in a command line.
 		case text != "false":
-			return nil, b.errorf(a.Pos, j, a.Name, "%s: it is on or off; write true or false", argv.Quote(text))
+			return nil, b.errorf(a.Pos, j, a.Name, "%s: it is on or off; write true or false", errs.Quote(text))
 		}
 	}
 	if len(a.Values) > 1 && !(f.Value && f.Repeat) {
@@ -179,9 +179,9 @@ func (b *batchReader) unknown(j *workload.ListedJob, a *workload.Arg, k *command
 		known = append(known, specs[i].Name)
 	}
 	if near := errs.Nearest(a.Name, known); near != "" {
-		return b.errorf(a.Pos, j, argv.Quote(a.Name), "%s has no such arg; did you mean %s?", k.Name, near)
+		return b.errorf(a.Pos, j, errs.Quote(a.Name), "%s has no such arg; did you mean %s?", k.Name, near)
 	}
-	return b.errorf(a.Pos, j, argv.Quote(a.Name), "%s has no such arg; mrlocal run %s --help lists its flags", k.Name, k.Name)
+	return b.errorf(a.Pos, j, errs.Quote(a.Name), "%s has no such arg; mrlocal run %s --help lists its flags", k.Name, k.Name)
 }
 
 // result returns an error if the job has no output. run writes to standard output by default, and a
@@ -228,7 +228,7 @@ func (b *batchReader) at(j *workload.ListedJob, err error) error {
 // errorf returns an error of kind errs.BadOptions with the file, the line and column at, and the
 // name of job j. object is the arg, or "".
 func (b *batchReader) errorf(at workload.Pos, j *workload.ListedJob, object, format string, args ...any) error {
-	where := "job " + argv.Quote(j.Name)
+	where := "job " + errs.Quote(j.Name)
 	if object != "" {
 		where += ": " + object
 	}

@@ -122,7 +122,7 @@ func (r reader) factor(flag string, otherwise ppm.Share, zero bool) ppm.Share {
 	}
 	p, err := ppm.Parse(text)
 	if err != nil || p > 1_000_000*ppm.One || p == 0 && !zero {
-		r.Keep(errs.Optionf("--"+flag, "%s: not a factor; write a decimal number such as 0.1 or 10", argv.Quote(text)))
+		r.Keep(errs.Optionf("--"+flag, "%s: not a factor; write a decimal number such as 0.1 or 10", errs.Quote(text)))
 	}
 	return p
 }
@@ -152,7 +152,7 @@ func (r reader) pools() (all []source.TracePool) {
 			p.Weight, err = ppm.Parse(weight)
 		}
 		if err != nil || p.Weight == 0 || name == "" || seen[name] {
-			r.Keep(errs.Optionf("--pools", "%s: not names with weights; write prod=2,adhoc, each name once", argv.Quote(text)))
+			r.Keep(errs.Optionf("--pools", "%s: not names with weights; write prod=2,adhoc, each name once", errs.Quote(text)))
 			return nil
 		}
 		seen[name] = true
@@ -183,7 +183,7 @@ func (r reader) sizes() (s source.Sizes) {
 	switch bad := problem != "" || err != nil || s.Bytes == 0 || math.IsNaN(s.Shape) || s.Shape <= 0 || s.Shape > 20; {
 	case law == "fb-2009" && !given:
 	case law != "lognormal" && law != "pareto" || bad:
-		r.Keep(errs.Optionf("--sizes", "%s: not a law; write lognormal:1GiB,1.5, pareto:64MiB,1.1 or fb-2009", argv.Quote(text)))
+		r.Keep(errs.Optionf("--sizes", "%s: not a law; write lognormal:1GiB,1.5, pareto:64MiB,1.1 or fb-2009", errs.Quote(text)))
 	}
 	return s
 }
@@ -239,7 +239,7 @@ func generate(flags *argv.Reader, _ command.Env) ([]byte, error) {
 	// The cluster and the size of tasks set the numbers of tasks and the deadlines of the jobs.
 	o.Cluster, o.Tasks = r.common()
 	if r.Err == nil && len(r.Line.Words) > 0 {
-		r.Keep(errs.Optionf(argv.Quote(r.Line.Words[0]), "one word too many; generate reads no file"))
+		r.Keep(errs.Optionf(errs.Quote(r.Line.Words[0]), "one word too many; generate reads no file"))
 	}
 	if r.Err != nil {
 		return nil, r.Err
@@ -260,13 +260,13 @@ func made(line argv.Line, sub string) string {
 		switch {
 		case f.Flag.Name == "output-file":
 		case f.Flag.Value:
-			words = append(words, "--"+f.Flag.Name+" "+argv.Quote(f.Value))
+			words = append(words, "--"+f.Flag.Name+" "+errs.Quote(f.Value))
 		default:
 			words = append(words, "--"+f.Flag.Name)
 		}
 	}
 	for _, w := range line.Words {
-		words = append(words, argv.Quote(w))
+		words = append(words, errs.Quote(w))
 	}
 	return "made by: " + strings.Join(words, " ")
 }

@@ -239,7 +239,7 @@ func workloadName(line argv.Line) (string, error) {
 		return "", errs.Optionf("", "name a WORKLOAD, a YAML file of pools and jobs")
 	}
 	if len(line.Words) > 1 {
-		return "", errs.Optionf(argv.Quote(line.Words[1]), "one word too many; one WORKLOAD at a time")
+		return "", errs.Optionf(errs.Quote(line.Words[1]), "one word too many; one WORKLOAD at a time")
 	}
 	// For an empty name, the error of the system would not show the cause.
 	if line.Words[0] == "" {
