@@ -46,7 +46,7 @@ func runReplay(ctx context.Context, e command.Env, line argv.Line) (int, error) 
 	case ctx.Err() != nil:
 		return 0, context.Cause(ctx)
 	case err != nil:
-		return 0, errs.Inputf(argv.Quote(path), "%v", err)
+		return 0, errs.Inputf(errs.Quote(path), "%v", err)
 	case diff != nil:
 		// Names of jobs come from the file and may have control characters.
 		return command.Differs, e.Write([]byte(errs.OneLine(diff.String()) + "\n"))

@@ -133,18 +133,6 @@ func sizeUnit(unit string) (scale uint64, ok bool) {
 	return scale, power > 0
 }
 
-// FormatBytes formats n so that ParseBytes parses it back, as 64MiB.
-func FormatBytes(n int64) string {
-	// The largest unit that divides n gives the shortest text.
-	const letters = UnitLetters
-	for i := len(letters) - 1; i >= 0; i-- {
-		if unit := int64(1) << (10 * (i + 1)); n >= unit && n%unit == 0 {
-			return strconv.FormatInt(n/unit, 10) + letters[i:i+1] + "iB"
-		}
-	}
-	return strconv.FormatInt(n, 10) + "B"
-}
-
 // Number is a number with a name. It is the integer Num if Den is 0, and the ratio Num/Den
 // otherwise. If Den is 1,000,000, it is a share in parts per million.
 type Number struct {

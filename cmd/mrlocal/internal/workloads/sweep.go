@@ -96,7 +96,7 @@ func readSets(r *command.Reader) (all []study.Set) {
 		s, err := study.ParseSet(text)
 		r.Keep(err)
 		if slices.ContainsFunc(all, func(o study.Set) bool { return o.Path == s.Path }) {
-			r.Keep(errs.Optionf("--set", "%s is given twice", argv.Quote(s.Path)))
+			r.Keep(errs.Optionf("--set", "%s is given twice", errs.Quote(s.Path)))
 		}
 		all = append(all, s)
 	}
