@@ -37,7 +37,7 @@ func Recorded(ctx context.Context, line argv.Line, stdin io.Reader, stdout io.Wr
 	for i, path := range words {
 		events, err := process.OpenEvents(path, stdin)
 		if err != nil {
-			return errs.Inputf(argv.Quote(path), "%v", errs.Cause(err))
+			return errs.Inputf(errs.Quote(path), "%v", errs.Cause(err))
 		}
 		defer events.Close()
 		if runs[i] = events; path != "-" {
@@ -78,7 +78,7 @@ func Recorded(ctx context.Context, line argv.Line, stdin io.Reader, stdout io.Wr
 func checked(ctx context.Context, events *process.EventFile, path string, names []string) (run io.Reader, name string, err error) {
 	again, err := events.Seekable(ctx)
 	if err != nil {
-		return nil, "", errs.Inputf(argv.Quote(path), "%v", err)
+		return nil, "", errs.Inputf(errs.Quote(path), "%v", err)
 	}
 	m, err := modelOf(ctx, again, path)
 	if err != nil {
@@ -101,7 +101,7 @@ func modelOf(ctx context.Context, events io.Reader, path string) (*view.Model, e
 		path = "standard input"
 	}
 	if err != nil {
-		return nil, errs.Inputf(argv.Quote(path), "%v", err)
+		return nil, errs.Inputf(errs.Quote(path), "%v", err)
 	}
 	return m, nil
 }
