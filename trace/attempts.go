@@ -93,7 +93,7 @@ type Attempts struct {
 func (f *Attempts) Open(h *Header) error {
 	*f = Attempts{slots: h.Slots, latest: make([]Attempt, len(h.Slots)), home: make([]Kind, len(h.Slots))}
 	for i, s := range h.Slots {
-		f.home[i] = s.Home
+		f.home[i], f.latest[i].How = s.Home, EndLost
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func (f *Attempts) start(e *Event) {
 	}
 	a := &f.latest[e.Slot]
 	first := a.Seq == 0
-	if !first && a.How == EndNone {
+	if a.How == EndNone {
 		f.gone = *a
 		f.end(&f.gone, e.At, EndLost)
 	}
@@ -229,7 +229,7 @@ func (a *Attempt) enter(now time.Duration, p Phase) {
 	a.Phase, a.Since = p, now
 }
 
-// finish ends the attempt of e. A task is done even if the start of its attempt was lost.
+// finish ends the attempt of e. A task is done even if a live reader has lost the start of its attempt.
 func (f *Attempts) finish(e *Event) {
 	how := EndFailed
 	switch {
@@ -240,7 +240,7 @@ func (f *Attempts) finish(e *Event) {
 	}
 	a := f.Runs(e)
 	if a == nil {
-		if e.Slot >= 0 && int(e.Slot) < len(f.slots) && how == EndOK {
+		if e.Slot >= 0 && int(e.Slot) < len(f.slots) && how == EndOK && f.latest[e.Slot].How != EndNone {
 			f.commit(e.Job, e.Kind, e.Task, e.Slot)
 		}
 		return
@@ -321,7 +321,7 @@ func (j *JobTasks) set(k Kind, t *taskState, at int32) {
 // kill notes that the Ledger orders the end of the running attempts that match. Their events follow later.
 func (f *Attempts) kill(match func(a *Attempt) bool) {
 	for i := range f.latest {
-		if a := &f.latest[i]; a.Seq > 0 && a.How == EndNone && match(a) {
+		if a := &f.latest[i]; a.How == EndNone && match(a) {
 			a.killing = true
 		}
 	}

@@ -106,7 +106,7 @@ func (t *Timeline) Gantt(w io.Writer, o GanttOptions) error {
 // Cell returns the least round time per column with which the run fits lines of width columns.
 // Two gantts are comparable if both have the same time per column.
 func (t *Timeline) Cell(width int) time.Duration {
-	return cellFor(t.End, max(leastGanttColumns, width-t.label()))
+	return Round(t.End, max(leastGanttColumns, width-t.label()))
 }
 
 // label returns the width of the labels of the rows.
@@ -361,10 +361,11 @@ func writeWrapped(b *strings.Builder, entries []string, width int) {
 	}
 }
 
-// cellFor returns the least round time (1, 2, 2.5 or 5 times a power of ten) with
-// which the given number of cells covers whole.
-func cellFor(whole time.Duration, columns int) time.Duration {
-	least := (whole + time.Duration(columns) - 1) / time.Duration(columns)
+// Round returns the least round time of which parts multiples cover whole. A round time is 1, 2, 2.5 or 5 times
+// a power of ten, in nanoseconds.
+func Round(whole time.Duration, parts int) time.Duration {
+	whole = min(whole, 1<<62) // only a hostile file has a longer time, which would overflow below
+	least := max(1, (whole+time.Duration(parts)-1)/time.Duration(parts))
 	for unit := time.Duration(1); ; unit *= 10 {
 		for _, c := range []time.Duration{unit, 2 * unit, 5 * unit / 2, 5 * unit} {
 			if c >= least {

@@ -25,7 +25,7 @@ const (
 // fails if w does.
 func (t *Timeline) Steps(w io.Writer, o StepOptions) error {
 	if o.Step <= 0 {
-		o.Step = cellFor(t.End, fewSteps)
+		o.Step = Round(t.End, fewSteps)
 	}
 	if o.Width <= 0 {
 		o.Width = defaultGanttWidth

@@ -14,51 +14,15 @@ import (
 	"mrlocal/trace"
 )
 
-// collector is the part of a Model that turns events into rows. It keeps the current state of
-// slots and tasks, because an event has only what changes.
+// collector is the part of a Model that turns events into rows.
 type collector struct {
 	mostRows, rows int
-	open           []int32                // by slot: the bar that runs there; None: no bar
-	base, home     []trace.Kind           // by slot: the home kind at the start, and now
-	spillFrom      []time.Duration        // by slot: the start of the spill that is being written; Never: none
-	killing        []bool                 // by slot: the Ledger has killed the attempt, and its end has not come
-	tasks          [][trace.Kinds]taskSet // by job: finished tasks
-	attempts       map[taskKey]int8       // the number of running attempts of each running task
-	rules          map[string]int32       // indexes into Model.Rules
-	pools          map[string]int32       // indexes into Model.Pools
-	users          map[string]int32       // limits on running jobs; 0: no limit
-	changes        []change               // a table like those of the Model, for Curves only
-}
-
-// taskKey identifies a task of a run.
-type taskKey struct {
-	job, task int32
-	kind      trace.Kind
-}
-
-// taskSet is a set of task numbers from 0 up to trace.MaxTasks. It takes one bit for each, because a job
-// may have millions of tasks.
-type taskSet []uint64
-
-// add adds a task. It reports whether the task is new.
-func (s *taskSet) add(task int32) bool {
-	word, bit := int(task)>>6, uint64(1)<<(task&63)
-	for len(*s) <= word {
-		*s = append(*s, 0)
-	}
-	isNew := (*s)[word]&bit == 0
-	(*s)[word] |= bit
-	return isNew
-}
-
-// remove removes a task. It reports whether the set had the task.
-func (s taskSet) remove(task int32) bool {
-	word, bit := int(task)>>6, uint64(1)<<(task&63)
-	if word >= len(s) || s[word]&bit == 0 {
-		return false
-	}
-	s[word] &^= bit
-	return true
+	attempts       trace.Attempts
+	spillFrom      []time.Duration  // by slot: the start of the spill that is being written; Never: none
+	rules          map[string]int32 // indexes into Model.Rules
+	pools          map[string]int32 // indexes into Model.Pools
+	users          map[string]int32 // limits on running jobs; 0: no limit
+	changes        []change         // a table like those of the Model, for Curves only
 }
 
 // change is a change of the tasks that a job could run, or of the open slots.
@@ -90,7 +54,7 @@ const MostBytes = trace.MaxBytes / 4
 // New returns a model without events. The caller calls Open first, and then Add or Record.
 func New(o Options) *Model {
 	m := &Model{Rules: []string{""}}
-	m.collector = collector{mostRows: cmp.Or(o.MostRows, defaultMostRows), attempts: map[taskKey]int8{}, rules: map[string]int32{}, pools: map[string]int32{}, users: map[string]int32{}}
+	m.collector = collector{mostRows: cmp.Or(o.MostRows, defaultMostRows), rules: map[string]int32{}, pools: map[string]int32{}, users: map[string]int32{}}
 	return m
 }
 
@@ -120,7 +84,7 @@ func Load(r io.Reader, o Options) (*Model, error) {
 }
 
 // Open takes the header of a run, as a trace.Sink. It fails if the configuration is not valid JSON, or
-// a slot is not at the index of its number. The Model keeps no reference to h.
+// a slot is not at the index of its number. The Model keeps the slots of h.
 func (m *Model) Open(h *trace.Header) error {
 	m.Policy, m.Seed = h.Policy, h.Seed
 	var c slots.Config
@@ -144,17 +108,13 @@ func (m *Model) Open(h *trace.Header) error {
 			return fmt.Errorf("view: slot %d is at index %d of the header", s.ID, i)
 		}
 		m.Lanes = append(m.Lanes, Lane{Slot: s.ID, Tracker: s.Tracker, Core: s.Core, Home: s.Home, Extra: s.Extra})
-		m.base, m.home = append(m.base, s.Home), append(m.home, s.Home)
 	}
-	n := len(h.Slots)
-	m.open = slices.Repeat([]int32{None}, n)
-	m.killing = make([]bool, n)
-	m.spillFrom = slices.Repeat([]time.Duration{Never}, n)
+	m.spillFrom = slices.Repeat([]time.Duration{Never}, len(h.Slots))
 	// Lanes are in the order of the rows of a picture. All lists by slot are in the order of numbers.
 	slices.SortStableFunc(m.Lanes, func(a, b Lane) int {
 		return cmp.Or(cmp.Compare(a.Tracker, b.Tracker), cmp.Compare(a.Core, b.Core), cmp.Compare(a.Slot, b.Slot))
 	})
-	return nil
+	return m.attempts.Open(h)
 }
 
 // Record adds an event, as a trace.Sink. It never fails.
@@ -193,7 +153,7 @@ func (m *Model) Add(e *trace.Event, texts []string) {
 		if m.room() {
 			m.Losses = append(m.Losses, Loss{e.Seq, e.At, int32(e.A)})
 		}
-		m.lostTracker(int32(e.A), e)
+		m.apply(e, texts)
 		return
 	case trace.OpOpen, trace.OpDrain, trace.OpClose, trace.OpHome:
 		if m.knownSlot(e.Slot) {
@@ -211,13 +171,15 @@ func (m *Model) Add(e *trace.Event, texts []string) {
 	if e.Job < 0 || int(e.Job) >= len(m.Jobs) {
 		return
 	}
-	if !m.jobEvent(e) && m.knownSlot(e.Slot) {
-		m.attemptEvent(e, texts)
+	about := m.attempts.Runs(e)
+	m.apply(e, texts)
+	if !m.jobEvent(e) && about != nil && int(about.Row) < len(m.Bars) {
+		m.attemptEvent(e, about.Row, texts)
 	}
 }
 
 // knownSlot reports whether the header of the run has the slot.
-func (m *Model) knownSlot(slot int32) bool { return slot >= 0 && int(slot) < len(m.open) }
+func (m *Model) knownSlot(slot int32) bool { return slot >= 0 && int(slot) < len(m.Lanes) }
 
 // room reports whether the model may have one more row. It counts the row, or counts it as dropped.
 func (m *Model) room() bool {
@@ -266,7 +228,7 @@ func (m *Model) submit(e *trace.Event, texts []string) {
 		Name: texts[0], User: texts[2], Pool: m.pool(pool), Submit: e.At, Start: Never, MapsDone: Never, Finish: Never, Deadline: deadline, Admit: Never,
 		Maps: int32(e.A), Reduces: int32(e.B), Changed: e.Seq,
 	})
-	m.tasks = append(m.tasks, [trace.Kinds]taskSet{})
+	m.attempts.Apply(e)
 	m.change(e, e.Job, changeReady, trace.Map, int32(e.C))
 }
 
@@ -282,12 +244,8 @@ func (m *Model) jobEvent(e *trace.Event) bool {
 	j := &m.Jobs[e.Job]
 	switch e.Op {
 	case trace.OpReady:
-		j.Maps = int32(e.B)
+		j.Maps = m.attempts.Job(e.Job).Total[trace.Map]
 		m.change(e, e.Job, changeReady, trace.Map, int32(e.A))
-	case trace.OpRestore, trace.OpDrop:
-		m.taskDone(e, j, 1)
-	case trace.OpLostOutput:
-		m.taskDone(e, j, -1)
 	case trace.OpGate:
 		j.GateOpen = e.Has(trace.OK)
 		n := int32(0)
@@ -307,7 +265,7 @@ func (m *Model) jobEvent(e *trace.Event) bool {
 		j.Finish, j.State = e.At, JobState(e.A)
 		m.change(e, e.Job, changeEnd, trace.Map, 0)
 		m.decide(Decision{e.Seq, e.At, e.Op, e.Job, None, None, 0})
-	case trace.OpAbort, trace.OpDemand, trace.OpPlace, trace.OpSample:
+	case trace.OpAbort, trace.OpDemand, trace.OpPlace, trace.OpSample, trace.OpRestore, trace.OpDrop, trace.OpLostOutput:
 	default:
 		return false
 	}
@@ -322,102 +280,81 @@ func (m *Model) decide(d Decision) {
 	}
 }
 
-// taskDone counts a task as done (n = 1), because it needs no attempt. With n = -1 it counts the task
-// as not done, because its output is lost. It changes nothing if the task counts so already.
-func (m *Model) taskDone(e *trace.Event, j *DrawnJob, n int32) {
-	if e.Task < 0 || e.Task >= trace.MaxTasks {
+// apply adds an event to the attempts, and the rows of the attempts that it starts or ends.
+func (m *Model) apply(e *trace.Event, texts []string) {
+	var done [trace.Kinds]int32 // tasks that the ends of attempts have finished
+	for _, a := range m.attempts.Apply(e) {
+		switch {
+		case int(a.Row) < len(m.Bars):
+			b := &m.Bars[a.Row]
+			if b.Span = a.Span; a.How == trace.EndNone {
+				break
+			}
+			b.InBytes, b.OutBytes, b.CopyBytes, b.CPU = a.InBytes, a.OutBytes, a.CopyBytes, a.CPU
+			m.rows++ // even over the bound: without its end a bar would seem to run
+			m.Ends = append(m.Ends, End{e.Seq, e.At, a.Row, a.How})
+			if a.Done {
+				done[a.Kind]++
+			}
+			m.count(e, a.Job, done)
+		case e.Op == trace.OpStart && a.How == trace.EndNone:
+			m.start(e, a, texts)
+		}
+	}
+	if e.Op != trace.OpLostTracker {
+		m.count(e, e.Job, done)
 		return
 	}
-	set := &m.tasks[e.Job][e.Kind]
-	if n > 0 && !set.add(e.Task) || n < 0 && !set.remove(e.Task) {
+	// The maps whose outputs were on the tracker are not done any more.
+	for job := range m.Jobs {
+		m.count(e, int32(job), done)
+	}
+}
+
+// count takes the numbers of a job's tasks and attempts. done has the tasks that the ends of attempts have
+// finished at this event. Other tasks are done or undone without an attempt, which is a change.
+func (m *Model) count(e *trace.Event, job int32, done [trace.Kinds]int32) {
+	t := m.attempts.Job(job)
+	if t == nil {
 		return
 	}
-	finished := &j.MapsFinished
-	if e.Kind == trace.Reduce {
-		finished = &j.ReducesFinished
+	j := &m.Jobs[job]
+	if j.Finished == t.Done && j.Running == t.Running {
+		return
 	}
-	*finished += n
-	m.change(e, e.Job, changeDone, e.Kind, n)
+	for k := range trace.Kinds {
+		if n := t.Done[k] - j.Finished[k] - done[k]; n != 0 {
+			m.change(e, job, changeDone, trace.Kind(k), n)
+		}
+	}
+	j.Finished, j.Running, j.Changed = t.Done, t.Running, e.Seq
 }
 
 // slotChanged adds an event about a slot itself. A change of the home kind becomes two changes: one
 // slot less of the old kind, and one more of the new.
 func (m *Model) slotChanged(e *trace.Event, texts []string) {
 	m.decide(Decision{e.Seq, e.At, e.Op, None, e.Slot, None, m.rule(texts)})
+	home := m.attempts.Home(e.Slot)
+	m.apply(e, texts)
 	switch e.Op {
 	case trace.OpOpen:
-		m.change(e, e.Slot, changeSlot, m.home[e.Slot], 1)
+		m.change(e, e.Slot, changeSlot, home, 1)
 	case trace.OpClose:
-		// If the tracker is lost, the slot closes while its attempt runs.
-		m.endBar(e, LostWithTracker)
-		m.change(e, e.Slot, changeSlot, m.home[e.Slot], -1)
+		m.change(e, e.Slot, changeSlot, home, -1)
 	case trace.OpHome:
-		m.change(e, e.Slot, changeSlot, m.home[e.Slot], -1)
-		m.home[e.Slot] = e.Kind
-		m.change(e, e.Slot, changeSlot, m.home[e.Slot], 1)
+		m.change(e, e.Slot, changeSlot, home, -1)
+		m.change(e, e.Slot, changeSlot, e.Kind, 1)
 	}
 }
 
-// lostTracker counts the maps whose outputs were on a lost tracker as not done, if their jobs still
-// need these outputs. The Ledger does the same without an event for each map.
-func (m *Model) lostTracker(tracker int32, e *trace.Event) {
-	on := make([]bool, len(m.open))
-	for _, l := range m.Lanes {
-		on[l.Slot] = l.Tracker == tracker
-	}
-	done := map[taskKey]bool{} // maps whose last committed attempt ran on the lost tracker
-	// Ends are in the order of time. So a later attempt on another tracker removes a map again.
-	for i := range m.Ends {
-		b := &m.Bars[m.Ends[i].Bar]
-		if m.Ends[i].first && b.Kind == trace.Map {
-			key := taskKey{b.Job, b.Task, b.Kind}
-			if on[b.Slot] {
-				done[key] = true
-			} else {
-				delete(done, key)
-			}
-		}
-	}
-	keys := make([]taskKey, 0, len(done))
-	// Go's maps have a random order. The order of changes must be the same in each run.
-	for key := range done {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, func(a, b taskKey) int { return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.task, b.task)) })
-	for _, key := range keys {
-		if j := &m.Jobs[key.job]; j.State == JobRunning && j.Reduces > 0 {
-			undone := *e
-			undone.Job = key.job
-			undone.Kind = key.kind
-			undone.Task = key.task
-			m.taskDone(&undone, j, -1)
-			j.Changed = e.Seq
-		}
-	}
-}
-
-// attemptEvent adds an event about an attempt. The caller has checked its job and slot.
-func (m *Model) attemptEvent(e *trace.Event, texts []string) {
-	if e.Op == trace.OpStart {
-		m.start(e, texts)
-		return
-	}
-	at := m.open[e.Slot]
-	// An attempt that the engine has abandoned may report something after its end.
-	if at < 0 || m.Bars[at].Job != e.Job || m.Bars[at].Task != e.Task || m.Bars[at].N != e.N || m.Bars[at].Kind != e.Kind {
-		return
-	}
+// attemptEvent adds an event about the attempt of a bar.
+func (m *Model) attemptEvent(e *trace.Event, at int32, texts []string) {
 	switch e.Op {
-	case trace.OpFinish:
-		m.finish(e)
 	case trace.OpPhase:
 		if m.room() {
 			m.Phases = append(m.Phases, PhaseStart{e.Seq, e.At, at, e.Phase})
 		}
-	case trace.OpKill:
-		m.killing[e.Slot] = true
-		m.decide(Decision{e.Seq, e.At, e.Op, e.Job, e.Slot, at, m.rule(texts)})
-	case trace.OpAdvance:
+	case trace.OpKill, trace.OpAdvance:
 		m.decide(Decision{e.Seq, e.At, e.Op, e.Job, e.Slot, at, m.rule(texts)})
 	case trace.OpSpillStart:
 		m.spillFrom[e.Slot] = e.At
@@ -457,87 +394,18 @@ func (m *Model) buffer(b Buffer) {
 }
 
 // start adds the bar of an attempt.
-func (m *Model) start(e *trace.Event, texts []string) {
-	m.endBar(e, LostWithTracker) // a bar still runs here only in a broken file
+func (m *Model) start(e *trace.Event, a *trace.Attempt, texts []string) {
 	// Bars may go half over the bound on rows, because a picture needs them most.
-	if m.rows >= m.mostRows+m.mostRows/2 || e.Task < 0 || e.Task >= trace.MaxTasks {
+	if m.rows >= m.mostRows+m.mostRows/2 {
 		m.Dropped++
 		return
 	}
 	m.rows++
-	at, rule := int32(len(m.Bars)), m.rule(texts)
-	key := taskKey{e.Job, e.Task, e.Kind}
-	m.Bars = append(m.Bars, Bar{
-		Seq: e.Seq, From: e.At, To: Never, Slot: e.Slot, Job: e.Job, Task: e.Task, N: e.N, Rule: rule, Kind: e.Kind,
-		Lent: e.Has(trace.Lent), Moved: m.base[e.Slot] != m.home[e.Slot], Speculative: e.Has(trace.Speculative), only: m.attempts[key] == 0,
-	})
-	m.attempts[key]++
-	m.open[e.Slot] = at
-	m.killing[e.Slot] = false
+	rule := m.rule(texts)
+	m.Bars = append(m.Bars, Bar{Span: a.Span, Rule: rule})
 	m.spillFrom[e.Slot] = Never
-	m.decide(Decision{e.Seq, e.At, e.Op, e.Job, e.Slot, at, rule})
-	j := &m.Jobs[e.Job]
-	if j.Start < 0 {
+	m.decide(Decision{e.Seq, e.At, e.Op, e.Job, e.Slot, a.Row, rule})
+	if j := &m.Jobs[e.Job]; j.Start < 0 {
 		j.Start = e.At
 	}
-	*j.running(e.Kind)++
-	j.Changed = e.Seq
-}
-
-// running returns a pointer to the job's number of running attempts of a kind.
-func (j *DrawnJob) running(k trace.Kind) *int32 {
-	if k == trace.Map {
-		return &j.RunningMaps
-	}
-	return &j.RunningReduces
-}
-
-// finish ends the bar of an attempt by its own event.
-func (m *Model) finish(e *trace.Event) {
-	b := &m.Bars[m.open[e.Slot]]
-	b.InBytes = e.A
-	b.OutBytes = e.B
-	b.CPU = time.Duration(e.C)
-	b.CopyBytes = e.D
-	// After the order to kill it, an attempt may still fail by itself. It counts as killed.
-	how := Failed
-	switch {
-	case e.Has(trace.OK):
-		how = Succeeded
-	case e.Has(trace.Killed), m.killing[e.Slot]:
-		how = Killed
-	}
-	m.endBar(e, how)
-}
-
-// endBar ends the bar on the slot of e, if there is one.
-func (m *Model) endBar(e *trace.Event, how How) {
-	at := m.open[e.Slot]
-	if at < 0 {
-		return
-	}
-	b := &m.Bars[at]
-	b.To, b.How = e.At, how
-	m.open[e.Slot] = None
-	key := taskKey{b.Job, b.Task, b.Kind}
-	m.attempts[key]--
-	end := End{Seq: e.Seq, At: e.At, Bar: at, How: how, last: m.attempts[key] == 0}
-	// attempts has only tasks that run, so that it does not grow with the run.
-	if end.last {
-		delete(m.attempts, key)
-	}
-	j := &m.Jobs[b.Job]
-	// An attempt that ends after its job commits nothing.
-	if how == Succeeded && j.State == JobRunning && m.tasks[b.Job][b.Kind].add(b.Task) {
-		end.first = true
-		if b.Kind == trace.Map {
-			j.MapsFinished++
-		} else {
-			j.ReducesFinished++
-		}
-	}
-	*j.running(b.Kind)--
-	j.Changed = e.Seq
-	m.rows++ // even over the bound: without its end a bar would seem to run
-	m.Ends = append(m.Ends, end)
 }

@@ -257,7 +257,7 @@ func (s *sweep) start(b *Bar) {
 	}
 	s.admit(b.Job) // the event of its admission may be lost
 	// A copy makes no further running task: its task counts since the first attempt.
-	if b.only {
+	if b.Only {
 		s.jobs[b.Job].tasks[b.Kind]++
 	}
 	s.count(b.Job)
@@ -272,10 +272,10 @@ func (s *sweep) end(e *End) {
 		l := &s.lent[b.Kind.Other()]
 		l.set(s.out, e.At, l.now-1)
 	}
-	if e.last {
+	if b.Last {
 		s.jobs[b.Job].tasks[b.Kind]--
 	}
-	if e.first {
+	if b.Done {
 		s.jobs[b.Job].done[b.Kind]++
 	}
 	s.count(b.Job)

@@ -12,7 +12,7 @@ const phaseCount = int(trace.PhaseHeld) + 1
 // Totals are sums over all bars. Tests check that every picture of a run shows the same sums.
 type Totals struct {
 	Bars, Lent, Speculative int                       // numbers of bars: all, on lent slots, copies
-	Ends                    [LostWithTracker + 1]int  // number of bars by How
+	Ends                    [trace.EndLost + 1]int    // number of bars by How
 	Busy, LentTime          time.Duration             // slot time of all bars, and of bars on lent slots
 	Phases                  [phaseCount]time.Duration // slot time by phase
 }
@@ -103,21 +103,6 @@ func (m *Model) EachSegment(yield func(bar int, s Segment)) {
 	}
 	for i := range m.Bars {
 		end(i, m.Until(&m.Bars[i]))
-	}
-}
-
-// Round returns the least round time of which parts multiples cover whole. A round time is 1, 2,
-// 2.5 or 5 times a power of ten, in nanoseconds. It is the distance between the ticks of an axis.
-func Round(whole time.Duration, parts int) time.Duration {
-	whole = min(whole, 1<<62) // only a hostile file has a longer time, which would overflow below
-	// Rounded up, so that parts times the result is at least whole.
-	least := max(1, (whole+time.Duration(parts)-1)/time.Duration(parts))
-	for unit := time.Duration(1); ; unit *= 10 {
-		for _, c := range []time.Duration{unit, 2 * unit, 5 * unit / 2, 5 * unit} {
-			if c >= least {
-				return c
-			}
-		}
 	}
 }
 

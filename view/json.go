@@ -61,18 +61,21 @@ func (m *Model) appendNames(w *writer) {
 	}
 	w.b = append(w.b, ']')
 	w.words("rules", m.Rules)
-	var ops []string
-	for op := range trace.Ops {
-		ops = append(ops, op.String())
-	}
-	w.words("ops", ops)
-	var phases []string
-	for p := range phaseCount {
-		phases = append(phases, trace.Phase(p).String())
-	}
-	w.words("phases", phases)
-	w.words("hows", howNames[:])
+	w.words("ops", names(trace.Ops))
+	w.words("phases", names(trace.Phase(phaseCount)))
+	w.words("hows", names(trace.EndLost+1))
 	w.words("steps", stepNames[:])
+}
+
+// names returns the names of the numbers below n.
+func names[T interface {
+	~uint8
+	String() string
+}](n T) (all []string) {
+	for i := range n {
+		all = append(all, i.String())
+	}
+	return all
 }
 
 // appendJobs appends the jobs that have changed after event number from, with all their fields.
@@ -101,8 +104,8 @@ func (m *Model) appendJobs(w *writer, from uint64) {
 			name string
 			n    int32
 		}{
-			{`,"maps":`, j.Maps}, {`,"reduces":`, j.Reduces}, {`,"maps_finished":`, j.MapsFinished}, {`,"reduces_finished":`, j.ReducesFinished},
-			{`,"running_maps":`, j.RunningMaps}, {`,"running_reduces":`, j.RunningReduces},
+			{`,"maps":`, j.Maps}, {`,"reduces":`, j.Reduces}, {`,"maps_finished":`, j.Finished[trace.Map]}, {`,"reduces_finished":`, j.Finished[trace.Reduce]},
+			{`,"running_maps":`, j.Running[trace.Map]}, {`,"running_reduces":`, j.Running[trace.Reduce]},
 		} {
 			w.number(f.name, int64(f.n))
 		}

@@ -133,16 +133,17 @@ func (m *Model) estimated(x *Matrix, reduces []int32, at time.Duration) {
 			copying[place(int32(task), x.Columns, x.Reduces)]++
 		}
 	}
-	seen := taskSet{}
+	seen := map[int32]bool{}
 	for i := range m.Ends {
 		e := &m.Ends[i]
 		if e.At > at {
 			break
 		}
 		b := &m.Bars[e.Bar]
-		if b.Job != x.Job || b.Kind != trace.Map || e.How != Succeeded || b.Task >= x.Maps || !seen.add(b.Task) {
+		if b.Job != x.Job || b.Kind != trace.Map || e.How != trace.EndOK || b.Task >= x.Maps || seen[b.Task] {
 			continue
 		}
+		seen[b.Task] = true
 		row := place(b.Task, x.Rows, x.Maps)
 		for column, n := range copying {
 			c := &x.Cells[row*x.Columns+column]

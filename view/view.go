@@ -21,7 +21,7 @@ import (
 )
 
 // Never stands for the time of an event that has not happened.
-const Never time.Duration = -1
+const Never = trace.Never
 
 // None stands for a missing index of a job, slot or bar.
 const None int32 = -1
@@ -105,46 +105,18 @@ type DrawnJob struct {
 	Deadline                        time.Duration // Never: the job has no deadline
 	Admit                           time.Duration // end of waiting for a limit on running jobs; Never: it did not wait, or still waits
 
-	Maps, Reduces                 int32 // tasks that are known so far
-	MapsFinished, ReducesFinished int32 // finished tasks
-	RunningMaps, RunningReduces   int32 // running attempts, copies among them
-	GateOpen                      bool  // the job's reduces may start
-	State                         JobState
-	Changed                       uint64 // number of the last event that changed this struct
+	Maps, Reduces int32              // tasks that are known so far
+	Finished      [trace.Kinds]int32 // finished tasks
+	Running       [trace.Kinds]int32 // running attempts, copies among them
+	GateOpen      bool               // the job's reduces may start
+	State         JobState
+	Changed       uint64 // number of the last event that changed this struct
 }
-
-// How is the end of an attempt.
-type How uint8
-
-const (
-	Running         How = iota // the attempt has not ended
-	Succeeded                  // also if another attempt had finished the task before
-	Failed                     // with an error of the task
-	Killed                     // by an order of the Ledger
-	LostWithTracker            // its tracker was lost
-)
-
-var howNames = [...]string{"running", "ok", "failed", "killed", "lost"}
-
-// String returns the end as a word; "?" for an unknown one.
-func (h How) String() string { return nameOf(howNames[:], int(h)) }
 
 // Bar is an attempt on a slot.
 type Bar struct {
-	Seq         uint64 // of the start
-	From        time.Duration
-	To          time.Duration // Never: the attempt runs
-	Slot        int32
-	Job         int32
-	Task        int32
-	N           int32 // number of the attempt within its task, from 0
-	Rule        int32 // index into Model.Rules
-	Kind        trace.Kind
-	How         How
-	Lent        bool // the slot is lent: the task is not of its home kind
-	Moved       bool // the home kind of the slot differs from Lane.Home
-	Speculative bool // the attempt is a copy
-	only        bool // no other attempt of the task ran when this one started
+	trace.Span
+	Rule int32 // index into Model.Rules
 
 	// These are 0 until the attempt has ended.
 	InBytes, OutBytes, CopyBytes int64         // read, written, and copied from maps
@@ -153,12 +125,10 @@ type Bar struct {
 
 // End is the end of a bar.
 type End struct {
-	Seq   uint64
-	At    time.Duration
-	Bar   int32 // index into Model.Bars
-	How   How
-	first bool // this attempt finished the task
-	last  bool // no other attempt of the task runs any more
+	Seq uint64
+	At  time.Duration
+	Bar int32 // index into Model.Bars
+	How trace.How
 }
 
 // PhaseStart is the start of a phase of an attempt.

@@ -50,10 +50,10 @@ func compareWithReport(t *testing.T, s viewtest.Result) {
 		t.Errorf("%d bars, the report has %d attempts", totals.Bars, c.LaunchedMaps)
 	}
 	// An attempt on a tracker that is lost counts as killed.
-	if killed := int64(totals.Ends[view.Killed] + totals.Ends[view.LostWithTracker]); killed != c.KilledMaps {
+	if killed := int64(totals.Ends[trace.EndKilled] + totals.Ends[trace.EndLost]); killed != c.KilledMaps {
 		t.Errorf("%d bars were killed, the report has %d", killed, c.KilledMaps)
 	}
-	if failed := int64(totals.Ends[view.Failed]); failed != c.FailedMaps {
+	if failed := int64(totals.Ends[trace.EndFailed]); failed != c.FailedMaps {
 		t.Errorf("%d bars failed, the report has %d", failed, c.FailedMaps)
 	}
 	if got := totals.Busy.Seconds(); math.Abs(got-busy) > 1e-6 {
@@ -67,8 +67,8 @@ func compareWithReport(t *testing.T, s viewtest.Result) {
 		if j.Name != want.Name || j.Finish.Seconds() != want.FinishS || j.MapsDone.Seconds() != want.MapsDoneS && want.MapsDoneS >= 0 || j.Start.Seconds() != want.StartS {
 			t.Errorf("job %+v, the report has %+v", j, want)
 		}
-		if j.State == view.JobSucceeded && (int(j.MapsFinished) != want.Maps || int(j.ReducesFinished) != want.Reduces) {
-			t.Errorf("job %s: %d maps and %d reduces are done, of %d and %d", j.Name, j.MapsFinished, j.ReducesFinished, want.Maps, want.Reduces)
+		if j.State == view.JobSucceeded && (int(j.Finished[trace.Map]) != want.Maps || int(j.Finished[trace.Reduce]) != want.Reduces) {
+			t.Errorf("job %s: %d maps and %d reduces are done, of %d and %d", j.Name, j.Finished[trace.Map], j.Finished[trace.Reduce], want.Maps, want.Reduces)
 		}
 	}
 }
@@ -195,7 +195,7 @@ func TestRowsAreBounded(t *testing.T) {
 	}
 	// Bars that are kept have their ends.
 	for i := range m.Bars {
-		if m.Bars[i].How == view.Running {
+		if m.Bars[i].How == trace.EndNone {
 			t.Errorf("bar %d has no end", i)
 		}
 	}
@@ -355,7 +355,7 @@ func dump(m *view.Model) string {
 	}
 	for i := range m.Jobs {
 		j := &m.Jobs[i]
-		fmt.Fprintf(&b, "job %s of %s: %v, maps %d of %d, reduces %d of %d\n", j.Name, m.Pools[j.Pool].Name, j.State, j.MapsFinished, j.Maps, j.ReducesFinished, j.Reduces)
+		fmt.Fprintf(&b, "job %s of %s: %v, maps %d of %d, reduces %d of %d\n", j.Name, m.Pools[j.Pool].Name, j.State, j.Finished[trace.Map], j.Maps, j.Finished[trace.Reduce], j.Reduces)
 	}
 	for _, s := range m.Spills {
 		fmt.Fprintf(&b, "spill of bar %d from %v to %v: %d bytes\n", s.Bar, s.From, s.To, s.Bytes)

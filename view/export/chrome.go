@@ -121,21 +121,21 @@ func (t *chromeWriter) spills() {
 func (t *chromeWriter) flows() {
 	reduces := make([][]int32, len(t.m.Jobs)) // by job: bars of reduces that run or have succeeded
 	maps := make([]int, len(t.m.Jobs))        // by job: number of bars of maps that have succeeded
-	counts := func(b *view.Bar) bool { return b.How == view.Succeeded || b.How == view.Running }
+	counts := func(b *view.Bar) bool { return b.How == trace.EndOK || b.How == trace.EndNone }
 	for i := range t.m.Bars {
 		b := &t.m.Bars[i]
 		switch {
 		case !counts(b):
 		case b.Kind == trace.Reduce:
 			reduces[b.Job] = append(reduces[b.Job], int32(i))
-		case b.How == view.Succeeded:
+		case b.How == trace.EndOK:
 			maps[b.Job]++
 		}
 	}
 	id := 0
 	for i := range t.m.Bars {
 		b := &t.m.Bars[i]
-		if b.Kind != trace.Map || b.How != view.Succeeded || b.To == b.From {
+		if b.Kind != trace.Map || b.How != trace.EndOK || b.To == b.From {
 			continue
 		}
 		to := reduces[b.Job]

@@ -77,9 +77,9 @@ func (h *hadoopCounters) until(at time.Duration, last bool) {
 		b := &h.m.Bars[h.m.Ends[h.ended].Bar]
 		c := h.pool(b)
 		switch b.How {
-		case view.Failed:
+		case trace.EndFailed:
 			c.failed++
-		case view.Killed, view.LostWithTracker:
+		case trace.EndKilled, trace.EndLost:
 			c.killed++
 		}
 		c.slots += b.To - b.From

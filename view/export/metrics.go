@@ -59,7 +59,7 @@ func metricsText(text string) string {
 // poolKind has the numbers of a pool's attempts, by kind of task.
 type poolKind [trace.Kinds]struct {
 	running float64
-	ended   [view.LostWithTracker + 1]float64 // by view.How
+	ended   [trace.EndLost + 1]float64 // by trace.How
 }
 
 // Metrics writes a model to out in the text format of Prometheus. The text is for files of its
@@ -136,7 +136,7 @@ func (w metricsWriter) attempts(m *view.Model) {
 	for i := range m.Bars {
 		b := &m.Bars[i]
 		c := &pools[m.Jobs[b.Job].Pool][b.Kind]
-		if b.How == view.Running {
+		if b.How == trace.EndNone {
 			c.running++
 		} else {
 			c.ended[b.How]++
@@ -157,7 +157,7 @@ func (w metricsWriter) attempts(m *view.Model) {
 	w.family("attempts_total", "counter", "Attempts that have ended, by how they ended.")
 	for p := range pools {
 		for k := range trace.Kind(trace.Kinds) {
-			for how := view.Succeeded; how <= view.LostWithTracker; how++ {
+			for how := trace.EndOK; how <= trace.EndLost; how++ {
 				w.sample("attempts_total", pools[p][k].ended[how], "pool", m.Pools[p].Name, "kind", k.String(), "state", how.String())
 			}
 		}
@@ -187,7 +187,7 @@ func (w metricsWriter) jobs(m *view.Model) {
 	}
 	each("job_tasks", "Tasks of a job that are known.", func(j *view.DrawnJob) [trace.Kinds]int32 { return [trace.Kinds]int32{j.Maps, j.Reduces} })
 	each("job_finished_tasks", "Tasks of a job that are done.", func(j *view.DrawnJob) [trace.Kinds]int32 {
-		return [trace.Kinds]int32{j.MapsFinished, j.ReducesFinished}
+		return [trace.Kinds]int32{j.Finished[trace.Map], j.Finished[trace.Reduce]}
 	})
 }
 
@@ -196,7 +196,7 @@ func (w metricsWriter) jobs(m *view.Model) {
 func (w metricsWriter) data(m *view.Model) {
 	var in, out, copied, spilled, cpu, growths, refusals float64
 	for i := range m.Ends {
-		if b := &m.Bars[m.Ends[i].Bar]; b.How == view.Succeeded {
+		if b := &m.Bars[m.Ends[i].Bar]; b.How == trace.EndOK {
 			in += float64(b.InBytes)
 			out += float64(b.OutBytes)
 			copied += float64(b.CopyBytes)

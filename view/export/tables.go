@@ -25,7 +25,7 @@ func Tables() []Table {
 	return []Table{{"tasks.csv", TaskTable}, {"slots.csv", SlotTable}, {"decisions.csv", DecisionTable}, {"counters.csv", CounterTable}}
 }
 
-// tableSteps is the most steps of CounterTable. A step is a round time (view.Round), so there may be
+// tableSteps is the most steps of CounterTable. A step is a round time (trace.Round), so there may be
 // fewer.
 const tableSteps = 100
 
@@ -188,7 +188,7 @@ func CounterTable(w io.Writer, m *view.Model) error {
 		"time_s", "pool", "running_maps", "running_reduces", "share_maps", "share_reduces", "demand_maps", "demand_reduces",
 	}, hadoopColumns()...)...)
 	if m.Last > 0 { // a run without events has only the heading
-		step := view.Round(m.Last, tableSteps)
+		step := trace.Round(m.Last, tableSteps)
 		steps := int((m.Last + step - 1) / step)
 		c := m.Curves(0, step*time.Duration(steps), steps)
 		h := hadoopCounters{m: m, pools: make([][trace.Kinds]hadoopAttempts, len(c.Pools))}

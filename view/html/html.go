@@ -320,7 +320,7 @@ func jobs(m *view.Model) [][]string {
 		j := &m.Jobs[i]
 		rows = append(rows, []string{
 			j.Name, m.Pools[j.Pool].Name, j.State.String(), when(j.Submit), when(j.Start), when(j.MapsDone), when(j.Finish), when(j.Deadline),
-			fmt.Sprintf("%d of %d", j.MapsFinished, j.Maps), fmt.Sprintf("%d of %d", j.ReducesFinished, j.Reduces),
+			fmt.Sprintf("%d of %d", j.Finished[trace.Map], j.Maps), fmt.Sprintf("%d of %d", j.Finished[trace.Reduce], j.Reduces),
 		})
 	}
 	return rows

@@ -174,7 +174,7 @@ func TestNotesComeWithTheirEvents(t *testing.T) {
 // The first spill is the one that starts first, also if another one ends before it.
 func TestSpillsComeInTheOrderOfTheirStarts(t *testing.T) {
 	m := &view.Model{
-		Jobs: []view.DrawnJob{{Name: "a"}}, Bars: []view.Bar{{Slot: 5}, {Slot: 7}},
+		Jobs: []view.DrawnJob{{Name: "a"}}, Bars: []view.Bar{{Span: trace.Span{Slot: 5}}, {Span: trace.Span{Slot: 7}}},
 		Spills: []view.Spill{{Seq: 8, From: 2 * time.Second, To: 3 * time.Second, Bar: 1}, {Seq: 9, From: time.Second, To: 10 * time.Second}},
 	}
 	l := &lesson.Lesson{Notes: []lesson.Note{{When: lesson.Moment{Op: "spill"}}, {When: lesson.Moment{Op: "spill", Nth: 2}}}}

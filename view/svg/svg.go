@@ -138,7 +138,7 @@ func Summary(m *view.Model) string {
 	for _, part := range []struct {
 		n    int
 		word string
-	}{{t.Speculative, "copies"}, {t.Ends[view.Killed] + t.Ends[view.LostWithTracker], "killed"}, {t.Ends[view.Failed], "failed"}, {t.Ends[view.Running], "running"}} {
+	}{{t.Speculative, "copies"}, {t.Ends[trace.EndKilled] + t.Ends[trace.EndLost], "killed"}, {t.Ends[trace.EndFailed], "failed"}, {t.Ends[trace.EndNone], "running"}} {
 		if part.n > 0 {
 			text += fmt.Sprintf(", %d %s", part.n, part.word)
 		}
@@ -193,7 +193,7 @@ func (p *picture) x(at time.Duration) float64 {
 
 // axis draws about ten vertical lines, down to bottom, with a round time above each.
 func (p *picture) axis(bottom float64) {
-	step := view.Round(p.m.Last, 10)
+	step := trace.Round(p.m.Last, 10)
 	for at := time.Duration(0); 0 <= at && at <= p.m.Last; at += step { // 0 <= at: a hostile file may make at overflow
 		x := num(p.x(at))
 		fmt.Fprintf(p.w, `<line class="grid" x1="%s" y1="%d" x2="%s" y2="%.0f"/><text class="small" x="%s" y="%d" text-anchor="middle">%s</text>`+"\n", x, head-8, x, bottom, x, head-12, Seconds(at))
@@ -345,7 +345,7 @@ func (p *picture) one(l view.Lane, i int, y float64) {
 	hue := p.hue(b)
 	y++
 	fmt.Fprintf(p.w, `<g class="%s"><title>%s</title>`, class, Escape(describe(p.m, b, l)))
-	gone := b.How == view.Killed || b.How == view.LostWithTracker
+	gone := b.How == trace.EndKilled || b.How == trace.EndLost
 	if gone {
 		p.rect("hollow", x, y, width)
 	} else {
@@ -368,7 +368,7 @@ func (p *picture) one(l view.Lane, i int, y float64) {
 	if gone {
 		fmt.Fprintf(p.w, `<path class="cross h%dline" d="M%s %sL%s %sM%s %sL%s %s"/>`, hue, num(x), num(y), num(x+width), num(y+p.bar), num(x), num(y+p.bar), num(x+width), num(y))
 	}
-	if b.How == view.Failed {
+	if b.How == trace.EndFailed {
 		p.notch(x+width, y, width)
 	}
 	if width >= 10 && p.bar >= 12 {
@@ -402,13 +402,13 @@ func describe(m *view.Model, b *view.Bar, l view.Lane) string {
 		t.WriteString("; rule " + rule)
 	}
 	switch b.How {
-	case view.Killed:
+	case trace.EndKilled:
 		t.WriteString("; killed")
-	case view.LostWithTracker:
+	case trace.EndLost:
 		t.WriteString("; lost with its tracker")
-	case view.Failed:
+	case trace.EndFailed:
 		t.WriteString("; failed")
-	case view.Running:
+	case trace.EndNone:
 		t.WriteString("; still running")
 	}
 	return t.String()

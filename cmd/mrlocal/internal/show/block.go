@@ -203,8 +203,8 @@ func (b *block) slots(m *model, now time.Duration, lines int) {
 	b.text(stripLabel)
 	last, left := int32(-1), 0
 	for i := range m.slots {
-		s := &m.slots[i]
-		if !s.shown() {
+		c, lent, shown := m.cell(i, now)
+		if !shown {
 			continue
 		}
 		// The last line keeps room for the number of slots that have no cell.
@@ -221,11 +221,11 @@ func (b *block) slots(m *model, now time.Duration, lines int) {
 			b.end()
 			b.pad(len(stripLabel))
 			lines--
-		} else if last >= 0 && s.tracker != last {
+		} else if last >= 0 && m.slots[i].Tracker != last {
 			b.text(" ")
 		}
-		last = s.tracker
-		b.cell(s.cell(now), s.busy && s.lent)
+		last = m.slots[i].Tracker
+		b.cell(c, lent)
 	}
 	if left > 0 {
 		b.text(" +")

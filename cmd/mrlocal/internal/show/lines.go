@@ -44,7 +44,7 @@ type jobLine struct {
 // phaseFacts has the figures of the tasks of one kind.
 type phaseFacts struct {
 	Total          int32   `json:"total"`
-	Running        int     `json:"running"`
+	Running        int32   `json:"running"`
 	Done           int32   `json:"done"`
 	Share          float64 `json:"share"`
 	Bytes          int64   `json:"bytes"`
@@ -113,7 +113,7 @@ func (m *model) state(now time.Duration) *stateLine {
 // facts returns the figures of the tasks of kind k.
 func (j *shownJob) facts(k trace.Kind, now time.Duration) phaseFacts {
 	t := &j.kinds[k]
-	return phaseFacts{Total: t.total, Running: len(t.running), Done: t.done, Share: t.share(),
+	return phaseFacts{Total: t.total, Running: t.running, Done: t.done, Share: t.share(),
 		Bytes: int64(t.doneBytes(k)), BytesPerSecond: float64(int64(j.bytesPerSecond(k, now))), RemainingS: inSeconds(j.remaining(k, now))}
 }
 

@@ -21,10 +21,12 @@ import (
 // model is the state of a run after the events so far. All times in it are since the start of the
 // run. The goroutine of the follower owns it.
 type model struct {
-	policy string
-	jobs   []*shownJob // in order of submission
-	slots  []slotState // by slot
-	now    time.Duration
+	policy   string
+	jobs     []*shownJob // in order of submission
+	attempts trace.Attempts
+	slots    []trace.Slot
+	closed   []bool // by slot
+	now      time.Duration
 
 	usage, before usage // the last two samples, of which before is the older one
 
@@ -35,6 +37,7 @@ type model struct {
 type shownJob struct {
 	id     int32
 	name   string
+	counts *trace.JobTasks    // of the attempts; sync copies it to kinds and sealed
 	kinds  [trace.Kinds]tasks // the maps and the reduces
 	sealed bool               // the number of maps is final
 	state  shownState
@@ -66,31 +69,14 @@ type usage struct {
 
 // tasks is the state of the tasks of one kind of a job.
 type tasks struct {
-	total int32
-	done  int32
-	bytes int64 // that finished maps have read, or that reduces have copied
+	total, done, running int32 // without the tasks that are not needed; running: attempts
+	ppm                  int64 // progress of the running attempts together, in parts per million
+	bytes                int64 // that finished maps have read, or that reduces have copied
 	// first is the start of the first attempt, or -1. last is the end of the last finished task.
 	first, last time.Duration
-	// running has the progress of each running attempt, in parts per million. A task may have several.
-	running map[shownAttempt]int64
 }
 
-// shownAttempt identifies an attempt within its job and kind: the task, and the number of the attempt.
-type shownAttempt struct{ task, n int32 }
-
-// slotState is the state of a slot, which a cell shows.
-type slotState struct {
-	tracker    int32
-	closed     bool
-	busy, lent bool
-	kind       trace.Kind  // of the attempt on a busy slot
-	phase      trace.Phase // likewise
-	// missed is when the last attempt failed or was killed, if none has started on the slot since. Else it is
-	// -1.
-	missed time.Duration
-}
-
-// Cells of slots without an attempt. slotState.cell has those of busy slots.
+// Cells of slots without an attempt. model.cell has those of busy slots.
 const (
 	idleCell   = '.'
 	missedCell = 'x'
@@ -101,88 +87,88 @@ const missedTime = 2 * time.Second
 
 // newModel returns the model of a run with these slots before its first event.
 func newModel(slots []trace.Slot) *model {
-	m := &model{slots: make([]slotState, len(slots))}
+	m := &model{slots: slots, closed: make([]bool, len(slots))}
 	for i, s := range slots {
-		m.slots[i] = slotState{tracker: s.Tracker, closed: s.Extra, missed: -1}
+		m.closed[i] = s.Extra
 	}
+	_ = m.attempts.Open(&trace.Header{Slots: slots}) // it never fails
 	return m
 }
 
 // apply changes the model by the next event. texts returns the texts for Event.Ref.
 func (m *model) apply(e *trace.Event, texts func(ref int32) []string) {
 	m.now = max(m.now, e.At)
+	for _, a := range m.attempts.Apply(e) {
+		if j := m.job(a.Job); j != nil {
+			j.attempt(a)
+		}
+	}
 	switch e.Op {
-	case trace.OpOpen:
-		m.slot(e.Slot).closed = false
-	case trace.OpDrain, trace.OpClose:
-		m.slot(e.Slot).closed = true
+	case trace.OpOpen, trace.OpDrain, trace.OpClose:
+		if e.Slot >= 0 && int(e.Slot) < len(m.closed) {
+			m.closed[e.Slot] = e.Op != trace.OpOpen
+		}
 	case trace.OpSubmit:
 		m.submit(e, texts(e.Ref))
 	case trace.OpUsage:
 		m.before, m.usage = m.usage, usage{e.At, time.Duration(e.A), e.B, e.C}
-	case trace.OpPhase:
-		m.slot(e.Slot).phase = e.Phase
-	case trace.OpReady, trace.OpStart, trace.OpProgress, trace.OpSeen, trace.OpFetch, trace.OpFinish, trace.OpLostOutput, trace.OpDrop, trace.OpRestore, trace.OpMapsDone, trace.OpJobEnd:
+	case trace.OpLostTracker:
+		for _, j := range m.jobs {
+			j.sync()
+		}
+	case trace.OpAssign:
+	default:
 		if j := m.job(e.Job); j != nil {
-			m.task(j, e)
+			j.event(e)
 		}
 	}
 }
 
 // submit adds a job. texts begins with its name. If the job before has not ended, the run is a batch.
 func (m *model) submit(e *trace.Event, texts []string) {
-	j := &shownJob{id: e.Job, name: "job", sealed: e.Has(trace.Sealed)}
+	j := &shownJob{id: e.Job, name: "job", counts: m.attempts.Job(e.Job)}
 	if len(texts) > 0 {
 		j.name = texts[0]
 	}
-	// A submission has the number of maps in A and of reduces in B.
-	for k, total := range [trace.Kinds]int64{e.A, e.B} {
-		j.kinds[k] = tasks{total: int32(total), first: -1, running: map[shownAttempt]int64{}}
+	for k := range j.kinds {
+		j.kinds[k].first = -1
 	}
+	j.sync()
 	// In a chain, a job is submitted after the one before has ended.
 	m.several = m.several || m.current() != nil && !m.current().ended()
 	m.jobs = append(m.jobs, j)
 }
 
-// task changes the state of job j by an event of one of its tasks, or of the whole job.
-func (m *model) task(j *shownJob, e *trace.Event) {
-	// The mask keeps the index in range even for a wrong event.
-	t, a := &j.kinds[e.Kind&1], shownAttempt{e.Task, e.N}
+// attempt notes the times of an attempt that has started or ended.
+func (j *shownJob) attempt(a *trace.Attempt) {
+	t := &j.kinds[a.Kind]
+	if t.first < 0 {
+		t.first = a.From
+	}
+	if a.Done {
+		t.last = a.To
+	}
+}
+
+// event notes an event about the job.
+func (j *shownJob) event(e *trace.Event) {
 	switch e.Op {
-	// The engine divides the input into splits while the job runs. Until the job is sealed, the
-	// number of maps may grow.
-	case trace.OpReady:
-		j.kinds[trace.Map].total, j.sealed = int32(e.B), e.Has(trace.Sealed)
-	case trace.OpStart:
-		t.running[a] = 0
-		if t.first < 0 {
-			t.first = e.At
-		}
-		m.slot(e.Slot).start(e)
-	case trace.OpProgress, trace.OpSeen:
-		// The lossy reader may have lost the start of the attempt.
-		if _, ok := t.running[a]; ok {
-			t.running[a] = e.A
-		}
-	case trace.OpFetch:
-		t.bytes += e.C
-	case trace.OpFinish:
-		delete(t.running, a)
-		m.slot(e.Slot).end(e)
-		t.finish(e)
-	// The journal of an earlier run has the output of this map.
-	case trace.OpRestore:
-		t.done++
-	// The output of a map is lost, so the map is not done any more.
-	case trace.OpLostOutput:
-		t.done--
-	// The job has one task less than it announced.
-	case trace.OpDrop:
-		t.total--
 	case trace.OpMapsDone:
 		j.mapsEnd = e.At
 	case trace.OpJobEnd:
 		invariant.Reach(&j.state, shownEnded)
+	}
+	j.sync()
+}
+
+// sync takes the numbers of tasks and attempts.
+func (j *shownJob) sync() {
+	c := j.counts
+	j.sealed = c.Sealed
+	for k := range j.kinds {
+		t := &j.kinds[k]
+		t.total, t.done, t.running = c.Total[k]-c.Dropped[k], c.Done[k]-c.Dropped[k], c.Running[k]
+		t.ppm, t.bytes = c.Progress[k], c.Bytes[k]
 	}
 }
 
@@ -200,75 +186,37 @@ func (m *model) job(id int32) *shownJob {
 	return nil
 }
 
-// slot returns the state of a slot. If the header did not list the slot, it adds the slot, so that
-// a wrong event does no harm. For an impossible number it returns a state that is not shown.
-func (m *model) slot(id int32) *slotState {
-	if id < 0 {
-		return &slotState{}
-	}
-	// The bound keeps a wrong event from taking all memory.
-	for int(id) >= len(m.slots) && len(m.slots) < 1<<16 {
-		m.slots = append(m.slots, slotState{missed: -1})
-	}
-	if int(id) >= len(m.slots) {
-		return &slotState{}
-	}
-	return &m.slots[id]
-}
-
-// start sets the state at the start of an attempt. A reduce begins with its copy phase.
-func (s *slotState) start(e *trace.Event) {
-	s.busy = true
-	s.lent = e.Has(trace.Lent)
-	s.kind = e.Kind
-	s.missed = -1
-	s.phase = trace.PhaseCompute
-	if e.Kind == trace.Reduce {
-		s.phase = trace.PhaseCopy
-	}
-}
-
-// end sets the state at the end of an attempt.
-func (s *slotState) end(e *trace.Event) {
-	s.busy = false
-	if !e.Has(trace.OK) {
-		s.missed = e.At
-	}
-}
-
-// cell returns the character for the slot at time now. M is a map, S is a reduce that copies or
-// sorts, R is a reduce in its reduce phase. Lower case means lent. A slot without an attempt has
-// idleCell or missedCell.
-func (s *slotState) cell(now time.Duration) byte {
+// cell returns the character for a slot at time now, and whether the slot is lent. M is a map, S is a reduce
+// that copies or sorts, R is a reduce in its reduce phase. Lower case means lent. A slot without an attempt has
+// idleCell or missedCell. shown is false for a closed slot without an attempt.
+func (m *model) cell(slot int, now time.Duration) (c byte, lent, shown bool) {
+	a := m.attempts.Latest(int32(slot))
 	switch {
-	case s.busy:
-	case s.missed >= 0 && now-s.missed < missedTime:
-		return missedCell
+	case a != nil && a.How == trace.EndNone:
+	case a != nil && a.How != trace.EndOK && now-a.To < missedTime:
+		return missedCell, false, !m.closed[slot]
 	default:
-		return idleCell
+		return idleCell, false, !m.closed[slot]
 	}
-	c := byte('M')
+	c = 'M'
 	switch {
-	case s.kind == trace.Reduce && s.phase == trace.PhaseReduce:
+	case a.Kind == trace.Reduce && a.Phase == trace.PhaseReduce:
 		c = 'R'
-	case s.kind == trace.Reduce:
+	case a.Kind == trace.Reduce:
 		c = 'S'
 	}
-	if s.lent {
+	if a.Lent {
 		c |= 0x20
 	}
-	return c
+	return c, a.Lent, true
 }
-
-// shown reports whether the slot has a cell. A closed slot has one only while it is busy.
-func (s *slotState) shown() bool { return s.busy || !s.closed }
 
 // strip returns the cells of all slots that have one, in the order of the slots.
 func (m *model) strip(now time.Duration) string {
 	cells := make([]byte, 0, len(m.slots))
 	for i := range m.slots {
-		if s := &m.slots[i]; s.shown() {
-			cells = append(cells, s.cell(now))
+		if c, _, shown := m.cell(i, now); shown {
+			cells = append(cells, c)
 		}
 	}
 	return string(cells)
@@ -293,31 +241,23 @@ func (j *shownJob) runs() bool {
 
 // all returns the number of ended jobs, and a job whose tasks are the sums of those of all jobs.
 func (m *model) all() (ended int, sum shownJob) {
-	for k := range sum.kinds {
-		sum.kinds[k].running = map[shownAttempt]int64{}
-	}
 	// The sum is sealed if all jobs that have not ended are.
 	sum.sealed = true
-	for n, j := range m.jobs {
+	for _, j := range m.jobs {
 		if j.ended() {
 			ended++
 		}
 		sum.sealed = sum.sealed && (j.sealed || j.ended())
 		for k := range j.kinds {
-			t := &j.kinds[k]
-			sum.kinds[k].total += t.total
-			sum.kinds[k].done += t.done
-			for _, ppm := range t.running {
-				// Attempts of different jobs may have the same id, so the sum gives them new ones.
-				sum.kinds[k].running[shownAttempt{int32(n), int32(len(sum.kinds[k].running))}] = ppm
-			}
+			t, s := &j.kinds[k], &sum.kinds[k]
+			s.total, s.done, s.running, s.ppm = s.total+t.total, s.done+t.done, s.running+t.running, s.ppm+t.ppm
 		}
 	}
 	return ended, sum
 }
 
 // started reports whether a task has started.
-func (t *tasks) started() bool { return t.done > 0 || len(t.running) > 0 }
+func (t *tasks) started() bool { return t.done > 0 || t.running > 0 }
 
 // share returns the share of the tasks that is done, from 0 to 1. A running attempt counts with its
 // progress.
@@ -325,27 +265,7 @@ func (t *tasks) share() float64 {
 	if t.total <= 0 {
 		return 0
 	}
-	done := float64(t.done)
-	for _, ppm := range t.running {
-		done += float64(ppm) / 1e6
-	}
-	return min(1, max(0, done/float64(t.total)))
-}
-
-// finish counts the end of an attempt. If a reduce has failed, its copied bytes no longer count,
-// because its next attempt copies them again.
-func (t *tasks) finish(e *trace.Event) {
-	switch {
-	case !e.Has(trace.OK):
-		if e.Kind == trace.Reduce {
-			t.bytes = max(0, t.bytes-e.D)
-		}
-		return
-	case e.Kind == trace.Map:
-		t.bytes += e.A
-	}
-	t.done++
-	t.last = e.At
+	return min(1, max(0, (float64(t.done)+float64(t.ppm)/1e6)/float64(t.total)))
 }
 
 // doneBytes returns the bytes that the tasks have read or copied. For running maps it is an

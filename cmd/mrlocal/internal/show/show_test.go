@@ -40,16 +40,16 @@ func TestTheStripShowsOneCellASlot(t *testing.T) {
 		events []trace.Event
 		want   string
 	}{
-		"idle, extra slots closed":        {nil, ".."},
-		"a map at home, a map on loan":    {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), start(trace.Map, 1, 1, trace.Lent)}, "Mm"},
-		"a reduce at home and on loan":    {[]trace.Event{submit(), start(trace.Reduce, 0, 1, 0), start(trace.Reduce, 1, 0, trace.Lent)}, "sS"},
-		"a reduce that reduces":           {[]trace.Event{submit(), start(trace.Reduce, 0, 1, 0), {Op: trace.OpPhase, Job: 1, Kind: trace.Reduce, Slot: 1, Phase: trace.PhaseReduce}}, ".R"},
-		"a failed attempt":                {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), finish(trace.Map, 0, 0, 0, 0)}, "x."},
-		"and another one":                 {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), finish(trace.Map, 0, 0, trace.Killed, 0), start(trace.Map, 0, 0, 0)}, "M."},
-		"idle again":                      {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), finish(trace.Map, 0, 0, trace.OK, 9)}, ".."},
-		"an extra slot opens":             {[]trace.Event{submit(), {Op: trace.OpOpen, Slot: 2}}, "..."},
-		"and drains while it is busy":     {[]trace.Event{submit(), {Op: trace.OpOpen, Slot: 2}, start(trace.Map, 0, 2, 0), {Op: trace.OpDrain, Slot: 2}}, "..M"},
-		"a slot that no event has opened": {[]trace.Event{submit(), start(trace.Map, 0, 4, 0)}, "...M"},
+		"idle, extra slots closed":         {nil, ".."},
+		"a map at home, a map on loan":     {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), start(trace.Map, 1, 1, trace.Lent)}, "Mm"},
+		"a reduce at home and on loan":     {[]trace.Event{submit(), start(trace.Reduce, 0, 1, 0), start(trace.Reduce, 1, 0, trace.Lent)}, "sS"},
+		"a reduce that reduces":            {[]trace.Event{submit(), start(trace.Reduce, 0, 1, 0), {Op: trace.OpPhase, Job: 1, Kind: trace.Reduce, Slot: 1, Phase: trace.PhaseReduce}}, ".R"},
+		"a failed attempt":                 {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), finish(trace.Map, 0, 0, 0, 0)}, "x."},
+		"and another one":                  {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), finish(trace.Map, 0, 0, trace.Killed, 0), start(trace.Map, 0, 0, 0)}, "M."},
+		"idle again":                       {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), finish(trace.Map, 0, 0, trace.OK, 9)}, ".."},
+		"an extra slot opens":              {[]trace.Event{submit(), {Op: trace.OpOpen, Slot: 2}}, "..."},
+		"and drains while it is busy":      {[]trace.Event{submit(), {Op: trace.OpOpen, Slot: 2}, start(trace.Map, 0, 2, 0), {Op: trace.OpDrain, Slot: 2}}, "..M"},
+		"a slot that is not in the header": {[]trace.Event{submit(), start(trace.Map, 0, 4, 0)}, ".."},
 	} {
 		if got := modelAfter(c.events...).strip(0); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -191,5 +191,18 @@ func TestNotesAndDrawingsTakeTurns(t *testing.T) {
 	screen.Stop()
 	if d.draws.Load() < 20 || d.overlaps.Load() > 0 {
 		t.Errorf("%d drawings, %d overlaps", d.draws.Load(), d.overlaps.Load())
+	}
+}
+
+// TestALostTrackerRunsNothing: its attempts end, its slots have no cell, and its map outputs are to be made again.
+func TestALostTrackerRunsNothing(t *testing.T) {
+	m := newModel([]trace.Slot{{ID: 0}, {ID: 1, Tracker: 1}, {ID: 2, Tracker: 1}})
+	for _, e := range []trace.Event{submit(), start(trace.Map, 0, 1, 0), finish(trace.Map, 0, 1, trace.OK, 9), start(trace.Map, 1, 0, 0), start(trace.Map, 2, 1, 0), start(trace.Reduce, 0, 2, trace.Lent),
+		{Op: trace.OpFetch, Job: 1, Kind: trace.Reduce, Slot: 2, C: 7}, {Op: trace.OpLostTracker, A: 1}, {Op: trace.OpClose, Slot: 1}, {Op: trace.OpClose, Slot: 2}} {
+		m.apply(&e, texts)
+	}
+	s := m.state(time.Second)
+	if s.Slots != "M" || s.Jobs[0].Maps.Running != 1 || s.Jobs[0].Reduces.Running != 0 || s.Jobs[0].Maps.Done != 0 || s.Jobs[0].Reduces.Bytes != 0 {
+		t.Errorf("%+v", s)
 	}
 }
