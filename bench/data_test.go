@@ -20,7 +20,7 @@ import (
 var (
 	sizeBytes = flag.Int64("size", 64<<20, "bytes of input of each job")
 	rounds    = flag.Int("rounds", 5, "runs of each policy, in turn; medians count")
-	judge     = flag.Bool("judge", false, "fail where the gains are not what README.md promises")
+	judge     = flag.Bool("judge", false, "fail where the gains are not what docs/performance.md promises")
 )
 
 // source is a job and the data it reads.

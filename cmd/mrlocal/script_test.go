@@ -42,7 +42,7 @@ var rewrite = flag.Bool("rewrite", false, "write what cmp got into the scripts' 
 //	sh LINE                  runs LINE in a shell and expects exit code 0
 //	socket PATH              makes a socket
 //	interrupted SIG ARG...   signals mrlocal while it runs, with a standard input that does not end
-//	readme                   runs the commands of README.md on its workload file
+//	readme                   runs the commands of README.md and docs/tour.md
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -221,16 +221,20 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// readme runs the lines of the shell blocks in README.md that call mrlocal. It makes the text and
-// the blocks of the workload file smaller, so that the test is fast.
+// readme runs the lines of the shell blocks in README.md and then docs/tour.md that call mrlocal. It
+// makes the text and the blocks of the workload file smaller, so that the test is fast.
 func readme(ts *testscript.TestScript, neg bool, args []string) {
-	text, err := os.ReadFile(filepath.Join(ts.Getenv("REPOSITORY"), "README.md"))
-	ts.Check(err)
-	files, blocks := fenced(string(text), "yaml"), fenced(string(text), "sh")
-	if len(files) != 1 || len(blocks) < 3 {
-		ts.Fatalf("README.md has %d workload files and %d shell blocks", len(files), len(blocks))
+	var text string
+	for _, page := range []string{"README.md", "docs/tour.md"} {
+		b, err := os.ReadFile(filepath.Join(ts.Getenv("REPOSITORY"), page))
+		ts.Check(err)
+		text += string(b)
 	}
-	ts.Check(os.WriteFile(ts.MkAbs("two.yaml"), []byte(strings.ReplaceAll(files[0], "4MiB", "128KiB")), 0o666))
+	files, blocks := fenced(text, "yaml"), fenced(text, "sh")
+	if len(files) != 1 || len(blocks) < 3 {
+		ts.Fatalf("the pages have %d workload files and %d shell blocks", len(files), len(blocks))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("two.yaml"), []byte(strings.ReplaceAll(files[0], "1MiB", "128KiB")), 0o666))
 	here := strings.NewReplacer("./mrlocal", "mrlocal", "--size 64MiB", "--size 1MiB", "-o measured.yaml", "-o measured.yaml --runs 1", "--runs 5", "--runs 1", "bench/workloads/", ts.Getenv("REPOSITORY")+"/bench/workloads/")
 	ran := 0
 	for _, line := range strings.Split(strings.ReplaceAll(strings.Join(blocks, "\n"), "\\\n", " "), "\n") { // a backslash continues a line
@@ -242,8 +246,8 @@ func readme(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		ran++
 	}
-	if ran < 15 {
-		ts.Fatalf("only %d commands in README.md", ran)
+	if ran < 30 {
+		ts.Fatalf("only %d commands in the pages", ran)
 	}
 }
 
