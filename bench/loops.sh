@@ -6,8 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 time=${1:-0.3s}
 
-# loop WHAT PACKAGE PATTERN [UNIT] prints a line for each benchmark of PACKAGE that PATTERN matches,
-# with its result in UNIT.
+# loop WHAT PACKAGE PATTERN [UNIT] prints a row for the benchmark of PACKAGE that PATTERN matches. It
+# has the result in UNIT of each case.
 loop() {
 	go test -run '^$' -bench "$3" -benchtime "$time" "$2" | W=$1 P=$2 U=${4:-MB/s} awk '
 		/^Benchmark/ {
@@ -15,19 +15,26 @@ loop() {
 			sub(/^Benchmark/, "", name)
 			sub(/-[0-9]+$/, "", name)
 			gsub(/\|/, "\\|", name)
+			part = name
+			if (!sub(/^[^\/]*\//, "", part)) part = ""
+			sub(/\/.*/, "", name)
 			for (i = 3; i < NF; i += 2) if ($(i + 1) == ENVIRON["U"]) {
-				found = 1
 				unit = $(i + 1)
 				value = $i
 				if (unit == "MB/s" && value >= 1000) { unit = "GB/s"; value /= 1000 }
-				printf "| %s | `%s` %s | %s %s |\n", ENVIRON["W"], ENVIRON["P"], name, value < 10 ? sprintf("%.1f", value) : sprintf("%.0f", value), unit
+				figures = figures (figures == "" ? "" : "; ") (part == "" ? "" : part " ") \
+					(value < 10 ? sprintf("%.1f", value) : sprintf("%.0f", value)) " " unit
+				bench = name
 			}
 		}
-		END { if (!found) exit 1 }' || { echo "loops.sh: $2 has no benchmark $3 in ${4:-MB/s}" >&2; exit 1; }
+		END {
+			if (figures == "") exit 1
+			printf "| %s | `%s` %s | %s |\n", ENVIRON["W"], ENVIRON["P"], bench, figures
+		}' || { echo "loops.sh: $2 has no benchmark $3 in ${4:-MB/s}" >&2; exit 1; }
 }
 
-echo "| loop | package and benchmark | figure |"
-echo "| --- | --- | ---: |"
+echo "| loop | package and benchmark | figure of each case |"
+echo "| --- | --- | --- |"
 loop "read a file of the page cache" ./input 'ReaderNext/codec=none'
 loop "mark literals and newlines" ./internal/scan 'Mark'
 loop "mark the ends of words" ./internal/scan 'Edges'

@@ -2,10 +2,11 @@
 # Replaces the text between the lines <!-- NAME --> and <!-- /NAME --> of each file with standard
 # input.
 #
-#   bench/peers.sh | bench/paste.sh peers README.md docs/performance.md
+#   bench/peers.sh | bench/paste.sh peers docs/performance.md
+#   bench/peers.sh -size 64MiB | bench/paste.sh peers-64 docs/performance.md
 #   bench/scaling.sh docs/scaling.tsv | bench/paste.sh scaling docs/performance.md
-#   bench/hadoop.sh -cluster -only '@(wordcount|sort|grep)' | bench/paste.sh hadoop README.md
-#   bench/loops.sh | bench/paste.sh loops docs/performance.md
+#   bench/hadoop.sh -cluster -only '@(wordcount|sort|grep)' | bench/paste.sh hadoop docs/performance.md
+#   bench/loops.sh | bench/paste.sh loops docs/loops.md
 set -euo pipefail
 name=$1 text=$(cat)
 shift

@@ -7,8 +7,8 @@
 // The scripts next to it compare mrlocal with its peers (peers.sh), measure time against input and
 // cores (scaling.sh), and check the memory bound (memory.sh). loops.sh runs the micro-benchmarks of
 // all hot loops, which are in the packages of these loops. expected.tsv has the current ratios on
-// small data, with which .ci/run compares. paste.sh puts the tables of the scripts into README.md
-// and docs/performance.md.
+// small data, with which .ci/run compares. paste.sh puts the tables of the scripts into
+// docs/performance.md and docs/loops.md.
 //
 // The package embeds the papers' workload files (Workloads, LoadWorkload). It runs their experiments
 // in the simulator and compares the results with the papers' figures. An experiment is a section of

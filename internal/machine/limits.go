@@ -25,7 +25,7 @@ func ReadLimits() Limits {
 // Least limits of a process for a run. Below these limits the Go runtime may end the process
 // in the middle of a run, and no code can catch that. The runtime reserves about 1.3 GiB of
 // address space for itself. With less address space the process may end before Check is called
-// (docs/performance.md).
+// (docs/tour.md).
 const (
 	leastFiles        = 32
 	leastThreads      = 8 // in addition to two for each slot

@@ -44,7 +44,7 @@ const (
 
 // CheckStart returns an options error if a limit of the process is too small for any command. It
 // lowers GOMAXPROCS where the process may not have a thread for each core. It must be called before
-// anything starts a goroutine. docs/performance.md has the limits below which the runtime ends even
+// anything starts a goroutine. docs/tour.md has the limits below which the runtime ends even
 // before main.
 func CheckStart() error {
 	if files := machine.FDLimit(); files < leastFDs {
