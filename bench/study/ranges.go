@@ -1,8 +1,8 @@
 package study
 
 import (
+	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,19 +20,33 @@ type Set struct {
 	Values []string
 }
 
-// ParseSet parses PATH=RANGE, the value of --set. RANGE is a list (1,2,4 or fair,fifo), FROM..TO in
-// steps of 1, FROM..TO/STEP, or FROM..TO*FACTOR. Ends and steps are numbers, times or sizes. A
-// comma within brackets does not separate values. There are at most mostValues values of a range.
+// ParseSet parses PATH=RANGE, the value of --set. RANGE is as in Values.
 func ParseSet(text string) (s Set, err error) {
 	path, values, ok := strings.Cut(text, "=")
 	if !ok || path == "" || values == "" {
-		return s, bad(text, "not PATH=RANGE; write pools.adhoc.weight=1..8*2 or pools.adhoc.mode=fair,fifo")
+		return s, errs.Optionf("--set", "%s: not PATH=RANGE; write pools.adhoc.weight=1..8*2 or pools.adhoc.mode=fair,fifo", text)
 	}
 	s.Path = path
-	from, rest, ranged := strings.Cut(values, "..")
-	if !ranged {
+	s.Values, err = Values("set", values)
+	return s, err
+}
+
+// Values parses the values of a flag: a list (1,2,4 or fair,fifo), FROM..TO in steps of 1,
+// FROM..TO/STEP, or FROM..TO*FACTOR. Ends and steps are numbers, times or sizes. A comma within
+// brackets does not separate values. It fails with an options error for an empty value, for equal
+// values, and for more than mostValues.
+func Values(flag, text string) (values []string, err error) {
+	bad := func(format string, args ...any) ([]string, error) {
+		return nil, errs.Optionf("--"+flag, "%s: %s", text, fmt.Sprintf(format, args...))
+	}
+	if from, rest, ranged := strings.Cut(text, ".."); ranged {
+		var problem string
+		if values, problem = steps(from, rest); problem != "" {
+			return bad("%s", problem)
+		}
+	} else {
 		depth, start := 0, 0 // open brackets; where the value begins
-		for i, c := range values + "," {
+		for i, c := range text + "," {
 			// The comma after the last value, which the loop adds, ends this value too.
 			switch {
 			case c == '[' || c == '{':
@@ -40,29 +54,42 @@ func ParseSet(text string) (s Set, err error) {
 			case c == ']' || c == '}':
 				depth--
 			case c == ',' && depth <= 0:
-				s.Values = append(s.Values, strings.TrimSpace(values[start:i]))
+				values = append(values, strings.TrimSpace(text[start:i]))
 				start = i + 1
 			}
 		}
-		for i, v := range s.Values {
-			if v == "" || slices.Contains(s.Values[:i], v) {
-				return s, bad(text, "an empty value, or one that stands twice")
-			}
+	}
+	if len(values) > mostValues {
+		return bad("too many values; at most %d", mostValues)
+	}
+	// With equal values, a sweep would run the same configuration twice.
+	seen := map[string]bool{}
+	for _, v := range values {
+		switch plain := normal(v); {
+		case v == "":
+			return bad("has an empty value")
+		case seen[plain]:
+			return bad("has %s twice", v)
+		default:
+			seen[plain] = true
 		}
-		return s, nil
 	}
-	if s.Values, err = steps(text, from, rest); err != nil {
-		return s, err
-	}
-	if len(s.Values) > mostValues {
-		return s, bad(text, "too many values; at most "+strconv.Itoa(mostValues))
-	}
-	return s, nil
+	return values, nil
 }
 
-// steps returns the values of a range. from is the text before "..", and rest that after it. text
-// is the whole value of --set, for errors.
-func steps(text, from, rest string) (values []string, err error) {
+// normal returns a value in the form that equal values share, as 0.5 for 0.50.
+func normal(value string) string {
+	for _, u := range units() {
+		if x, ok := u.read(value); ok {
+			return u.word(x)
+		}
+	}
+	return value
+}
+
+// steps returns the values of a range, or what is wrong with it. from is the text before "..", and rest
+// that after it. There may be one more than mostValues.
+func steps(from, rest string) (values []string, problem string) {
 	// by is the text of the step or the factor, or "".
 	to, by, factor := rest, "", false
 	if head, tail, ok := strings.Cut(rest, "*"); ok {
@@ -85,23 +112,21 @@ func steps(text, from, rest string) (values []string, err error) {
 		}
 		switch {
 		case !ok || !factor && step <= 0 || factor && step <= 1:
-			return nil, bad(text, "not a step above 0, or a factor above 1")
+			return nil, "not a step above 0, or a factor above 1"
 		case b < a || factor && a <= 0:
-			return nil, bad(text, "ends before it begins, or a factor of 0")
+			return nil, "ends before it begins, or a factor of 0"
 		}
 		// The margin keeps rounding errors from dropping the end. Adding n*step avoids that they
 		// add up.
-		for x, n := a, 0; x <= b*(1+1e-9); n++ {
-			if values = append(values, u.word(x)); len(values) > mostValues {
-				break
-			}
+		for x, n := a, 0; x <= b*(1+1e-9) && n <= mostValues; n++ {
+			values = append(values, u.word(x))
 			if x *= step; !factor {
 				x = a + float64(n+1)*step
 			}
 		}
-		return values, nil
+		return values, ""
 	}
-	return nil, bad(text, "not a range of numbers, times or sizes; write 1..8, 1..8*2 or 10s..60s/10s")
+	return nil, "not a range of numbers, times or sizes; write 1..8, 1..8*2 or 10s..60s/10s"
 }
 
 // unit converts values of one kind between texts and numbers.
@@ -146,6 +171,3 @@ func coordinate(value string) (x float64, ok bool) {
 	}
 	return 0, false
 }
-
-// bad returns an options error about the value of --set.
-func bad(text, cause string) error { return errs.Optionf("--set", "%s: %s", text, cause) }

@@ -2,111 +2,141 @@ package study
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
+	"mrlocal/internal/inorder"
 	"mrlocal/internal/stats"
 	"mrlocal/slots/report"
 	"mrlocal/view/svg"
 )
 
-// sampleOf returns the figures of a run, in the order of report.Metrics. Such a list is called a sample
-// here.
-func sampleOf(r *report.Report) (all []float64) {
-	for _, m := range report.Metrics() {
-		all = append(all, m.Of(r))
-	}
-	return all
-}
-
-// failedJobs is the name of the metric that counts the jobs that did not succeed.
-const failedJobs = "failed_jobs"
+// Names of figures that the code looks up. speedup is not a metric, because it compares two runs.
+const (
+	makespan   = "makespan_s"
+	meanJob    = "mean_job_s"
+	failedJobs = "failed_jobs"
+	speedup    = "speedup"
+)
 
 // metricAt returns the index of the metric of that name in a sample, or -1 if there is none.
 func metricAt(name string) int {
 	return slices.IndexFunc(report.Metrics(), func(m report.Metric) bool { return m.Name == name })
 }
 
-// Study holds the figures of all runs of a sweep with seeds or with values of the file (--set).
+// Study holds the figures of all runs of a sweep.
 //
 // A cell is a row of its table: a policy in a configuration, with a run for each seed. Cells are
 // numbered in the order of the plan, from 0.
 type Study struct {
 	*Plan
-	samples [][]float64 // by the number of the run in the plan
+	samples [][]float64 // by the number of the run in the plan: its figures, in the order of report.Metrics
 }
 
-// Study makes all runs that results does not have, on all cores, and returns the figures of all runs.
-// note gets the notes of each new run, and keep gets its report, both in the order of the plan. results
-// and keep may be nil. The first error ends the study, and results keeps the runs before it.
-func (p *Plan) Study(ctx context.Context, results *Results, simulate Simulate, note func(string), keep func(*report.Report)) (*Study, error) {
+// finished is a run that has ended. run is its number in the plan.
+type finished struct {
+	run    int
+	report *report.Report
+	notes  []string
+	err    error
+}
+
+// Study makes all runs that results does not have, on a number of workers, and returns the figures
+// of all runs. note gets the notes of each new run, and keep gets its report, both in the order of the plan.
+// results and keep may be nil. The first error in this order ends the study, and no further run starts.
+// results keeps the runs before it.
+func (p *Plan) Study(ctx context.Context, workers int, results *Results, simulate Simulate, note func(string), keep func(*report.Report)) (*Study, error) {
 	s := &Study{p, make([][]float64, p.Runs())}
 	failed := 0
 	for run := range s.samples {
-		s.samples[run] = results.sample(p, p.trial(run))
-		if x := s.samples[run]; x != nil && x[metricAt(failedJobs)] > 0 {
+		if s.samples[run] = results.sample(p.trial(run)); s.samples[run] != nil && s.failedRun(run) {
 			failed++
 		}
 	}
 	if failed > 0 {
 		note(fmt.Sprintf("--results: in %s of the file jobs did not succeed", count(failed, "run")))
 	}
-	err := p.each(ctx, func(run int) bool { return s.samples[run] == nil }, simulate, func(f finished) error {
+	missing := func(yield func(*finished) bool) {
+		for run := range s.samples {
+			if s.samples[run] == nil && !yield(&finished{run: run}) {
+				return
+			}
+		}
+	}
+	simulated := func(ctx context.Context, f *finished) {
+		t := p.trial(f.run)
+		f.report, f.notes, f.err = simulate(ctx, t)
+		f.err = p.in(t, f.err)
+	}
+	return s, inorder.Each(ctx, workers, 4*workers-3, missing, simulated, func(f *finished) error {
+		if f.err != nil {
+			return f.err
+		}
 		for _, text := range f.notes {
 			note(text)
 		}
 		if keep != nil {
 			keep(f.report)
 		}
-		s.samples[f.run] = sampleOf(f.report)
-		return results.add(p, p.trial(f.run), f.report)
-	})
-	return s, err
-}
-
-// Rows makes all runs on all cores and returns their reports in the order of the plan. note gets the
-// notes of each run. The first error ends it.
-func (p *Plan) Rows(ctx context.Context, simulate Simulate, note func(string)) ([]SweepRow, error) {
-	var rows []SweepRow
-	return rows, p.each(ctx, func(int) bool { return true }, simulate, func(f finished) error {
-		for _, text := range f.notes {
-			note(text)
+		for _, m := range report.Metrics() {
+			s.samples[f.run] = append(s.samples[f.run], m.Of(f.report))
 		}
-		rows = append(rows, SweepRow{p.trial(f.run).Configuration, f.report})
-		return nil
+		return results.add(s, f.run, f.report)
 	})
 }
-
-// cells returns the number of cells: configurations times policies.
-func (s *Study) cells() int { return len(s.runs) * len(s.policies) }
 
 // Failed reports whether jobs of any run did not succeed, in runs of the results file too.
 func (s *Study) Failed() bool {
 	return slices.ContainsFunc(s.samples, func(x []float64) bool { return x[metricAt(failedJobs)] > 0 })
 }
 
+// failedRun reports whether jobs of the run did not succeed.
+func (s *Study) failedRun(run int) bool { return s.samples[run][metricAt(failedJobs)] > 0 }
+
 // failed reports whether jobs of a run of the cell did not succeed.
-func (s *Study) failed(cell int) bool { return slices.Max(s.column(cell, metricAt(failedJobs))) > 0 }
+func (s *Study) failed(cell int) bool { return slices.Max(s.figures(cell, failedJobs)) > 0 }
 
 // comparable reports whether the figures of a cell can be compared with those of its base. They
 // cannot if jobs of one of the two failed, because less work was done.
 func (s *Study) comparable(cell int) bool { return !s.failed(cell) && !s.failed(s.base(cell)) }
 
-// column returns one metric of all runs of a cell, in the order of the seeds. metric is an index as in
-// metricAt.
-func (s *Study) column(cell, metric int) (all []float64) {
-	n := max(1, s.seeds)
-	for _, sample := range s.samples[cell*n : (cell+1)*n] {
-		all = append(all, sample[metric])
+// figures returns one figure of all runs of a cell, in the order of the seeds. name is that of a metric,
+// or speedup.
+func (s *Study) figures(cell int, name string) (all []float64) {
+	metric := metricAt(name)
+	for run := cell * s.seeds; run < (cell+1)*s.seeds; run++ {
+		if metric < 0 {
+			all = append(all, s.speedup(run))
+		} else {
+			all = append(all, s.samples[run][metric])
+		}
 	}
 	return all
+}
+
+// speedup returns T0/T1 - 1 for a run. T1 is its makespan, and T0 that of the run of its base with the
+// same seed. If T1 is 0, the speedup is 0. If jobs of one of the two runs failed, it is NaN: less work
+// was done.
+func (s *Study) speedup(run int) float64 {
+	base := s.base(run/s.seeds)*s.seeds + run%s.seeds
+	t0, t1 := s.samples[base][metricAt(makespan)], s.samples[run][metricAt(makespan)]
+	switch {
+	case s.failedRun(run) || s.failedRun(base):
+		return math.NaN()
+	case t1 == 0:
+		return 0
+	}
+	return t0/t1 - 1
 }
 
 // base returns the cell with which a cell is compared: the first policy in the same configuration. With
@@ -118,162 +148,255 @@ func (s *Study) base(cell int) int {
 	return 0
 }
 
+// against names the base of the speedups.
+func (s *Study) against() string {
+	if len(s.policies) > 1 {
+		return s.policies[0] + " in the same configuration"
+	}
+	return strings.Join(s.settings(s.trial(0), true), ", ")
+}
+
 // difference returns the mean difference of a metric of a cell from that of its base, with its
 // interval. Runs with the same seed are paired.
-func (s *Study) difference(cell, metric int) stats.Interval {
-	return stats.IntervalOfDifferences(s.column(cell, metric), s.column(s.base(cell), metric))
+func (s *Study) difference(cell int, name string) stats.Interval {
+	return stats.IntervalOfDifferences(s.figures(cell, name), s.figures(s.base(cell), name))
 }
 
-// words returns the swept values of a cell, then its policy. names has their titles.
-func (s *Study) words(cell int) (all []string) {
-	t := s.trial(cell * max(1, s.seeds))
-	for i := range s.dimensions {
-		d := &s.dimensions[i]
-		all = append(all, d.word(*d.at(&t.Configuration)))
-	}
-	return append(all, t.Policy)
+// words returns the swept values of a cell, then its policy.
+func (s *Study) words(cell int) []string {
+	t := s.trial(cell * s.seeds)
+	return append(slices.Clone(t.Words), t.Policy)
 }
 
-// names returns the titles of the words of a cell: the names of the flags, and "policy".
-func (s *Study) names() (all []string) {
-	for i := range s.dimensions {
-		all = append(all, s.dimensions[i].flag)
-	}
-	return append(all, "policy")
+// head returns the titles of words.
+func (s *Study) head() []string { return append(slices.Clone(s.names), "policy") }
+
+// column is a column of the tables of a study.
+type column struct {
+	title, figure string
+	unit          string // s, % or nothing
 }
 
-// plusMinus formats a mean with half the width of its interval, as 12.3 ± 0.4s. Both are multiplied by
-// scale. If the interval has no width, it formats the mean alone, with at most three decimals. NaN is
+// text formats a mean with half the width of its interval, as 12.3 ± 0.4s. If the interval has no width,
+// it formats the mean alone: a percentage with one decimal, anything else with at most three. NaN is
 // shown as -.
-func plusMinus(x stats.Interval, scale float64, unit string) string {
-	if math.IsNaN(x.Mean) {
-		return "-"
+func (c *column) text(x stats.Interval) string {
+	scale := 1.0
+	if c.unit == "%" {
+		scale = 100
 	}
 	half := scale * (x.High - x.Low) / 2
-	if half == 0 {
-		return number(math.Round(1000*scale*x.Mean)/1000) + unit
+	switch {
+	case math.IsNaN(x.Mean):
+		return "-"
+	case half == 0 && c.unit == "%":
+		return fmt.Sprintf("%.1f%%", scale*x.Mean)
+	case half == 0:
+		return number(math.Round(1000*x.Mean)/1000) + c.unit
 	}
 	// The half has two significant digits. The mean has as many decimals, because further ones are not
 	// certain.
 	digits := max(0, min(6, 1-int(math.Floor(math.Log10(half)))))
-	return fmt.Sprintf("%.*f ± %.*f%s", digits, scale*x.Mean, digits, half, unit)
+	return fmt.Sprintf("%.*f ± %.*f%s", digits, scale*x.Mean, digits, half, c.unit)
 }
 
 // Table returns a table for people: a row for each cell, with means and intervals. With several seeds
-// and cells, a table of the paired differences from the base follows.
+// and cells, a table of the paired differences from the base follows. With one seed the table has the
+// speedups, and a line on the best row.
 func (s *Study) Table() []byte {
-	var b bytes.Buffer
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	type column struct {
-		title, metric, unit string
-		scale               float64
-	}
 	columns := []column{
-		{"makespan", "makespan_s", "s", 1}, {"mean job time", "mean_job_s", "s", 1}, {"utilisation", "utilisation", "%", 100},
-		{"moves", "moves", "", 1}, {"fairness (Jain)", "jain", "", 1}, {"missed", "deadlines_missed", "", 1}, {"tardiness", "mean_tardiness_s", "s", 1}, {"slowdown", "mean_slowdown", "", 1},
-		{"failed jobs", failedJobs, "", 1},
+		{"makespan", makespan, "s"}, {"speedup", speedup, "%"}, {"mean job time", meanJob, "s"}, {"utilisation", "utilisation", "%"}, {"moves", "moves", ""}, {"fairness (Jain)", "jain", ""},
+		{"missed", "deadlines_missed", ""}, {"tardiness", "mean_tardiness_s", "s"}, {"slowdown", "mean_slowdown", ""}, {"failed jobs", failedJobs, ""},
 	}
-	// Each of the last four columns is left out if all its values are 0, as without deadlines.
-	columns = append(columns[:5:5], slices.DeleteFunc(columns[5:], func(c column) bool {
-		return !slices.ContainsFunc(s.samples, func(x []float64) bool { return x[metricAt(c.metric)] > 0 })
-	})...)
-	head := s.names()
+	// The table of differences says more than speedups. Each of the last four columns is left out if all its
+	// values are 0, as without deadlines.
+	columns = slices.DeleteFunc(columns, func(c column) bool {
+		switch i := metricAt(c.figure); c.figure {
+		case speedup:
+			return s.seeds > 1
+		case "deadlines_missed", "mean_tardiness_s", "mean_slowdown", failedJobs:
+			return !slices.ContainsFunc(s.samples, func(x []float64) bool { return x[i] > 0 })
+		}
+		return false
+	})
+	rows := [][]string{s.head()}
 	for _, c := range columns {
-		head = append(head, c.title)
+		rows[0] = append(rows[0], c.title)
 	}
-	fmt.Fprintln(t, strings.Join(head, "\t")+"\t")
 	for cell := range s.cells() {
 		row := s.words(cell)
 		for _, c := range columns {
-			row = append(row, plusMinus(stats.IntervalOf(s.column(cell, metricAt(c.metric))), c.scale, c.unit))
+			row = append(row, c.text(stats.IntervalOf(s.figures(cell, c.figure))))
 		}
-		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
+		rows = append(rows, row)
 	}
-	_ = t.Flush() // into memory
-	if s.seeds > 1 {
-		fmt.Fprintf(&b, "means of %d seeds, %d to %d, with 95 %% intervals (Student's t)\n", s.seeds, s.first, s.first+uint64(s.seeds)-1)
+	var b bytes.Buffer
+	grid(&b, rows)
+	if s.seeds == 1 {
+		fmt.Fprintf(&b, "speedup: T0/T1 - 1 against %s\n%s", s.against(), s.best())
+		return b.Bytes()
 	}
-	if s.seeds > 1 && s.cells() > 1 {
-		b.WriteByte('\n')
+	fmt.Fprintf(&b, "means of %d seeds, %d to %d, with 95 %% intervals (Student's t)\n", s.seeds, s.first, s.first+uint64(s.seeds)-1)
+	if s.cells() > 1 {
 		s.differences(&b)
 	}
 	return b.Bytes()
+}
+
+// best returns a line that names the cell with the shortest makespan. It also says by how much this
+// makespan is shorter than the next one and than that of the first cell. Of equal cells the first is
+// best. Cells with failed jobs do not count. With one cell, there is no such line.
+func (s *Study) best() string {
+	if s.cells() < 2 {
+		return ""
+	}
+	time := func(cell int) float64 { return s.figures(cell, makespan)[0] }
+	var good []int
+	for cell := range s.cells() {
+		if !s.failed(cell) {
+			good = append(good, cell)
+		}
+	}
+	if len(good) == 0 {
+		return "best: none, jobs of every row failed\n"
+	}
+	slices.SortStableFunc(good, func(a, b int) int { return cmp.Compare(time(a), time(b)) })
+	least := time(good[0])
+	// next is the index in good of the first cell that takes longer than the best.
+	next := slices.IndexFunc(good, func(cell int) bool { return time(cell) > least })
+	equal := next
+	if next < 0 {
+		equal = len(good)
+	}
+	text := fmt.Sprintf("best: %s, %ss", s.Of(s.trial(good[0])), number(math.Round(1000*least)/1000))
+	if equal > 1 {
+		text += fmt.Sprintf(" (%s as short)", count(equal-1, "other row"))
+	}
+	switch failed := s.cells() - len(good); {
+	case next >= 0:
+		text += fmt.Sprintf("; %.1f%% shorter than the next", 100*(1-least/time(good[next])))
+		if !s.failed(0) && time(0) > least {
+			text += fmt.Sprintf(", %.1f%% shorter than the first row", 100*(1-least/time(0)))
+		}
+	case failed == 0:
+		text += "; all rows are equal"
+	}
+	if failed := s.cells() - len(good); failed > 0 {
+		text += fmt.Sprintf("; without %s with failed jobs", count(failed, "row"))
+	}
+	return text + "\n"
 }
 
 // differences writes a table of the differences of each cell from its base.
 func (s *Study) differences(b *bytes.Buffer) {
 	against := s.policies[0]
 	if len(s.policies) == 1 {
-		against = strings.Join(s.words(0), " ") + " (" + strings.Join(s.names(), ", ") + ")"
+		against = s.Of(s.trial(0))
 	}
-	fmt.Fprintf(b, "differences from %s, paired by seed, with 95 %% intervals\n", against)
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, strings.Join(s.names(), "\t")+"\tmakespan\tmean job time\tfairness (Jain)\t")
+	fmt.Fprintf(b, "\ndifferences from %s, paired by seed, with 95 %% intervals\n", against)
+	columns := []column{{"makespan", makespan, "s"}, {"mean job time", meanJob, "s"}, {"fairness (Jain)", "jain", ""}}
+	rows := [][]string{s.head()}
+	for _, c := range columns {
+		rows[0] = append(rows[0], c.title)
+	}
 	for cell := range s.cells() {
 		if cell == s.base(cell) {
 			continue
 		}
 		row := s.words(cell)
-		for _, name := range []string{"makespan_s", "mean_job_s", "jain"} {
-			row = append(row, s.verdict(cell, metricAt(name), strings.HasSuffix(name, "_s")))
+		for _, c := range columns {
+			row = append(row, s.verdict(cell, c))
 		}
+		rows = append(rows, row)
+	}
+	grid(b, rows)
+}
+
+// verdict formats the difference of a metric of a cell from its base. To seconds it adds the
+// percentage. If the interval of the difference has 0 in it, the verdict is "no difference".
+func (s *Study) verdict(cell int, c column) string {
+	if !s.comparable(cell) {
+		return "-"
+	}
+	d, base := s.difference(cell, c.figure), stats.IntervalOf(s.figures(s.base(cell), c.figure))
+	if d.Has(0) {
+		return "no difference"
+	}
+	text := c.text(d)
+	if d.Mean > 0 {
+		text = "+" + text
+	}
+	if c.unit == "s" && base.Mean != 0 {
+		text += fmt.Sprintf(" (%+.1f%%)", 100*d.Mean/base.Mean)
+	}
+	return text
+}
+
+// grid writes rows of cells, aligned to the right.
+func grid(b *bytes.Buffer, rows [][]string) {
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, row := range rows {
 		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
 	}
 	_ = t.Flush() // into memory
 }
 
-// verdict formats the difference of a metric of a cell from its base. If seconds is true, it adds
-// the unit and the percentage. If the interval of the difference has 0 in it, the verdict is "no
-// difference".
-func (s *Study) verdict(cell, metric int, seconds bool) string {
-	if !s.comparable(cell) {
-		return "-"
+// header returns the names of the columns of a run in CSV: the settings, the policy, the seed, and all
+// metrics.
+func (p *Plan) header() []string {
+	all := append(slices.Clone(p.names), "policy", "seed")
+	for _, m := range report.Metrics() {
+		all = append(all, m.Name)
 	}
-	d, base := s.difference(cell, metric), stats.IntervalOf(s.column(s.base(cell), metric))
-	if d.Has(0) {
-		return "no difference"
-	}
-	unit, share := "", ""
-	if seconds {
-		unit = "s"
-		if base.Mean != 0 {
-			share = fmt.Sprintf(" (%+.1f%%)", 100*d.Mean/base.Mean)
-		}
-	}
-	sign := ""
-	if d.Mean > 0 {
-		sign = "+"
-	}
-	return sign + plusMinus(d, 1, unit) + share
+	return all
 }
 
-// CSV returns a header and a row for each run: the swept values, the policy, the seed and all figures.
+// identity returns the first words of a run in CSV, those before its figures. They tell runs apart.
+func (t *Trial) identity() []string {
+	return append(slices.Clone(t.Words), t.Policy, strconv.FormatUint(t.Seed, 10))
+}
+
+// row returns a run as a row of CSV, with the columns of header.
+func (s *Study) row(run int) []string {
+	t := s.trial(run)
+	row := t.identity()
+	for _, x := range s.samples[run] {
+		row = append(row, exact(x))
+	}
+	return row
+}
+
+// CSV returns a header and a row for each run: the columns of header, and the speedup.
 func (s *Study) CSV() []byte {
+	rows := [][]string{append(s.header(), speedup)}
+	for run := range s.samples {
+		rows = append(rows, append(s.row(run), exact(s.speedup(run))))
+	}
+	return csvText(rows)
+}
+
+// csvText returns rows as CSV.
+func csvText(rows [][]string) []byte {
 	var b bytes.Buffer
-	head := append(s.names(), "seed")
-	for _, m := range report.Metrics() {
-		head = append(head, m.Name)
-	}
-	b.WriteString(strings.Join(head, ",") + "\n")
-	for run, sample := range s.samples {
-		t := s.trial(run)
-		row := quoted(s.identity(&t, "")[1:]) // without the key
-		for _, x := range sample {
-			row = append(row, exact(x))
-		}
-		b.WriteString(strings.Join(row, ",") + "\n")
-	}
+	_ = csv.NewWriter(&b).WriteAll(rows) // into memory
 	return b.Bytes()
 }
 
-// quoted puts quotes around those words that need them in CSV. It changes and returns words.
-func quoted(words []string) []string {
-	for i, w := range words {
-		if strings.ContainsAny(w, "\",\n") {
-			words[i] = `"` + strings.ReplaceAll(w, `"`, `""`) + `"`
-		}
+// exact formats x with the fewest digits from which ParseFloat gets exactly x again. It returns "" for
+// NaN.
+func exact(x float64) string {
+	if math.IsNaN(x) {
+		return ""
 	}
-	return words
+	return strconv.FormatFloat(x, 'g', -1, 64)
+}
+
+// number formats v with as many decimals as it needs, at most six. It returns "" for NaN.
+func number(v float64) string {
+	if math.IsNaN(v) {
+		return ""
+	}
+	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 6, 64), "0"), ".")
 }
 
 // studyJSON is the form of the --json file.
@@ -314,24 +437,24 @@ type differenceJSON struct {
 // seed. file is the name of the workload file. It returns the error of w.
 func (s *Study) WriteJSON(w io.Writer, file string) error {
 	out := studyJSON{Schema: 1, Kind: "study", Workload: file, Cells: []cellJSON{}}
-	for i := range max(1, s.seeds) {
+	for i := range s.seeds {
 		out.Seeds = append(out.Seeds, s.first+uint64(i))
 	}
 	for cell := range s.cells() {
-		words := s.words(cell)
-		c := cellJSON{Settings: map[string]string{}, Policy: words[len(words)-1], Metrics: map[string]figureJSON{}}
-		for i := range s.dimensions {
-			c.Settings[s.dimensions[i].flag] = words[i]
+		t := s.trial(cell * s.seeds)
+		c := cellJSON{Settings: map[string]string{}, Policy: t.Policy, Metrics: map[string]figureJSON{}}
+		for i, name := range s.names {
+			c.Settings[name] = t.Words[i]
 		}
-		for i, m := range report.Metrics() {
-			x := stats.IntervalOf(s.column(cell, i))
+		for _, m := range report.Metrics() {
+			x := stats.IntervalOf(s.figures(cell, m.Name))
 			if math.IsNaN(x.Mean) {
 				continue
 			}
-			f := figureJSON{Mean: x.Mean, Low: x.Low, High: x.High, BySeed: s.column(cell, i)}
+			f := figureJSON{Mean: x.Mean, Low: x.Low, High: x.High, BySeed: s.figures(cell, m.Name)}
 			// An interval of differences needs at least two seeds.
 			if cell != s.base(cell) && s.seeds > 1 && s.comparable(cell) {
-				d := s.difference(cell, i)
+				d := s.difference(cell, m.Name)
 				f.Difference = &differenceJSON{d.Mean, d.Low, d.High, !d.Has(0)}
 			}
 			c.Metrics[m.Name] = f
@@ -345,50 +468,73 @@ func (s *Study) WriteJSON(w io.Writer, file string) error {
 	return err
 }
 
-// Chart returns a chart of one metric: a line for each series, with a band of the 95 % intervals. y is
-// the value of -y, a name of a metric or speedup. If it is "", the metric is the makespan. Without a
-// swept value, the x axis has the policies. A cell with failed jobs has no point, except for their
-// number. file is the name of the workload file, for the title.
-func (s *Study) Chart(file, y string) *svg.Chart {
-	// -y has short names for some metrics. Any other value is the name of a metric.
-	names := map[string]string{"": "makespan_s", "makespan": "makespan_s", "mean-job": "mean_job_s", "missed": "deadlines_missed", "tardiness": "mean_tardiness_s"}
-	metric := metricAt(names[y])
-	if metric < 0 {
-		metric = metricAt(y)
+// Ys returns the values of -y: what Chart can draw.
+func Ys() []string {
+	all := []string{"makespan", speedup, "utilisation", "moves", "mean-job", "missed", "tardiness"}
+	for _, m := range report.Metrics() {
+		if !slices.Contains(all, m.Name) {
+			all = append(all, m.Name)
+		}
 	}
-	speedup := y == "speedup"
-	c := &svg.Chart{Title: filepath.Base(file), XName: "policy", YName: "speedup against " + s.policies[0] + " (%)"}
-	if speedup {
-		metric = metricAt("makespan_s")
-	} else {
-		c.YName = report.Metrics()[metric].Title
+	return all
+}
+
+// Chart returns a chart of one figure: a line for each series, with a band of the 95 % intervals if there
+// are several seeds. A series is a policy with a value of each dimension except that of the x axis. y is
+// one of Ys; "" is the speedup over shares, else the makespan. Without a swept value, the x axis has the
+// policies. A cell with failed jobs has no point, except for their number. file is the name of the
+// workload file, for the title.
+func (s *Study) Chart(file, y string) *svg.Chart {
+	var x *dimension
+	if len(s.dimensions) > 0 {
+		x = &s.dimensions[s.x]
+	}
+	switch short := map[string]string{"": makespan, "makespan": makespan, "mean-job": meanJob, "missed": "deadlines_missed", "tardiness": "mean_tardiness_s"}; {
+	case y == "" && x != nil && x.Share:
+		y = speedup // as the paper [DHFS13, Fig. 6]
+	case short[y] != "":
+		y = short[y]
+	}
+	c := &svg.Chart{Title: filepath.Base(file), XName: "policy", YName: "speedup against " + s.against() + " (%)"}
+	if y != speedup {
+		c.YName = report.Metrics()[metricAt(y)].Title
 	}
 	for cell := range s.cells() {
-		if s.failed(cell) && y != failedJobs || speedup && !s.comparable(cell) {
+		values := s.figures(cell, y)
+		if s.failed(cell) && y != failedJobs || slices.ContainsFunc(values, math.IsNaN) {
 			continue
 		}
-		values := s.column(cell, metric)
-		// Each run is compared with the run of the base that has the same seed.
-		if speedup {
-			for i, t0 := range s.column(s.base(cell), metric) {
-				// The bound avoids a division by 0 for a run that takes no time.
-				values[i] = 100 * (t0/max(values[i], 1e-9) - 1)
+		for i := range values {
+			if y == speedup {
+				values[i] *= 100
 			}
 		}
-		x := stats.IntervalOf(values)
-		t := s.trial(cell * max(1, s.seeds))
+		mean, t := stats.IntervalOf(values), s.trial(cell*s.seeds)
 		// Without a swept value, each policy is a point at its index.
-		p := svg.Point{X: float64(cell % len(s.policies)), Y: x.Mean}
+		p := svg.Point{X: float64(cell % len(s.policies)), Y: mean.Mean}
 		name := t.Policy
-		if len(s.dimensions) > 0 {
-			d := &s.dimensions[s.x]
-			c.XName, p.X = d.unit, d.number(*d.at(&t.Configuration))
-			name = s.series(&SweepRow{t.Configuration, &report.Report{Policy: t.Policy}})
+		if x != nil {
+			word := t.Words[s.column(s.x)]
+			c.XName, name = x.Title, s.series(t)
+			var ok bool
+			if p.X, ok = coordinate(word); !ok {
+				p.X = float64(slices.IndexFunc(x.values, func(v []string) bool { return v[0] == word }))
+			}
 		}
 		c.Add(name, p)
 		if s.seeds > 1 {
-			c.AddBand(name, svg.Band{X: p.X, Low: x.Low, High: x.High})
+			c.AddBand(name, svg.Band{X: p.X, Low: mean.Low, High: mean.High})
 		}
 	}
 	return c
+}
+
+// series returns the name of the series of a run. The name has the values of all dimensions but the x
+// axis, and, if there are several policies or one dimension, the policy.
+func (p *Plan) series(t Trial) string {
+	parts := p.settings(t, false)
+	if len(p.policies) > 1 || len(p.dimensions) == 1 {
+		parts = append([]string{t.Policy}, parts...)
+	}
+	return strings.Join(parts, ", ")
 }

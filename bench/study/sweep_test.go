@@ -1,8 +1,12 @@
 package study
 
 import (
+	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,23 +15,59 @@ import (
 	"mrlocal/slots/report"
 )
 
-const million = 1_000_000
+// made makes the study of a plan whose runs have the makespans that of returns. A negative one stands for a
+// run with a failed job.
+func made(t *testing.T, o Options, of func(t Trial) float64) *Study {
+	t.Helper()
+	if o.Policies == nil {
+		o.Policies = []string{"fair"}
+	}
+	p, err := NewPlan(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := p.Study(t.Context(), 2, nil, func(_ context.Context, t Trial) (*report.Report, []string, error) {
+		x, state := of(t), slots.Succeeded
+		if x < 0 {
+			x, state = -x, slots.Failed
+		}
+		return &report.Report{Policy: t.Policy, MakespanSeconds: x, Jobs: []report.JobReport{{State: state.String()}}}, nil, nil
+	}, func(string) {}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// given returns the values of flags, from words as "map-slots 1 2".
+func given(texts ...string) map[string][]string {
+	all := map[string][]string{}
+	for _, text := range texts {
+		words := strings.Fields(text)
+		all[words[0]] = words[1:]
+	}
+	return all
+}
 
 func TestRunsAreLaidOutSeriesBySeries(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		o    SweepOptions
+		o    Options
 		want string
 	}{
-		{"policies change fastest", SweepOptions{MapSlots: []int64{1, 2}, Policies: []string{"fair", "fifo"}}, "1,-1,-1,-1 fair; 1,-1,-1,-1 fifo; 2,-1,-1,-1 fair; 2,-1,-1,-1 fifo"},
-		{"then the setting of most values", SweepOptions{MapSlots: []int64{1, 2}, ReduceSlots: []int64{3, 4, 5}}, "1,3,-1,-1 p; 1,4,-1,-1 p; 1,5,-1,-1 p; 2,3,-1,-1 p; 2,4,-1,-1 p; 2,5,-1,-1 p"},
-		{"a total leaves the reduce slots", SweepOptions{TotalSlots: 4}, "1,3,-1,-1 p; 2,2,-1,-1 p; 3,1,-1,-1 p"},
-		{"a total of chosen map slots", SweepOptions{TotalSlots: 12, MapSlots: []int64{10, 6}}, "10,2,-1,-1 p; 6,6,-1,-1 p"},
-		{"a share alone has the other at both ends", SweepOptions{BorrowMap: []int64{0, 5, million}},
-			"-1,-1,0,0 p; -1,-1,5,0 p; -1,-1,1000000,0 p; -1,-1,0,1000000 p; -1,-1,5,1000000 p; -1,-1,1000000,1000000 p"},
-		{"a share of one value stands by itself", SweepOptions{BorrowReduce: []int64{7}}, "-1,-1,-1,7 p"},
-		{"both shares as given", SweepOptions{BorrowMap: []int64{1, 2}, BorrowReduce: []int64{3}}, "-1,-1,1,3 p; -1,-1,2,3 p"},
+		{"policies change fastest", Options{Flags: given("map-slots 1 2"), Policies: []string{"fair", "fifo"}}, "map-slots: 1 fair; 1 fifo; 2 fair; 2 fifo"},
+		{"seeds change before policies", Options{Flags: given("map-slots 1"), Policies: []string{"fair", "fifo"}, Seeds: 2}, "map-slots: 1 fair; 1 fair 2; 1 fifo; 1 fifo 2"},
+		{"then the setting of most values", Options{Flags: given("map-slots 1 2", "reduce-slots 3 4 5")}, "map-slots reduce-slots: 1 3 p; 1 4 p; 1 5 p; 2 3 p; 2 4 p; 2 5 p"},
+		{"a total leaves the reduce slots", Options{TotalSlots: 4}, "map-slots reduce-slots: 1 3 p; 2 2 p; 3 1 p"},
+		{"a total of chosen map slots", Options{TotalSlots: 12, Flags: given("map-slots 10 6")}, "map-slots reduce-slots: 10 2 p; 6 6 p"},
+		{"a share alone has the other at both ends", Options{Flags: given("borrow-map 0 0.5 1")}, "borrow-map borrow-reduce: 0 0 p; 0.5 0 p; 1 0 p; 0 1 p; 0.5 1 p; 1 1 p"},
+		{"a share of one value stands by itself", Options{Flags: given("borrow-reduce 0.7")}, "borrow-reduce: 0.7 p"},
+		{"both shares as given", Options{Flags: given("borrow-map 0.1 0.2", "borrow-reduce 0.3")}, "borrow-map borrow-reduce: 0.1 0.3 p; 0.2 0.3 p"},
+		{"values of the file", Options{Flags: given("map-slots 1"), Sets: []Set{{"a.b", []string{"x", "y"}}}}, "map-slots a.b: 1 x p; 1 y p"},
 	} {
+		if c.o.Flags == nil {
+			c.o.Flags = given()
+		}
 		if c.o.Policies == nil {
 			c.o.Policies = []string{"p"}
 		}
@@ -37,25 +77,35 @@ func TestRunsAreLaidOutSeriesBySeries(t *testing.T) {
 			continue
 		}
 		var got []string
-		rows, err := p.Run(func(c Configuration, name string) (*report.Report, error) {
-			got = append(got, fmt.Sprintf("%d,%d,%d,%d %s", c.MapSlots, c.ReduceSlots, c.BorrowMap, c.BorrowReduce, name))
-			return &report.Report{Policy: name}, nil
-		})
-		if text := strings.Join(got, "; "); err != nil || text != c.want || len(rows) != p.Runs() {
-			t.Errorf("%s:\n got  %s (%v)\n want %s", c.name, text, err, c.want)
+		for run := range p.Runs() {
+			x := p.trial(run)
+			words := append(append([]string{}, x.Words...), x.Policy)
+			if x.Seed > 1 {
+				words = append(words, fmt.Sprint(x.Seed))
+			}
+			got = append(got, strings.Join(words, " "))
+			if n := len(p.Flags(x)) + len(p.Changes(x)); n != len(x.Words) || len(p.Changes(x)) != len(c.o.Sets) {
+				t.Errorf("%s: %d settings of %d words", c.name, n, len(x.Words))
+			}
+		}
+		if text := strings.Join(p.names, " ") + ": " + strings.Join(got, "; "); text != c.want {
+			t.Errorf("%s:\n got  %s\n want %s", c.name, text, c.want)
 		}
 	}
 }
 
 func TestWhatCannotBeSwept(t *testing.T) {
-	thousand := make([]int64, 1000)
-	for want, o := range map[string]SweepOptions{
+	thousand := make([]string, 1000)
+	for want, o := range map[string]Options{
 		"nothing to sweep":           {},
-		"cannot be combined with":    {TotalSlots: 3, ReduceSlots: []int64{1}},
-		"3 of --total-slots 3 leave": {TotalSlots: 3, MapSlots: []int64{3}},
-		"more than 100000 runs":      {MapSlots: thousand, ReduceSlots: thousand},
+		"cannot be combined with":    {TotalSlots: 3, Flags: given("reduce-slots 1")},
+		"3 of --total-slots 3 leave": {TotalSlots: 3, Flags: given("map-slots 3")},
+		"more than 100000 runs":      {Flags: map[string][]string{"map-slots": thousand, "reduce-slots": thousand}},
+		"than 100000 runs":           {Seeds: 100_000, Policies: []string{"p", "q"}},
 	} {
-		o.Policies = []string{"p"}
+		if o.Policies == nil {
+			o.Policies = []string{"p"}
+		}
 		if _, err := NewPlan(o); err == nil || !errs.IsUsage(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -64,9 +114,6 @@ func TestWhatCannotBeSwept(t *testing.T) {
 
 func TestSpeedupsAreAgainstTheFirstPolicyOrTheFirstRow(t *testing.T) {
 	makespans := map[string]float64{"1 fair": 100, "1 pi": 80, "2 fair": 60, "2 pi": 60}
-	run := func(c Configuration, name string) (*report.Report, error) {
-		return &report.Report{Policy: name, MakespanSeconds: makespans[fmt.Sprint(c.MapSlots, " ", name)]}, nil
-	}
 	for _, c := range []struct {
 		policies []string
 		want     string
@@ -74,35 +121,87 @@ func TestSpeedupsAreAgainstTheFirstPolicyOrTheFirstRow(t *testing.T) {
 		{[]string{"fair", "pi"}, "[0 0.25 0 0] fair in the same configuration"},
 		{[]string{"fair"}, "[0 0.6666666666666667] map-slots 1"},
 	} {
-		p, err := NewPlan(SweepOptions{MapSlots: []int64{1, 2}, Policies: c.policies})
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows, _ := p.Run(run)
-		if got := fmt.Sprint(p.speedups(rows), " ", p.against()); got != c.want {
+		s := made(t, Options{Flags: given("map-slots 1 2"), Policies: c.policies}, func(t Trial) float64 { return makespans[t.Words[0]+" "+t.Policy] })
+		if got := fmt.Sprint(speedups(s), " ", s.against()); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
 		}
-		if lines := strings.Count(string(p.CSV(rows)), "\n"); lines != len(rows)+1 {
-			t.Errorf("%d lines of CSV for %d rows", lines, len(rows))
+		if lines := strings.Count(string(s.CSV()), "\n"); lines != s.Runs()+1 {
+			t.Errorf("%d lines of CSV for %d runs", lines, s.Runs())
 		}
-		if series := p.Chart("f", "", rows).Series; len(series) != len(c.policies) || len(series[0].Points) != 2 {
+		if series := s.Chart("f", "").Series; len(series) != len(c.policies) || len(series[0].Points) != 2 {
 			t.Errorf("series %v", series)
 		}
 	}
 }
 
-func TestARunThatFailsIsNamed(t *testing.T) {
-	p, err := NewPlan(SweepOptions{MapSlots: []int64{1, 2}, Policies: []string{"fair"}})
+func speedups(s *Study) (all []float64) {
+	for run := range s.Runs() {
+		all = append(all, s.speedup(run))
+	}
+	return all
+}
+
+// TestResultsHaveTheColumnsOfCSV checks that a row of --results is the row of --csv with the key before it and
+// a job after it.
+func TestResultsHaveTheColumnsOfCSV(t *testing.T) {
+	o := Options{Flags: given("map-slots 1 2"), Sets: []Set{{"jobs.*.map_time", []string{"{uniform: [1s, 2s]}"}}}, Seeds: 2, Policies: []string{"fair"}}
+	p, err := NewPlan(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = p.Run(func(Configuration, string) (*report.Report, error) { return nil, errs.Optionf("a.yaml", "no jobs") })
-	if err == nil || err.Error() != "fair, map-slots 1: a.yaml: no jobs" {
-		t.Error(err)
+	path := t.TempDir() + "/r.csv"
+	results, err := p.OpenResults(path, "key", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := p.Study(t.Context(), 1, results, func(_ context.Context, x Trial) (*report.Report, []string, error) {
+		return &report.Report{MakespanSeconds: float64(x.Seed) / 3, Jobs: []report.JobReport{{Name: "J"}}}, nil, nil
+	}, func(string) {}, nil)
+	if err = errors.Join(err, results.Close()); err != nil {
+		t.Fatal(err)
+	}
+	read := func(text []byte) [][]string {
+		rows, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, jobs := read(s.CSV()), read(whole)
+	if len(runs) != 5 || len(jobs) != len(runs) {
+		t.Fatalf("%d and %d rows", len(runs), len(jobs))
+	}
+	for i := range runs {
+		n := len(runs[i]) - 1 // without the speedup
+		if !slices.Equal(runs[i][:n], jobs[i][1:1+n]) {
+			t.Errorf("row %d: %v is not in %v", i, runs[i][:n], jobs[i])
+		}
+	}
+	// The runs of the file are not made again, and have the same figures.
+	if results, err = p.OpenResults(path, "key", 1); err != nil {
+		t.Fatal(err)
+	}
+	again, err := p.Study(t.Context(), 1, results, nil, func(string) {}, nil)
+	if err = errors.Join(err, results.Close()); err != nil || string(again.CSV()) != string(s.CSV()) {
+		t.Errorf("read again: %v\n%s", err, again.CSV())
+	}
+}
+
+func TestARunThatFailsIsNamed(t *testing.T) {
+	p, err := NewPlan(Options{Flags: given("map-slots 1 2"), Policies: []string{"fair"}})
+	if err != nil {
+		t.Fatal(err)
 	}
 	broken := errors.New("broken")
-	if _, err = p.Run(func(Configuration, string) (*report.Report, error) { return nil, broken }); !errors.Is(err, broken) {
-		t.Error(err)
+	for _, fail := range []error{errs.Optionf("a.yaml", "no jobs"), broken} {
+		_, err = p.Study(t.Context(), 1, nil, func(context.Context, Trial) (*report.Report, []string, error) { return nil, nil, fail }, func(string) {}, nil)
+		if want := "fair, map-slots 1: a.yaml: no jobs"; !errors.Is(err, broken) && (err == nil || err.Error() != want) {
+			t.Error(err)
+		}
 	}
 }
 
@@ -121,25 +220,15 @@ func TestARowWithFailedJobsIsMarkedAndNeverBest(t *testing.T) {
 		{[3]float64{100, -10, -20}, "[0 NaN NaN]", "best: fair, map-slots 1, 100s; without 2 rows with failed jobs\n", 1},
 		{[3]float64{-10, -10, -20}, "[NaN NaN NaN]", "best: none, jobs of every row failed\n", 0},
 	} {
-		p, err := NewPlan(SweepOptions{MapSlots: []int64{1, 2, 3}, Policies: []string{"fair"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows, _ := p.Run(func(c2 Configuration, name string) (*report.Report, error) {
-			x, state := c.makespans[c2.MapSlots-1], slots.Succeeded
-			if x < 0 {
-				x, state = -x, slots.Failed
-			}
-			return &report.Report{Policy: name, MakespanSeconds: x, Jobs: []report.JobReport{{State: state.String()}}}, nil
-		})
-		if got := p.best(rows); got != c.want {
+		s := made(t, Options{Flags: given("map-slots 1 2 3")}, byMapSlots(c.makespans))
+		if got := s.best(); got != c.want {
 			t.Errorf("got %swant %s", got, c.want)
 		}
-		if got := fmt.Sprint(p.speedups(rows)); got != c.speedups {
+		if got := fmt.Sprint(speedups(s)); got != c.speedups {
 			t.Errorf("speedups %s, want %s", got, c.speedups)
 		}
 		points := func(y string) (n int) {
-			for _, s := range p.Chart("f", y, rows).Series {
+			for _, s := range s.Chart("f", y).Series {
 				n += len(s.Points)
 			}
 			return n
@@ -148,10 +237,15 @@ func TestARowWithFailedJobsIsMarkedAndNeverBest(t *testing.T) {
 		if makespans, speedups := points("makespan"), points("speedup"); makespans != c.points || speedups != known {
 			t.Errorf("%d points of makespans and %d of speedups, want %d and %d", makespans, speedups, c.points, known)
 		}
-		if csv := string(p.CSV(rows)); strings.Contains(csv, "NaN") {
+		if csv := string(s.CSV()); strings.Contains(csv, "NaN") {
 			t.Errorf("%s", csv)
 		}
 	}
+}
+
+// byMapSlots returns the makespan of a run with 1, 2 or 3 map slots.
+func byMapSlots(makespans [3]float64) func(t Trial) float64 {
+	return func(t Trial) float64 { return makespans[t.Words[0][0]-'1'] }
 }
 
 func TestASweepEndsWithItsBestRow(t *testing.T) {
@@ -160,14 +254,7 @@ func TestASweepEndsWithItsBestRow(t *testing.T) {
 		"best: fair, map-slots 1, 80s (1 other row as short); 11.1% shorter than the next\n":            {80, 90, 80},
 		"best: fair, map-slots 1, 80s (2 other rows as short); all rows are equal\n":                    {80, 80, 80},
 	} {
-		p, err := NewPlan(SweepOptions{MapSlots: []int64{1, 2, 3}, Policies: []string{"fair"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows, _ := p.Run(func(c Configuration, name string) (*report.Report, error) {
-			return &report.Report{Policy: name, MakespanSeconds: makespans[c.MapSlots-1]}, nil
-		})
-		if got := p.best(rows); got != want {
+		if got := made(t, Options{Flags: given("map-slots 1 2 3")}, byMapSlots(makespans)).best(); got != want {
 			t.Errorf("got %swant %s", got, want)
 		}
 	}

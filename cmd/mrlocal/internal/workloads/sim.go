@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 
 	"mrlocal"
@@ -178,7 +179,7 @@ func simSeeds(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	}
 	s := readSimulation(r)
 	command.ReadBuffers(&r.Reader, &s.base)
-	p, err := study.NewPlan(study.SweepOptions{Policies: r.Policies(), Seeds: r.Count("seeds", 1, mostSwept), First: r.Seed()})
+	p, err := study.NewPlan(study.Options{Policies: r.Policies(), Seeds: r.Count("seeds", 1, mostSwept), First: r.Seed()})
 	r.Keep(err)
 	path := r.Path("report")
 	name, err := workloadName(line)
@@ -201,7 +202,7 @@ func simSeeds(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	var runs int
 	var vary bool
 	first := map[string][2]float64{}
-	study, err := p.Study(ctx, nil, s.simulate(p, files), notes.Note, func(r *report.Report) {
+	study, err := p.Study(ctx, runtime.GOMAXPROCS(0), nil, s.simulate(line, p, files), notes.Note, func(r *report.Report) {
 		figures := [2]float64{r.MakespanSeconds, r.MeanJobSeconds()}
 		if _, ok := first[r.Policy]; !ok {
 			first[r.Policy] = figures

@@ -3,7 +3,9 @@ package workloads
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
+	"strings"
 
 	"mrlocal"
 	"mrlocal/bench/study"
@@ -13,8 +15,8 @@ import (
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
 	"mrlocal/sim"
-	"mrlocal/slots"
 	"mrlocal/slots/report"
+	"mrlocal/workload"
 )
 
 // sweepHelp is the help text of mrlocal sweep below its usage.
@@ -42,13 +44,12 @@ func seedsFlag() argv.Spec {
 }
 
 // sweepFlags returns the flags of sweep. It takes those of simulated and of real runs, and refuses
-// the wrong ones later with a message that names --real. Four flags take lists.
+// the wrong ones later with a message that names --real. Those of study.Flags take lists.
 func sweepFlags() []argv.Spec {
-	swept := sweptFlags()
 	var flags []argv.Spec
 	for _, f := range workloadFlags(append(append(command.VirtualFlags(), command.BandwidthFlags()...), command.EngineFlags()...), "") {
-		if s := argv.Named(f.Name, swept); s != nil {
-			f = *s
+		if swept(f.Name) {
+			f.Help += ", a list or a range"
 		}
 		// A sweep draws no gantts.
 		if f.Name != "gantt" && f.Name != "step" && f.Name != "width" {
@@ -60,16 +61,38 @@ func sweepFlags() []argv.Spec {
 	return append(flags, sweepFileFlags()...)
 }
 
-// readSweep reads the flags that say what to sweep, and returns the plan. After a mistake it
-// returns nil, and r.Err has the error.
+// swept reports whether a flag takes lists in a sweep.
+func swept(flag string) bool {
+	return slices.ContainsFunc(study.Flags(), func(f study.Flag) bool { return f.Name == flag })
+}
+
+// readSweep reads the flags that say what to sweep, and returns the plan. It reads each value of a list as
+// scheduling does. After a mistake it returns nil, and r.Err has the error.
 func readSweep(r *command.Reader) *study.Plan {
-	o := study.SweepOptions{
-		MapSlots: counts(r, "map-slots"), ReduceSlots: counts(r, "reduce-slots"), BorrowMap: argv.Value(&r.Reader, "borrow-map", argv.Shares), BorrowReduce: argv.Value(&r.Reader, "borrow-reduce", argv.Shares),
-		TotalSlots: r.Count("total-slots", 2, 2*sweptSlots(r)), Policies: r.Policies(),
-		Sets: readSets(r), Seeds: r.Count("seeds", 1, mostSwept), First: r.Seed(),
+	real := r.Line.Has("real")
+	scheduling, most := schedulingOf(real), command.MostNodeSlots
+	if real {
+		most = command.MostSlots
 	}
-	// A study with --set alone has one seed. Plan takes 0 seeds for a sweep without a study.
-	if isStudy(r) {
+	o := study.Options{Flags: map[string][]string{}, TotalSlots: r.Count("total-slots", 2, 2*most), Policies: r.Policies(), Sets: readSets(r), Seeds: r.Count("seeds", 1, mostSwept), First: r.Seed()}
+	for _, f := range study.Flags() {
+		text, given := r.Line.Value(f.Name)
+		if !given {
+			continue
+		}
+		values, err := study.Values(f.Name, text)
+		if f.Share && strings.Contains(text, "..") && !strings.ContainsAny(text, "/*") {
+			err = errs.Optionf("--"+f.Name, "%s: a range without a step; write 0..1/0.1", text)
+		}
+		r.Keep(err)
+		for _, v := range values {
+			_, err := scheduling(argv.Line{}, []workload.Change{{Path: f.Name, Value: v}})
+			r.Keep(err)
+		}
+		o.Flags[f.Name] = values
+	}
+	// These files make a sweep of a single configuration.
+	if r.Line.Has("results") || r.Line.Has("json") {
 		o.Seeds = max(1, o.Seeds)
 	}
 	if r.Err != nil {
@@ -78,7 +101,7 @@ func readSweep(r *command.Reader) *study.Plan {
 	p, err := study.NewPlan(o)
 	if err != nil {
 		// A range for a flag that cannot be swept may be why nothing is swept.
-		rest := command.NewReader(withoutSwept(r.Line))
+		rest := command.NewReader(withoutLists(r.Line))
 		readSimulation(rest)
 		command.ReadEngine(&rest.Reader, &mrlocal.Options{})
 		command.ReadBandwidths(&rest.Reader, &mrlocal.Options{})
@@ -103,53 +126,29 @@ func readSets(r *command.Reader) (all []study.Set) {
 	return all
 }
 
-// isStudy reports whether the sweep is a study.Study, which has seeds, values of the file, or
-// files of its own.
-func isStudy(r *command.Reader) bool {
-	return r.Line.Has("set") || r.Line.Has("seeds") || r.Line.Has("results") || r.Line.Has("json")
-}
-
-// counts reads a list or a range of slots. It returns nil if the flag was not given.
-func counts(r *command.Reader, flag string) []int64 {
-	return argv.Value(&r.Reader, flag, func(flag, text string) ([]int64, error) { return argv.Counts(flag, text, 1, sweptSlots(r)) })
-}
-
-// sweptSlots returns the largest number of slots of one kind on a tracker. It is smaller for real runs.
-func sweptSlots(r *command.Reader) int {
-	if r.Line.Has("real") {
-		return command.MostSlots
-	}
-	return command.MostNodeSlots
-}
-
-// apply sets the swept values of c in s. A setting that is not swept is -1, and keeps the value of
-// its flag.
-func apply(s *command.Scheduling, c study.Configuration) {
-	if c.MapSlots > 0 {
-		s.MapSlots = int(c.MapSlots)
-	}
-	if c.ReduceSlots > 0 {
-		s.ReduceSlots = int(c.ReduceSlots)
-	}
-	if c.BorrowMap >= 0 {
-		s.PolicyOptions.BorrowMap = slots.PPM(c.BorrowMap)
-	}
-	if c.BorrowReduce >= 0 {
-		s.PolicyOptions.BorrowReduce = slots.PPM(c.BorrowReduce)
-	}
-}
-
-// withoutSwept returns a copy of the line without the flags that a sweep reads as lists. Readers of
-// single values would refuse these lists.
-func withoutSwept(line argv.Line) argv.Line {
-	var kept []argv.Setting
-	for _, s := range line.Flags {
-		if argv.Named(s.Flag.Name, sweptFlags()) == nil {
-			kept = append(kept, s)
-		}
-	}
-	line.Flags = kept
+// withoutLists returns a copy of the line without the flags that take lists. Readers of single values
+// would refuse the lists.
+func withoutLists(line argv.Line) argv.Line {
+	line.Flags = slices.DeleteFunc(slices.Clone(line.Flags), func(s argv.Setting) bool { return swept(s.Flag.Name) })
 	return line
+}
+
+// schedulingOf returns a function that reads the flags of scheduling of a line, with the values of a run in
+// place of its lists. A real run has a smaller bound of trackers and slots.
+func schedulingOf(real bool) func(argv.Line, []workload.Change) (command.Scheduling, error) {
+	trackers, most := command.MostNodes, command.MostNodeSlots
+	if real {
+		trackers, most = command.MostTrackers, command.MostSlots
+	}
+	return func(line argv.Line, values []workload.Change) (command.Scheduling, error) {
+		line.Flags = slices.Clip(line.Flags)
+		for _, v := range values { // the last value of a flag counts
+			line.Flags = append(line.Flags, argv.Setting{Flag: &argv.Flag{Name: v.Path, Value: true}, Value: v.Value})
+		}
+		r := command.NewReader(line)
+		s := r.Scheduling(trackers, most, 1)
+		return s, r.Err
+	}
 }
 
 // runSweep makes all runs of the plan, prints its table, and writes its files. The first run that
@@ -158,8 +157,8 @@ func withoutSwept(line argv.Line) argv.Line {
 func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	r := command.NewReader(line)
 	p := readSweep(r)
-	written := readSweepFiles(&r.Reader, isStudy(r))
-	for _, flag := range []string{"set", "seeds", "results", "json"} {
+	written := readSweepFiles(&r.Reader)
+	for _, flag := range []string{"set", "seeds", "results"} {
 		if line.Has("real") && line.Has(flag) {
 			r.Keep(errs.Optionf("--"+flag, "cannot be combined with --real"))
 		}
@@ -169,29 +168,16 @@ func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	}
 	// sweepReal and sweepSimulated check everything before the first run, because a sweep may take
 	// hours.
+	prepare := sweepSimulated
 	if line.Has("real") {
-		run, b, err := sweepReal(ctx, e, withoutSwept(line), p)
-		if err != nil {
-			return 0, err
-		}
-		defer b.close()
-		failed, err := written.Table(p, b.file.Name, process.Work{Inputs: []string{b.file.Name}, Stdout: e.Stdout}, e.Stderr, func() ([]study.SweepRow, error) { return p.Run(run) })
-		return exitCode(failed), err
+		prepare = sweepReal
 	}
-	simulate, files, jobs, err := sweepSimulated(e, withoutSwept(line), p)
+	s, cleanUp, err := prepare(e, line, p)
 	if err != nil {
 		return 0, err
 	}
-	beside, note := process.Work{Inputs: []string{files.Name}, Stdout: e.Stdout}, show.NewNotes(e.Stderr).Note
-	var failed bool
-	if isStudy(r) {
-		// The key has all flags that change a run without being a column of --results.
-		except := append(append(sweptFlags(), sweepFileFlags()...), seedsFlag(), argv.ValueSpec("seed", "", ""), argv.ValueSpec("sched", "", ""))
-		key := files.Key(append(line.Except(except), mrlocal.Version))
-		failed, err = written.Study(ctx, p, files.Name, key, jobs, beside, e.Stderr, simulate, note)
-	} else {
-		failed, err = written.Table(p, files.Name, beside, e.Stderr, func() ([]study.SweepRow, error) { return p.Rows(ctx, simulate, note) })
-	}
+	defer cleanUp()
+	failed, err := written.write(ctx, s, process.Work{Inputs: []string{s.name}, Stdout: e.Stdout}, e.Stderr, show.NewNotes(e.Stderr).Note)
 	return exitCode(failed), err
 }
 
@@ -203,44 +189,46 @@ func exitCode(failed bool) int {
 	return command.Done
 }
 
-// runner makes one real run of a sweep.
-type runner = func(c study.Configuration, policyName string) (*report.Report, error)
-
-// sweepSimulated reads the flags and the workload file of a simulated sweep. It returns a function
-// that makes one run, the file, and its number of jobs. It fails if a flag, the file or a value of
-// --set is wrong.
-func sweepSimulated(e command.Env, line argv.Line, p *study.Plan) (simulate study.Simulate, files *study.Files, jobs int, err error) {
-	r := command.NewReader(line)
+// sweepSimulated reads the flags and the workload file of a simulated sweep. It fails if a flag, the file
+// or a value of --set is wrong.
+func sweepSimulated(e command.Env, line argv.Line, p *study.Plan) (*sweep, func(), error) {
+	r := command.NewReader(withoutLists(line))
 	base := readSimulation(r)
 	// A flag of the engine has no effect on a simulation.
-	if only := onlyOf(line, append(command.EngineFlags(), command.BandwidthFlags()...)); only != "" {
-		r.Keep(errs.Optionf("--"+only, "needs --real"))
+	real := append(command.EngineFlags(), command.BandwidthFlags()...)
+	if i := slices.IndexFunc(line.Flags, func(s argv.Setting) bool { return argv.Named(s.Flag.Name, real) != nil }); i >= 0 {
+		r.Keep(errs.Optionf("--"+line.Flags[i].Flag.Name, "needs --real"))
 	}
 	name, err := workloadName(line)
-	r.Keep(err)
-	if r.Err != nil {
-		return nil, nil, 0, r.Err
+	if r.Keep(err); r.Err != nil {
+		return nil, nil, r.Err
 	}
 	files, f, err := study.ReadFiles(name, e.Stdin)
 	if err == nil {
 		err = files.Check(p)
 	}
 	if err != nil {
-		return nil, nil, 0, err
+		return nil, nil, err
 	}
-	return base.simulate(p, files), files, len(f.Jobs), nil
+	// The key has all flags that change a run without being a column of --results.
+	except := append(sweepFileFlags(), seedsFlag(), argv.ValueSpec("seed", "", ""), argv.ValueSpec("sched", "", ""))
+	key := files.Key(append(withoutLists(line).Except(except), mrlocal.Version))
+	return &sweep{p, files.Name, key, len(f.Jobs), runtime.GOMAXPROCS(0), base.simulate(line, p, files)}, func() {}, nil
 }
 
-// simulate returns a function that makes one simulated run of p. The notes name the jobs that did
-// not succeed. Several goroutines may call it. It only reads s.
-func (s *simulation) simulate(p *study.Plan, files *study.Files) study.Simulate {
-	return func(ctx context.Context, t study.Trial) (*report.Report, []string, error) {
-		f, err := files.Of(p, &t.Configuration)
+// simulate returns a function that makes one simulated run of p, with the flags of the line. The notes
+// name the jobs that did not succeed. Several goroutines may call it. It only reads s.
+func (s *simulation) simulate(line argv.Line, p *study.Plan, files *study.Files) study.Simulate {
+	scheduling := schedulingOf(false)
+	return func(ctx context.Context, t study.Trial) (done *report.Report, notes []string, err error) {
+		f, err := files.Of(p, t)
 		if err != nil {
 			return nil, nil, err
 		}
-		run := *s // a copy for each run, because apply and Complete change it
-		apply(&run.Scheduling, t.Configuration)
+		run := *s // a copy for each run, because Complete changes it
+		if run.Scheduling, err = scheduling(line, p.Flags(t)); err != nil {
+			return nil, nil, err
+		}
 		if err := run.Complete(f); err != nil {
 			return nil, nil, err
 		}
@@ -250,21 +238,19 @@ func (s *simulation) simulate(p *study.Plan, files *study.Files) study.Simulate 
 		if err != nil {
 			return nil, nil, err
 		}
-		var notes []string
 		o.Note = func(text string) { notes = append(notes, text) }
-		done, err := sim.Run(ctx, f, o)
-		if err == nil {
+		if done, err = sim.Run(ctx, f, o); err == nil {
 			notes = append(notes, show.Failures(done)...)
 		}
 		return done, notes, err
 	}
 }
 
-// sweepReal reads the flags and the workload file of a sweep of real runs. It returns a function
-// that makes one run and throws its results away. The function must not be called by several
-// goroutines at once. After the runs, the caller closes the batch.
-func sweepReal(ctx context.Context, e command.Env, line argv.Line, p *study.Plan) (runner, *batch, error) {
-	r := command.NewReader(line)
+// sweepReal reads the flags and the workload file of a sweep of real runs, whose results are thrown away.
+// They are made one at a time. The caller calls the function that it returns after the runs.
+func sweepReal(e command.Env, line argv.Line, p *study.Plan) (*sweep, func(), error) {
+	plain := withoutLists(line)
+	r := command.NewReader(plain)
 	b := readBatch(r)
 	mode := r.Choice("progress", "auto", "plain", "json", "none")
 	// These are the flags of virtual time, except --seed, which real runs have too.
@@ -276,34 +262,28 @@ func sweepReal(ctx context.Context, e command.Env, line argv.Line, p *study.Plan
 	if r.Err != nil {
 		return nil, nil, r.Err
 	}
-	if err := b.load(e, line); err != nil {
+	if err := b.load(e, plain); err != nil {
 		return nil, nil, err
 	}
 	if err := b.checkRuns(p.Runs(), nil); err != nil {
 		return nil, nil, err
 	}
-	// All runs share b. Each starts from base, because apply changes b.Scheduling.
-	base := b.Scheduling
-	return func(c study.Configuration, policyName string) (*report.Report, error) {
-		b.Scheduling = base
-		apply(&b.Scheduling, c)
+	scheduling := schedulingOf(true)
+	run := func(ctx context.Context, t study.Trial) (done *report.Report, _ []string, err error) {
+		if b.Scheduling, err = scheduling(line, p.Flags(t)); err == nil {
+			err = b.Complete(b.file)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
 		s := e.Screen(mode, nil)
-		done, err := b.run(ctx, e, s, policyName, discard, nil)
+		done, err = b.run(ctx, e, s, t.Policy, discard, nil)
 		// A run with failed jobs is a row, as in a simulated sweep.
 		if done != nil && len(done.FailedJobs()) > 0 && ctx.Err() == nil {
-			s.Note(fmt.Sprintf("sweep: %s: %v", p.Of(c, policyName), err))
+			s.Note(fmt.Sprintf("sweep: %s: %v", p.Of(t), err))
 			err = nil
 		}
-		return done, err
-	}, b, nil
-}
-
-// onlyOf returns the name of the first flag of the line that is one of specs, or "" if there is none.
-func onlyOf(line argv.Line, specs []argv.Spec) string {
-	for _, s := range line.Flags {
-		if argv.Named(s.Flag.Name, specs) != nil {
-			return s.Flag.Name
-		}
+		return done, nil, err
 	}
-	return ""
+	return &sweep{plan: p, name: b.file.Name, workers: 1, simulate: run}, b.close, nil
 }

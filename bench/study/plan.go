@@ -1,0 +1,317 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"mrlocal/internal/errs"
+	"mrlocal/slots/report"
+	"mrlocal/workload"
+)
+
+// mostRuns is the largest number of runs of a sweep.
+const mostRuns = 100_000
+
+// Flag is a flag that takes a list or a range in a sweep.
+type Flag struct {
+	Name  string // without dashes
+	Title string // of an axis of the chart
+	Share bool   // its values are shares
+}
+
+// Flags returns the flags that take lists and ranges, in the order of the columns.
+func Flags() []Flag {
+	return []Flag{
+		{"map-slots", "map slots per tracker", false}, {"reduce-slots", "reduce slots per tracker", false},
+		{"borrow-map", "share of the map slots that may be borrowed", true}, {"borrow-reduce", "share of the reduce slots that may be borrowed", true},
+	}
+}
+
+// Options says what a sweep changes.
+type Options struct {
+	Flags      map[string][]string // the values of Flags, by name
+	Sets       []Set
+	TotalSlots int // map and reduce slots of each tracker together; 0: the sum may change
+	Policies   []string
+	Seeds      int    // runs of each configuration, with the seeds First, First+1, …; 0: one run
+	First      uint64 // 0: 1
+}
+
+// dimension is what a sweep changes: settings that take their words together.
+type dimension struct {
+	Flag            // of the first setting; for --set, Name is the path in the file
+	inFile bool     // it is one of --set
+	names  []string // the settings, without dashes
+	values [][]string
+}
+
+func newDimension(f Flag, values []string, inFile bool) dimension {
+	d := dimension{Flag: f, inFile: inFile, names: []string{f.Name}}
+	for _, v := range values {
+		d.values = append(d.values, []string{v})
+	}
+	return d
+}
+
+// Plan lists the runs of a sweep in their order: by configuration, then by policy, then by seed. It
+// does not change after NewPlan, so several goroutines may use it.
+type Plan struct {
+	dimensions []dimension // in the order of the columns of the table
+	x          int         // the index of the dimension that is the x axis of the chart
+	names      []string    // of all settings that change
+	cases      [][]string  // the words of the names, in the order of the rows of the table
+	policies   []string
+	seeds      int
+	first      uint64
+}
+
+// NewPlan returns the plan of a sweep. If one borrowing share has several values and the other has
+// none, the other one is swept too, at 0 and at 1. It fails with an options error if nothing is
+// swept, if there are more than mostRuns runs, or if the options contradict each other.
+func NewPlan(o Options) (*Plan, error) {
+	p := &Plan{policies: o.Policies, seeds: max(1, o.Seeds), first: max(1, o.First)}
+	// The two ends of the other share show the effect of the first one with and without borrowing
+	// in the other direction [DHFS13, Fig. 6].
+	for _, pair := range [][2]string{{"borrow-map", "borrow-reduce"}, {"borrow-reduce", "borrow-map"}} {
+		if len(o.Flags[pair[0]]) > 1 && len(o.Flags[pair[1]]) == 0 {
+			o.Flags[pair[1]] = []string{"0", "1"}
+		}
+	}
+	for _, f := range Flags() {
+		d := newDimension(f, o.Flags[f.Name], false)
+		if f.Name == "map-slots" && o.TotalSlots > 0 {
+			if err := d.divide(o); err != nil {
+				return nil, err
+			}
+		}
+		p.add(d)
+	}
+	for _, set := range o.Sets {
+		p.add(newDimension(Flag{Name: set.Path, Title: set.Path}, set.Values, true))
+	}
+	if len(p.dimensions) == 0 && o.Seeds == 0 {
+		return nil, errs.Optionf("", "nothing to sweep; give --map-slots 1..8, --reduce-slots, --borrow-map 0..1/0.1, --borrow-reduce, --set or --seeds")
+	}
+	runs := len(p.policies) * p.seeds
+	for _, d := range p.dimensions {
+		// The check is inside the loop, so that the product cannot overflow.
+		if runs *= len(d.values); runs > mostRuns {
+			break
+		}
+	}
+	if runs > mostRuns {
+		return nil, errs.Optionf("", "more than %d runs; sweep fewer values", mostRuns)
+	}
+	p.lay()
+	return p, nil
+}
+
+// divide makes d the map slots of --total-slots, with the rest as reduce slots. Without --map-slots,
+// it has each division of the total that leaves both kinds a slot.
+func (d *dimension) divide(o Options) error {
+	if len(o.Flags["reduce-slots"]) > 0 {
+		return errs.Optionf("--total-slots", "cannot be combined with --reduce-slots; the reduce slots are the rest of the total")
+	}
+	d.names = append(d.names, "reduce-slots")
+	for v := 1; v < o.TotalSlots && len(o.Flags[d.Name]) == 0; v++ {
+		d.values = append(d.values, []string{strconv.Itoa(v)})
+	}
+	for i, v := range d.values {
+		n, err := strconv.Atoi(v[0])
+		if err != nil || n >= o.TotalSlots {
+			return errs.Optionf("--map-slots", "%s of --total-slots %d leave no reduce slot", v[0], o.TotalSlots)
+		}
+		d.values[i] = append(v, strconv.Itoa(o.TotalSlots-n))
+	}
+	return nil
+}
+
+// add adds a dimension, unless it has no values.
+func (p *Plan) add(d dimension) {
+	if len(d.values) > 0 {
+		p.dimensions, p.names = append(p.dimensions, d), append(p.names, d.names...)
+	}
+}
+
+// lay fills p.cases with each combination of the values of p.dimensions. The dimension with most
+// values is the x axis. It changes fastest, so that the rows of a series follow one another.
+func (p *Plan) lay() {
+	for i := range p.dimensions {
+		if len(p.dimensions[i].values) > len(p.dimensions[p.x].values) {
+			p.x = i
+		}
+	}
+	p.cases = [][]string{make([]string, len(p.names))}
+	for _, last := range []bool{false, true} {
+		for i := range p.dimensions {
+			if (i == p.x) != last {
+				continue
+			}
+			var all [][]string
+			for _, words := range p.cases {
+				for _, v := range p.dimensions[i].values {
+					words = slices.Clone(words)
+					copy(words[p.column(i):], v)
+					all = append(all, words)
+				}
+			}
+			p.cases = all
+		}
+	}
+}
+
+// column returns the index in p.names of the first setting of dimension i.
+func (p *Plan) column(i int) int { return slices.Index(p.names, p.dimensions[i].Name) }
+
+// Trial is one run of a sweep before it is made.
+type Trial struct {
+	Words  []string // the values that change, in the order of the columns
+	Policy string
+	Seed   uint64
+}
+
+// Runs returns the number of runs: configurations times policies times seeds.
+func (p *Plan) Runs() int { return p.cells() * p.seeds }
+
+// cells returns the number of configurations times policies.
+func (p *Plan) cells() int { return len(p.cases) * len(p.policies) }
+
+// trial returns run i of the plan, from 0. From run to run, the seed changes fastest, then the policy,
+// then the configuration.
+func (p *Plan) trial(i int) Trial {
+	cell := i / p.seeds
+	return Trial{p.cases[cell/len(p.policies)], p.policies[cell%len(p.policies)], p.first + uint64(i%p.seeds)}
+}
+
+// Flags returns the flags that t sets, without dashes, with their values.
+func (p *Plan) Flags(t Trial) []workload.Change { return p.changes(t, false) }
+
+// Changes returns the changes that t makes to the workload file, one for each --set.
+func (p *Plan) Changes(t Trial) []workload.Change { return p.changes(t, true) }
+
+func (p *Plan) changes(t Trial, inFile bool) (all []workload.Change) {
+	for i := range p.dimensions {
+		for k, name := range p.dimensions[i].names {
+			if p.dimensions[i].inFile == inFile {
+				all = append(all, workload.Change{Path: name, Value: t.Words[p.column(i)+k]})
+			}
+		}
+	}
+	return all
+}
+
+// settings formats the values of t, as "borrow-map 0, borrow-reduce 1", without those of the x axis
+// if x is false.
+func (p *Plan) settings(t Trial, x bool) (all []string) {
+	for i := range p.dimensions {
+		if d := &p.dimensions[i]; x || i != p.x {
+			all = append(all, d.Name+" "+t.Words[p.column(i)])
+		}
+	}
+	return all
+}
+
+// Of names a run by its policy and its settings, as "fair, map-slots 2".
+func (p *Plan) Of(t Trial) string {
+	return strings.Join(append([]string{t.Policy}, p.settings(t, true)...), ", ")
+}
+
+// in adds the policy and the settings of a run to a usage error. It returns any other error, and
+// nil, as it is.
+func (p *Plan) in(t Trial, err error) error {
+	var u *errs.Error
+	if errors.As(err, &u) && errs.IsUsage(err) {
+		return errs.Optionf(p.Of(t)+": "+u.Object, "%s", u.Cause)
+	}
+	return err
+}
+
+// Simulate makes one run of a sweep and returns its report and its notes. Several goroutines may call it
+// at once.
+type Simulate = func(ctx context.Context, t Trial) (r *report.Report, notes []string, err error)
+
+// Files parses the workload file of a sweep, once for each configuration that changes it with --set.
+// Several goroutines may call Of at once. They get the same *workload.File, so they must not change it.
+type Files struct {
+	Name string // of the file, for messages
+	text []byte
+
+	mu struct {
+		sync.Mutex
+		parsed map[string]func() (*workload.File, error) // by the changes; the first call parses
+	}
+}
+
+// mostParsed bounds how many parsed files are kept. Runs of the same configuration follow one another,
+// so a few are enough.
+const mostParsed = 64
+
+// ReadFiles reads the workload file of that name, or stdin if the name is -. It also returns the
+// file as it is without changes. It fails if the file cannot be read or is not valid.
+func ReadFiles(name string, stdin io.Reader) (*Files, *workload.File, error) {
+	f := &Files{Name: name}
+	var err error
+	if name == "-" {
+		f.Name = "standard input"
+		f.text, err = io.ReadAll(stdin)
+	} else {
+		f.text, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return nil, nil, errs.Inputf(f.Name, "%w", errs.Cause(err))
+	}
+	plain, err := workload.Parse(f.Name, f.text)
+	return f, plain, err
+}
+
+// Of returns the workload file with the changes of t. The caller must not change the file. Of fails
+// if a changed value is not valid.
+func (f *Files) Of(p *Plan, t Trial) (*workload.File, error) {
+	changes := p.Changes(t)
+	key := fmt.Sprintf("%q", changes)
+	f.mu.Lock()
+	// A full map is replaced as a whole. The runs that use its files keep them.
+	if len(f.mu.parsed) >= mostParsed || f.mu.parsed == nil {
+		f.mu.parsed = map[string]func() (*workload.File, error){}
+	}
+	of := f.mu.parsed[key]
+	if of == nil {
+		of = sync.OnceValues(func() (*workload.File, error) { return workload.ParseChanged(f.Name, f.text, changes) })
+		f.mu.parsed[key] = of
+	}
+	f.mu.Unlock()
+	// Parsing happens outside of the lock, so that it delays only runs of the same configuration.
+	return of()
+}
+
+// Check parses the file once for each value of each setting, with the other settings at their first
+// value. It finds wrong values before the first run, and not after hours.
+func (f *Files) Check(p *Plan) error {
+	for i := range p.dimensions {
+		for _, v := range p.dimensions[i].values {
+			t := p.trial(0)
+			t.Words = slices.Clone(t.Words)
+			copy(t.Words[p.column(i):], v)
+			if _, err := f.Of(p, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Key returns a digest of the file and of the settings that are not swept: 16 hexadecimal digits.
+// Results with another key come from another sweep.
+func (f *Files) Key(settings []string) string {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s\x00%s", f.text, strings.Join(settings, "\x00"))
+	return fmt.Sprintf("%016x", h.Sum64())
+}
