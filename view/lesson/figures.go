@@ -43,6 +43,7 @@ func (l *Lesson) Outcomes(models []*view.Model) ([]Outcome, error) {
 // index of a run:
 //
 //	makespan       seconds until the last job has ended
+//	maps JOB       seconds of the map phase of the job
 //	finish JOB     seconds until the job has ended
 //	deadline JOB   the job's deadline, in seconds
 //	lent           slot-seconds of loans
@@ -76,6 +77,8 @@ func figure(text string, models []*view.Model) (float64, error) {
 	}
 	if job >= 0 {
 		switch words[0] {
+		case "maps":
+			return (m.Jobs[job].MapsDone - m.Jobs[job].Start).Seconds(), nil
 		case "finish":
 			return m.Jobs[job].Finish.Seconds(), nil
 		case "deadline":

@@ -34,7 +34,7 @@ var data embed.FS
 
 // Names returns the names of all lessons, the simplest first.
 func Names() []string {
-	return []string{"borrow", "pools", "spill", "straggler", "deadlines", "overlap"}
+	return []string{"grep", "borrow", "pools", "spill", "straggler", "deadlines", "overlap"}
 }
 
 // Lesson is a lesson as its file has it. The caller of Load owns it.
@@ -49,6 +49,7 @@ type Lesson struct {
 	Claims []Claim  `json:"claims"`
 	Input  *Input   `json:"input"`  // nil: the tasks of a real run sleep
 	Papers []string `json:"papers"` // keys of docs/papers
+	Next   string   `json:"next"`   // commands to try after the lesson; "": its page
 }
 
 // Run is a run of a lesson.
@@ -68,14 +69,16 @@ func (r *Run) Title() string {
 	return r.Policy
 }
 
-// Input is the input of real runs: records of TeraGen, which the jobs sort. A lesson about
-// kvbuffers needs it, because its simulation would have no events of kvbuffers. A lesson with an
-// Input can only run for real.
+// Input is the input of real runs: articles that a grep searches, or records of TeraGen, which the jobs
+// sort. A lesson about kvbuffers needs it, because its simulation would have no events of kvbuffers. A lesson
+// with an Input can only run for real.
 type Input struct {
+	Wiki               bool             `json:"wiki"`          // the articles are wiki/ of the working directory, which stays
+	HalfOfCores        bool             `json:"half_of_cores"` // there are half as many slots of each kind as cores
 	Bytes              int64            `json:"bytes"`
 	BlockBytes         map[string]int64 `json:"block_bytes"` // bytes of a split, by job
 	SortBufferBytes    int64            `json:"sort_buffer_bytes"`
-	DiskBytesPerSecond int64            `json:"disk_bytes_per_second"` // bound on what the run writes, as by a slow disk
+	DiskBytesPerSecond int64            `json:"disk_bytes_per_second"` // bound on what the run writes, as by a slow disk; 0: none
 }
 
 // Note is a text for a moment of a run. If Ask is set, it is a question first: the user picks a

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,7 +39,7 @@ func newAnswers(r io.Reader) *answers {
 // makes the run with atOnce, and drops it at the end.
 func (c *session) questions(ctx context.Context, i int) (picked map[int]int32, err error) {
 	picked = map[int]int32{}
-	if c.ask == nil {
+	if c.ask == nil || !slices.ContainsFunc(c.lesson.Notes, func(n lesson.Note) bool { return n.Run == i && n.Ask != "" }) {
 		return picked, nil
 	}
 	before, err := c.atOnce(ctx, i)

@@ -2,19 +2,17 @@ package demo
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"runtime"
 	"time"
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
-	"mrlocal/internal/datagen"
+	"mrlocal/jobs/grep"
 	"mrlocal/jobs/sleep"
 	"mrlocal/jobs/sort"
 	"mrlocal/trace"
@@ -31,6 +29,7 @@ type lessonRun struct {
 	events []trace.Event
 	model  *view.Model
 	file   bytes.Buffer // the event file, which the page reads after the run
+	result []*digest    // of a lesson with an input, by job
 	after  func()       // is called after each event, on the goroutine of the run; may be nil
 }
 
@@ -73,27 +72,6 @@ func (t *lessonRun) timeline(before uint64) *trace.Timeline {
 	return line
 }
 
-// prepare makes the input of the lesson in a temporary directory, and sets c.input. A lesson whose
-// tasks sleep needs no input. If there is no error, the caller must call cleanUp, which removes the
-// directory.
-func (c *session) prepare(ctx context.Context) (cleanUp func(), err error) {
-	in := c.lesson.Input
-	if in == nil {
-		return func() {}, nil
-	}
-	dir, err := os.MkdirTemp("", "mrlocal-lesson-")
-	if err != nil {
-		return nil, err
-	}
-	c.input = filepath.Join(dir, "records")
-	cleanUp = func() { _ = os.RemoveAll(dir) }
-	if err := datagen.Generate(ctx, datagen.Records, c.input, in.Bytes, 1); err != nil {
-		cleanUp()
-		return nil, err
-	}
-	return cleanUp, nil
-}
-
 // atOnce makes run i as fast as possible: in virtual time or, if the lesson reads files, for real.
 func (c *session) atOnce(ctx context.Context, i int) (*lessonRun, error) {
 	t := newLessonRun()
@@ -115,13 +93,18 @@ func (c *session) forReal(ctx context.Context, i int, t *lessonRun, screen *show
 	if o.Config, o.Policy, err = c.lesson.Setup(i); err != nil {
 		return err
 	}
+	in := c.lesson.Input
+	if in != nil && in.HalfOfCores {
+		o.MapSlots = max(1, runtime.NumCPU()/2)
+		o.ReduceSlots = o.MapSlots
+	}
 	// Lower is also what the simulator calls, so both have the same jobs and configuration.
 	config, submissions := f.Lower(o.Config)
 	o.Config = config
 	o.Events = &t.file
 	o.NoGrowth = c.lesson.Runs[i].NoGrowth
 	watch := func(s *trace.Stream) { s.Attach(t) }
-	if in := c.lesson.Input; in != nil {
+	if in != nil {
 		// With a small kvbuffer the maps spill. With a slow disk the user can see the effect of spills.
 		o.SortBufferBytes = in.SortBufferBytes
 		if screen != nil {
@@ -131,7 +114,7 @@ func (c *session) forReal(ctx context.Context, i int, t *lessonRun, screen *show
 	batch := make([]mrlocal.BatchJob, len(f.Jobs))
 	for j := range f.Jobs {
 		batch[j].Submission = submissions[j]
-		if err := c.job(&batch[j], f, j); err != nil {
+		if err := c.job(&batch[j], t, f, j); err != nil {
 			return err
 		}
 	}
@@ -146,14 +129,20 @@ func (c *session) forReal(ctx context.Context, i int, t *lessonRun, screen *show
 	return err
 }
 
-// job sets the chain and the options of job j of f. The job sorts the input of the lesson, or its
-// tasks sleep. They sleep for the times that the simulator draws, so that real and simulated runs
+// job sets the chain and the options of job j of f, of the run t. The job searches or sorts the input of the
+// lesson, or its tasks sleep. They sleep for the times that the simulator draws, so that real and simulated runs
 // of a lesson have the same times.
-func (c *session) job(b *mrlocal.BatchJob, f *workload.File, j int) (err error) {
+func (c *session) job(b *mrlocal.BatchJob, t *lessonRun, f *workload.File, j int) (err error) {
 	listed := &f.Jobs[j]
-	if c.lesson.Input != nil {
-		b.Chain, err = sort.New(sort.Options{})
-		b.JobOptions = mrlocal.JobOptions{Inputs: []string{c.input}, Stdout: io.Discard, Reducers: cmp.Or(listed.Reduces, 1), BlockBytes: c.lesson.Input.BlockBytes[listed.Name]}
+	if in := c.lesson.Input; in != nil {
+		out := newDigest()
+		t.result = append(t.result, out)
+		b.JobOptions = mrlocal.JobOptions{Inputs: []string{c.input}, Stdout: out, Reducers: listed.Reduces, BlockBytes: in.BlockBytes[listed.Name]}
+		if in.Wiki {
+			b.Chain, err = grep.New(grep.Options{})
+		} else {
+			b.Chain, err = sort.New(sort.Options{})
+		}
 		return err
 	}
 	// All lessons use the seed 1.

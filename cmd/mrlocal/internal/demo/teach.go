@@ -1,21 +1,30 @@
+// Package demo has mrlocal demo, which teaches the lessons of package lesson. The first lesson makes wiki/ and runs
+// one grep under two policies.
 package demo
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
+	"mrlocal/slots/explain"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/trace"
 	"mrlocal/view"
 	"mrlocal/view/lesson"
+
+	"github.com/dustin/go-humanize"
 )
 
 // This file has mrlocal demo, which runs the lessons of package lesson on a terminal or on a
@@ -31,9 +40,9 @@ import (
 // small runs.
 
 // help is the help text of mrlocal demo below its usage.
-const help = `Without a NAME: makes wiki/ unless it exists. Then it runs the same grep under the policies fair and pi-dhfs, with half of the cores as map slots and half as reduce slots. It draws both runs and compares them. It writes only wiki/.
+const help = `NAME is a lesson: it runs a workload under two policies, explains the important events when they happen, draws both runs and checks what it claims. On a terminal it asks first which slot a decision will choose; with --ui the page asks. A lesson writes only temporary files.
 
-With the NAME of a lesson: runs its workload under two policies, explains the important events when they happen, and checks what the lesson claims. On a terminal it asks first which slot a decision will choose; with --ui the page asks. A lesson writes only temporary files.`
+Without a NAME it is grep: makes wiki/ unless it exists, and runs the same grep under the policies fair and pi-dhfs, with half of the cores as map slots and half as reduce slots. It writes only wiki/.`
 
 // flags returns the flags of mrlocal demo.
 func lessonFlags() []argv.Spec {
@@ -63,19 +72,17 @@ func Command() command.Command {
 type session struct {
 	command.Env
 	lesson *lesson.Lesson
-	fast   bool         // make each run with atOnce
-	width  int          // of the text, in columns
-	input  string       // the path of the file that real runs read; "": their tasks sleep
-	ask    *answers     // the answers of the user; nil: ask no questions
-	runs   []*lessonRun // that have begun, in the order of the lesson
+	fast   bool          // make each run with atOnce
+	width  int           // of the text, in columns
+	input  string        // the path that real runs read; "": their tasks sleep
+	cell   time.Duration // of a column of the gantts so far
+	ask    *answers      // the answers of the user; nil: ask no questions
+	runs   []*lessonRun  // that have begun, in the order of the lesson
 }
 
-// demo runs the lesson that the line names, or lists all lessons. Without words and flags it runs
-// the demo of two policies. It fails with an options error for a wrong line.
+// demo runs the lesson that the line names, or the first one, or lists all lessons. It fails with an options error for
+// a wrong line.
 func demo(ctx context.Context, e command.Env, line argv.Line) error {
-	if len(line.Words) == 0 && len(line.Flags) == 0 {
-		return Demo(ctx, process.Program(e.Arg0), e.Stdout, e.Stderr)
-	}
 	r := argv.Reader{Line: line}
 	fast := r.Choice("speed", "real", "fast") == "fast" || line.Has("ui") && !line.Has("speed")
 	switch {
@@ -83,12 +90,10 @@ func demo(ctx context.Context, e command.Env, line argv.Line) error {
 		return r.Err
 	case line.Has("list") && len(line.Words) == 0:
 		return list(e.Stdout)
-	case len(line.Words) == 0:
-		return errs.Optionf("", "name a lesson: %s", strings.Join(lesson.Names(), ", "))
 	case len(line.Words) > 1 || line.Has("list"):
 		return errs.Optionf(errs.Quote(line.Words[len(line.Words)-1]), "one word too many")
 	}
-	l, err := lesson.Load(line.Words[0])
+	l, err := lesson.Load(append(line.Words, lesson.Names()...)[0])
 	if err != nil {
 		return err
 	}
@@ -132,7 +137,7 @@ func list(w io.Writer) error {
 func (c *session) teach(ctx context.Context) error {
 	c.say("%s [%s]\n", c.lesson.Title, strings.Join(c.lesson.Papers, ", "))
 	c.say("%s\n", c.lesson.About)
-	if in := c.lesson.Input; in != nil && !c.fast {
+	if in := c.lesson.Input; in != nil && in.DiskBytesPerSecond > 0 && !c.fast {
 		c.say("The disk takes %d MiB a second.\n", in.DiskBytesPerSecond>>20)
 	}
 	for i := range c.lesson.Runs {
@@ -204,31 +209,50 @@ func (c *session) note(x *lesson.Item, picked map[int]int32) string {
 	return fmt.Sprintf("%6.1fs  %s%s%s\n", x.At.Seconds(), verdict, x.Text, slots)
 }
 
-// draw writes the gantt of run i with the width of the text. The time of a column depends on the
-// length of the run, so it may differ between runs.
+// draw writes the gantt of run i with the width of the text. A column has at least the time of those in the
+// gantts before, so that the user can compare them.
 func (c *session) draw(i int) error {
-	t := c.runs[i]
-	line := t.timeline(math.MaxUint64) // all events
+	line := c.runs[i].timeline(math.MaxUint64) // all events
+	c.cell = max(c.cell, line.Cell(c.width))
 	fmt.Fprintln(c.Stdout)
-	return line.Gantt(c.Stdout, trace.GanttOptions{Width: c.width, Names: line.Name})
+	return line.Gantt(c.Stdout, trace.GanttOptions{Cell: c.cell, Width: c.width, Names: line.Name})
 }
 
-// outcomes writes which claims held in these runs, each with the two numbers that it compares. A
-// claim that did not hold is not an error, because other programs may have disturbed a real run.
+// outcomes writes which claims held in these runs, each with the two numbers that it compares, and why the last
+// run lent its first slot. A claim that did not hold is not an error, because other programs may have disturbed a
+// real run. Different results of the runs are one.
 func (c *session) outcomes() error {
 	all, err := c.lesson.Outcomes(c.models())
 	if err != nil {
 		return err
 	}
+	last := c.runs[len(c.runs)-1]
+	for j, d := range last.result {
+		if !d.equal(c.runs[0].result[j]) {
+			return fmt.Errorf("a bug in mrlocal: %s and %s gave different results", c.lesson.Runs[0].Title(), c.lesson.Runs[len(c.runs)-1].Title())
+		}
+		c.say("\nBoth gave the same %s lines.\n", humanize.Comma(int64(d.lines)))
+	}
 	c.say("\nWhat the lesson claims:\n")
+	wrong := false
 	for _, o := range all {
 		holds := "holds"
 		if !o.Holds {
 			holds = "does not hold in these runs"
+			wrong = true
 		}
 		c.say("  %s: %s (%.3g against %.3g)\n", o.Text, holds, o.Left, o.Right)
 	}
-	_, err = fmt.Fprintf(c.Stdout, "\nNext: %s demo %s --ui shows each decision with its reason.\n", process.Program(c.Arg0), c.lesson.Name)
+	if wrong && !c.fast {
+		c.say("Other programs on this machine disturb single runs. Run the lesson again.\n")
+	}
+	if last.model.Totals().Lent > 0 {
+		c.say("\nThe first slot that %s lent:\n", c.lesson.Runs[len(c.runs)-1].Title())
+		if err := explain.Sentences(c.Stdout, bytes.NewReader(last.file.Bytes()), explain.Options{Policy: registry.ForReplay, FirstLent: true, WhyIdle: -1}); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(c.Stdout, "\nNext: %s\n", strings.ReplaceAll(cmp.Or(c.lesson.Next, "mrlocal demo "+c.lesson.Name+" --ui shows each decision with its reason."), "mrlocal", process.Program(c.Arg0)))
 	return err
 }
 
