@@ -18,6 +18,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -49,13 +50,7 @@ func (j *MeasuredJob) Tune(ctx context.Context) (*Result, error) {
 	o := &j.Options
 	// At least 2 slots are tried, because 1 alone leaves nothing to compare.
 	cores := max(2, runtime.NumCPU()/max(o.Trackers, 1))
-	most := setting{MapSlots: o.MapSlots, ReduceSlots: o.ReduceSlots, Reducers: o.Reducers, BlockBytes: o.BlockBytes}
-	if most.MapSlots == 0 {
-		most.MapSlots = cores
-	}
-	if most.ReduceSlots == 0 {
-		most.ReduceSlots = cores
-	}
+	most := setting{cmp.Or(o.MapSlots, cores), cmp.Or(o.ReduceSlots, cores), o.Reducers, o.BlockBytes}
 	first := true // no run has ended yet
 	return tune(&series{
 		most: most, cores: runtime.NumCPU() / max(o.Trackers, 1), rounds: j.Rounds,
@@ -65,10 +60,7 @@ func (j *MeasuredJob) Tune(ctx context.Context) (*Result, error) {
 			// belong to one run.
 			r := &run{times: &taskTimes{}}
 			o := *o
-			o.MapSlots = s.MapSlots
-			o.ReduceSlots = s.ReduceSlots
-			o.Reducers = s.Reducers
-			o.BlockBytes = s.BlockBytes
+			o.MapSlots, o.ReduceSlots, o.Reducers, o.BlockBytes = s.MapSlots, s.ReduceSlots, s.Reducers, s.BlockBytes
 			o.Watch = func(stream *trace.Stream) { stream.Attach(r.times) }
 			var err error
 			r.report, err = j.run(ctx, o, first)
@@ -93,14 +85,15 @@ func (j *MeasuredJob) Profile(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	var runs []*report.Report
-	for n := range most {
+	err := inRounds(1, most, func(_, n int) error {
 		o.MapSlots = n + 1
 		j.Note(fmt.Sprintf("profile: run %d of %d: %s", n+1, most, count(n+1, "map slot")))
 		r, err := j.run(ctx, o, n == 0)
-		if err != nil {
-			return nil, err
-		}
 		runs = append(runs, r)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	return profileText(runs, runtime.NumCPU()), nil
 }

@@ -55,30 +55,28 @@ func (p *Profiler) Profile(ctx context.Context) (string, error) {
 	m := &workload.Measured{Cores: runtime.NumCPU()}
 	probe := SpeedProbe()
 	before, probes := probe(), probesOf{}
-	runs := make([][]*Run, len(p.File.Jobs))
-	plans := make([][]planned, len(p.File.Jobs))
-	rounds := max(1, p.Rounds)
-	for n := range rounds {
-		for i := range p.File.Jobs {
-			if n == 0 {
-				if plans[i], err = p.plan(ctx, i); err != nil {
-					return "", err
-				}
-			}
-			for k, one := range plans[i] {
-				p.note(fmt.Sprintf("round %d of %d, run %d of %d", n+1, rounds, k+1, len(plans[i])), one)
-				run := &Run{}
-				if _, err := p.batch(ctx, one, run); err != nil {
-					return "", err
-				}
-				runs[i] = append(runs[i], run)
-				after := probe()
-				// The probe after a run is also the one before the next run.
-				run.probes = [2]workload.Probe{before, after}
-				before = after
-				probes.add(after)
-			}
+	runs, rounds := make([][]*Run, len(p.File.Jobs)), max(1, p.Rounds)
+	var all []planned
+	for i := range p.File.Jobs {
+		plan, err := p.plan(ctx, i)
+		if err != nil {
+			return "", err
 		}
+		all = append(all, plan...)
+	}
+	err = inRounds(rounds, len(all), func(n, k int) error {
+		p.note(fmt.Sprintf("round %d of %d, run %d of %d", n+1, rounds, k+1, len(all)), all[k])
+		run := &Run{}
+		_, err := p.batch(ctx, all[k], run)
+		runs[all[k].of] = append(runs[all[k].of], run)
+		// The probe after a run is also the one before the next run.
+		run.probes = [2]workload.Probe{before, probe()}
+		before = run.probes[1]
+		probes.add(before)
+		return err
+	})
+	if err != nil {
+		return "", err
 	}
 	// The times of tasks in the file are medians. The times of the probe are medians too.
 	m.Probe = probes.middle()
@@ -103,6 +101,7 @@ func (p *Profiler) Profile(ctx context.Context) (string, error) {
 
 // planned is a run of one job alone that is still to be made.
 type planned struct {
+	of    int // the index of the job in the file
 	job   mrlocal.BatchJob
 	slots int // of each kind
 }
@@ -117,8 +116,8 @@ func (p *Profiler) plan(ctx context.Context, i int) (all []planned, err error) {
 	// This run is not measured. It brings the input into the page cache. It also shows which blocks and
 	// reduces the engine chooses if the file does not set them.
 	var input int64
-	p.note("a run that is not measured", planned{job, 1})
-	done, err := p.batch(ctx, planned{job, 1}, nil)
+	p.note("a run that is not measured", planned{i, job, 1})
+	done, err := p.batch(ctx, planned{i, job, 1}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -129,22 +128,22 @@ func (p *Profiler) plan(ctx context.Context, i int) (all []planned, err error) {
 			job.Reducers = done.Jobs[0].Reduces
 		}
 	}
-	all = append(all, planned{job, 1})
+	all = append(all, planned{i, job, 1})
 	for _, size := range []int64{job.BlockBytes / 2, 2 * job.BlockBytes, 4 * job.BlockBytes} {
 		// Blocks that are larger than twice the input would give the same single map again.
 		if other := job; size >= leastBlock && size/2 < input {
 			other.BlockBytes = size
-			all = append(all, planned{other, 1})
+			all = append(all, planned{i, other, 1})
 		}
 	}
 	for _, reduces := range []int{job.Reducers / 2, 2 * job.Reducers} {
 		if other := job; reduces > 0 {
 			other.Reducers = reduces
-			all = append(all, planned{other, 1})
+			all = append(all, planned{i, other, 1})
 		}
 	}
 	for _, k := range slotCounts(runtime.NumCPU())[1:] {
-		all = append(all, planned{job, k})
+		all = append(all, planned{i, job, k})
 	}
 	return all, nil
 }
@@ -152,16 +151,15 @@ func (p *Profiler) plan(ctx context.Context, i int) (all []planned, err error) {
 // batch makes a run on one tracker. record gets its events; nil: no record is kept.
 func (p *Profiler) batch(ctx context.Context, one planned, record *Run) (*mrlocal.Report, error) {
 	o := p.Engine
-	// The policy is fair, which lends no slots. So the number of maps that run at a time is at most
+	// rawPolicy lends no slots. So the number of maps that run at a time is at most
 	// that of the map slots, and likewise for reduces.
 	o.Trackers = 1
 	o.MapSlots = one.slots
 	o.ReduceSlots = one.slots
-	fair, err := registry.New(registry.Baseline, policy.DefaultOptions())
-	if err != nil {
+	var err error
+	if o.Policy, err = registry.New(rawPolicy, policy.DefaultOptions()); err != nil {
 		return nil, err
 	}
-	o.Policy = fair
 	if record != nil {
 		o.Watch = func(s *trace.Stream) { s.Attach(record) }
 	}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -231,7 +230,7 @@ func (s *Study) Table() []byte {
 		rows = append(rows, row)
 	}
 	var b bytes.Buffer
-	grid(&b, rows)
+	grid(&b, rows, nil)
 	if s.seeds == 1 {
 		fmt.Fprintf(&b, "speedup: T0/T1 - 1 against %s\n%s", s.against(), s.best())
 		return b.Bytes()
@@ -309,7 +308,7 @@ func (s *Study) differences(b *bytes.Buffer) {
 		}
 		rows = append(rows, row)
 	}
-	grid(b, rows)
+	grid(b, rows, nil)
 }
 
 // verdict formats the difference of a metric of a cell from its base. To seconds it adds the
@@ -332,11 +331,15 @@ func (s *Study) verdict(cell int, c column) string {
 	return text
 }
 
-// grid writes rows of cells, aligned to the right.
-func grid(b *bytes.Buffer, rows [][]string) {
+// grid writes rows of cells, aligned to the right. Each row has its note behind it; nil: there are none.
+func grid(b *bytes.Buffer, rows [][]string, notes []string) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, row := range rows {
-		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
+	for i, row := range rows {
+		line := strings.Join(row, "\t") + "\t"
+		if notes != nil {
+			line += notes[i]
+		}
+		fmt.Fprintln(t, line)
 	}
 	_ = t.Flush() // into memory
 }
@@ -461,11 +464,7 @@ func (s *Study) WriteJSON(w io.Writer, file string) error {
 		}
 		out.Cells = append(out.Cells, c)
 	}
-	text, err := json.MarshalIndent(out, "", "  ")
-	if err == nil {
-		_, err = w.Write(append(text, '\n'))
-	}
-	return err
+	return WriteJSON(w, out)
 }
 
 // Ys returns the values of -y: what Chart can draw.

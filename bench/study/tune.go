@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
-	"text/tabwriter"
+	"strconv"
 	"time"
 
 	"mrlocal/slots/policy/dynsplit"
@@ -37,7 +36,9 @@ type run struct {
 	times  *taskTimes // how long its tasks took
 }
 
-// series makes and keeps the runs of Tune. make and begin are functions, so that tests need no real
+func (r *run) makespan() float64 { return r.report.MakespanSeconds }
+
+// series makes the runs of Tune. make and begin are functions, so that tests need no real
 // runs.
 type series struct {
 	most   setting // the largest numbers of slots that are tried
@@ -49,7 +50,6 @@ type series struct {
 	// done is the number of measured runs that have begun, and all that of all measured runs. The first
 	// run is not measured, so neither counts it.
 	done, all int
-	runs      [][]*run // of one dimension; by slots - 1, then by round
 }
 
 // Result is the outcome of Tune. Its JSON is the --report file.
@@ -136,35 +136,34 @@ func tune(s *series) (*Result, error) {
 		s.all += s.rounds * reduceSlots
 	}
 
-	if err := s.over(mapSlots, func(k int) setting { held.MapSlots = k; return held }); err != nil {
+	runs, err := s.over(mapSlots, func(k int) setting { held.MapSlots = k; return held })
+	if err != nil {
 		return nil, err
 	}
-	ofMaps := r.choose(s.runs, maps, s.most.MapSlots)
-	r.Choices = append(r.Choices, ofMaps)
+	r.Choices = append(r.Choices, r.choose(runs, maps, s.most.MapSlots))
 	// By default a tracker has the reduce slots of these runs, and a map slot on each other core.
-	usual := setting{ReduceSlots: s.runs[0][0].report.Config.ReduceSlots}
+	usual := setting{ReduceSlots: runs[0][0].report.Config.ReduceSlots}
 	usual.MapSlots = max(1, s.cores-usual.ReduceSlots)
+	chosen := setting{MapSlots: r.Choices[0].Best, ReduceSlots: usual.ReduceSlots}
 	var before []*run
-	if usual.MapSlots <= len(s.runs) {
-		before = s.runs[usual.MapSlots-1]
+	if usual.MapSlots <= len(runs) {
+		before = runs[usual.MapSlots-1]
 	}
-	if r.Reduces == 0 {
-		if ofMaps.Best != usual.MapSlots {
-			r.Default = compare(usual, before, s.runs[ofMaps.Best-1])
+	after := runs[chosen.MapSlots-1]
+	if r.Reduces > 0 {
+		// The reduces are measured with the best number of map slots, because they will run with it.
+		held.MapSlots = chosen.MapSlots
+		if runs, err = s.over(reduceSlots, func(k int) setting { held.ReduceSlots = k; return held }); err != nil {
+			return nil, err
 		}
-		r.recommend()
-		return r, nil
+		for _, p := range []period{reduces, shuffle, compute} {
+			r.Choices = append(r.Choices, r.choose(runs, p, s.most.ReduceSlots))
+		}
+		chosen.ReduceSlots = r.Choices[1].Best
+		after = runs[chosen.ReduceSlots-1]
 	}
-	// The reduces are measured with the best number of map slots, because they will run with it.
-	held.MapSlots = ofMaps.Best
-	if err := s.over(reduceSlots, func(k int) setting { held.ReduceSlots = k; return held }); err != nil {
-		return nil, err
-	}
-	for _, p := range []period{reduces, shuffle, compute} {
-		r.Choices = append(r.Choices, r.choose(s.runs, p, s.most.ReduceSlots))
-	}
-	if best := r.Choices[1].Best; ofMaps.Best != usual.MapSlots || best != usual.ReduceSlots {
-		r.Default = compare(usual, before, s.runs[best-1])
+	if chosen != usual {
+		r.Default = compare(usual, before, after)
 	}
 	r.recommend()
 	return r, nil
@@ -177,10 +176,9 @@ func compare(usual setting, before, chosen []*run) *Comparison {
 	if len(raw) == 0 || slices.Min(raw) <= 0 {
 		return nil
 	}
-	makespan := func(r *run) float64 { return r.report.MakespanSeconds }
 	return &Comparison{
 		MapSlots: usual.MapSlots, ReduceSlots: usual.ReduceSlots, WallReduction: dynsplit.MeanWallReduction(raw, changed),
-		ThroughputGain: dynsplit.ThroughputGain(medianOf(before, makespan), medianOf(chosen, makespan)),
+		ThroughputGain: dynsplit.ThroughputGain(medianOf(before, (*run).makespan), medianOf(chosen, (*run).makespan)),
 	}
 }
 
@@ -204,21 +202,26 @@ func medianOf(rounds []*run, of func(*run) float64) float64 {
 	return median(all)
 }
 
-// over makes the runs with 1 to most slots and puts them into s.runs. with returns the setting for k
-// slots. A round has one run of each number of slots, so that a slow change of the machine affects all
-// numbers alike.
-func (s *series) over(most int, with func(k int) setting) error {
-	s.runs = make([][]*run, most)
-	for range s.rounds {
-		for k := 1; k <= most; k++ {
-			at := with(k)
-			s.done++
-			s.begin(s.done, s.all, at)
-			run, err := s.make(at)
-			if err != nil {
-				return err
-			}
-			s.runs[k-1] = append(s.runs[k-1], run)
+// over makes the runs with 1 to most slots and returns them by slots - 1, then by round. with returns the
+// setting for k slots.
+func (s *series) over(most int, with func(k int) setting) ([][]*run, error) {
+	runs := make([][]*run, most)
+	return runs, inRounds(s.rounds, most, func(_, i int) error {
+		at := with(i + 1)
+		s.done++
+		s.begin(s.done, s.all, at)
+		run, err := s.make(at)
+		runs[i] = append(runs[i], run)
+		return err
+	})
+}
+
+// inRounds calls run for each of a number of measurements, in each round. A round makes each measurement
+// once, so that a slow change of the machine affects all alike. The first error ends it.
+func inRounds(rounds, measurements int, run func(round, i int) error) error {
+	for n := range rounds * measurements {
+		if err := run(n/measurements, n%measurements); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -257,18 +260,14 @@ func (r *Result) choose(runs [][]*run, p period, asked int) Choice {
 	for i, rounds := range runs {
 		// Each round gives the mean of its tasks. The median of the rounds ignores a single disturbed
 		// run.
-		row := &c.Rows[i]
-		var makespans []float64
+		row := Row{Slots: i + 1, MakespanS: medianOf(rounds, (*run).makespan)}
 		for _, run := range rounds {
 			row.RoundsS = append(row.RoundsS, run.times.mean(p))
-			makespans = append(makespans, run.report.MakespanSeconds)
 			matters = matters || run.times.mean(p) > negligible*run.times.mean(reduces)
 		}
-		avg[i] = median(row.RoundsS)
-		row.Slots = i + 1
-		row.AvgS = avg[i]
-		row.MakespanS = median(makespans)
-		row.PerSlotS = avg[i] / float64(row.Slots)
+		row.AvgS = median(row.RoundsS)
+		row.PerSlotS = row.AvgS / float64(row.Slots)
+		avg[i], c.Rows[i] = row.AvgS, row
 	}
 	c.Best = dynsplit.Best(avg)
 	for i := range c.Rows {
@@ -425,36 +424,21 @@ func (r *Result) Text() []byte {
 func (c *Choice) write(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n%s: Avg_k is the mean time of %s, P = %d\n", c.Flag, c.Measured, c.Tasks)
 	fastest := c.fastest()
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "k\tAvg_k\tAvg_k/k\tGain\tLose\tmakespan\t\n")
-	var verdicts []string
+	rows, verdicts := [][]string{{"k", "Avg_k", "Avg_k/k", "Gain", "Lose", "makespan"}}, []string{""}
 	for i := range c.Rows {
 		row := &c.Rows[i]
 		// Gain and Lose compare a row with the best one, so the best row has none.
-		gain := "-"
-		lose := "-"
-		verdict := "the paper's best"
+		gain, lose, verdict := "-", "-", "  the paper's best"
 		if row.Verdict != best {
-			gain = seconds(row.GainS)
-			lose = seconds(row.LoseS)
-			verdict = row.Verdict
+			gain, lose, verdict = seconds(row.GainS), seconds(row.LoseS), "  "+row.Verdict
 		}
 		if row == fastest {
 			verdict += "; the fastest run"
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t\n", row.Slots, seconds(row.AvgS), seconds(row.PerSlotS), gain, lose, seconds(row.MakespanS))
+		rows = append(rows, []string{strconv.Itoa(row.Slots), seconds(row.AvgS), seconds(row.PerSlotS), gain, lose, seconds(row.MakespanS)})
 		verdicts = append(verdicts, verdict)
 	}
-	// The columns align to the right, and the verdicts to the left. So the tabwriter writes the
-	// numbers, and then each line gets its verdict.
-	from := b.Len()
-	_ = t.Flush() // into memory
-	lines := strings.SplitAfter(string(b.Bytes()[from:]), "\n")
-	b.Truncate(from)
-	b.WriteString(lines[0])
-	for i, v := range verdicts {
-		fmt.Fprintf(b, "%s  %s\n", strings.TrimSuffix(lines[i+1], "\n"), v)
-	}
+	grid(b, rows, verdicts)
 	if c.Best == 0 {
 		fmt.Fprintf(b, "no bound: less than %.0f %% of a reduce's time\n", 100*negligible)
 	}
@@ -486,11 +470,11 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// WriteJSON writes the result as JSON to w, as in the --report file. It returns the error of w.
-func (r *Result) WriteJSON(w io.Writer) error {
+// WriteJSON writes a result as JSON to w, as --report and --json have it. It returns the error of w.
+func WriteJSON(w io.Writer, result any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")
-	return e.Encode(r)
+	return e.Encode(result)
 }
 
 // seconds formats a time in seconds, positive or negative, with a unit and about three digits.

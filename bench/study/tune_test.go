@@ -301,7 +301,7 @@ flags:
 		}
 	}
 	var text bytes.Buffer
-	err := r.WriteJSON(&text)
+	err := WriteJSON(&text, r)
 	var back Result
 	if err != nil || json.Unmarshal(text.Bytes(), &back) != nil || fmt.Sprint(back) != fmt.Sprint(*r) || back.Schema != 1 || back.Kind != "tune" {
 		t.Errorf("%s: %v", text.String(), err)

@@ -2,12 +2,9 @@ package study
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"mrlocal/internal/errs"
 	"mrlocal/internal/stats"
@@ -64,70 +61,76 @@ const (
 // simulated, with one seed and one speed of the machine for all policies. So the speed cannot
 // change the order of the policies. The first error of a run ends it.
 func (c *Validator) Compare() (*Validation, error) {
-	// all and unscaled are by policy. unscaled has the simulated runs without scaling.
+	// all and unscaled are by policy. unscaled has the simulated runs without scaling, to show the effect of
+	// the scaling on the error.
 	all, unscaled := make([]Runs, len(c.Policies)), make([][]*report.Report, len(c.Policies))
 	first := c.Measured.Probe
 	// alone and whole have, for each turn, the mean time of the probe divided by its time in
 	// the profile. alone is on one core, whole on all cores.
 	var alone, whole []float64
-	repeated, drifted := 0, 0
+	var tries Validation // only the counts of tries
 	before := c.Probe()
 	for n := range c.Rounds {
 		var real []*report.Report
 		var turnAlone, turnWhole []float64
 		for _, name := range c.Policies {
-			// A real run is made again if the speed of the machine has changed too much during it.
-			for try := 1; ; try++ {
-				done, err := c.Real(name)
-				if err != nil {
-					return nil, err
-				}
-				after := c.Probe()
-				drift := speedChange(before, after)
-				was, is := before, after
-				before = after
-				if drift > mostDrift {
-					if try < mostTries {
-						repeated++
-						c.Note(fmt.Sprintf("validate: run %d under %s is repeated: within it the speed of the machine changed by %.0f %%", n+1, name, 100*(drift-1)))
-						continue
-					}
-					drifted++
-				}
-				// The probes before and after the run belong to the speed of this turn.
-				real = append(real, done)
-				for _, p := range []workload.Probe{was, is} {
-					one, all := p.Slower(first)
-					turnAlone, turnWhole = append(turnAlone, one), append(turnWhole, all)
-				}
-				break
+			done, probes, err := c.steady(n, name, before, &tries)
+			if err != nil {
+				return nil, err
+			}
+			before, real = probes[1], append(real, done)
+			for _, p := range probes {
+				one, all := p.Slower(first)
+				turnAlone, turnWhole = append(turnAlone, one), append(turnWhole, all)
 			}
 		}
 		alone, whole = append(alone, mean(turnAlone)), append(whole, mean(turnWhole))
 		slowed := c.Measured.Slowed(alone[n], whole[n])
 		for i, name := range c.Policies {
-			predicted, err := c.Simulated(name, slowed, real[i], uint64(n)+1)
+			scaled, err := c.Simulated(name, slowed, real[i], uint64(n)+1)
 			if err != nil {
 				return nil, err
 			}
-			// This simulation has no scaling, to show the effect of the scaling on the error.
-			asProfiled, err := c.Simulated(name, c.Measured, real[i], uint64(n)+1)
+			plain, err := c.Simulated(name, c.Measured, real[i], uint64(n)+1)
 			if err != nil {
 				return nil, err
 			}
-			all[i] = Runs{name, append(all[i].Real, real[i]), append(all[i].Sim, predicted)}
-			unscaled[i] = append(unscaled[i], asProfiled)
+			all[i] = Runs{name, append(all[i].Real, real[i]), append(all[i].Sim, scaled)}
+			unscaled[i] = append(unscaled[i], plain)
 		}
 	}
 	v := Validate(c.File, all)
 	if first != (workload.Probe{}) {
 		v.Alone, v.All = &Slower{mean(alone), slices.Min(alone), slices.Max(alone)}, &Slower{mean(whole), slices.Min(whole), slices.Max(whole)}
 	}
-	v.Repeated, v.Drifted = repeated, drifted
+	v.Repeated, v.Drifted = tries.Repeated, tries.Drifted
 	for i := range v.Policies {
 		v.Policies[i].Unscaled = relativeError(makespans(unscaled[i]).Mean, v.Policies[i].Real)
 	}
 	return v, nil
+}
+
+// steady makes real run n under a policy, again if the speed of the machine has changed too much during it.
+// before is the probe before the run. It returns the probes before and after the run that counts, and counts
+// the tries in v.
+func (c *Validator) steady(n int, name string, before workload.Probe, v *Validation) (done *report.Report, probes [2]workload.Probe, err error) {
+	for try := 1; ; try++ {
+		if done, err = c.Real(name); err != nil {
+			return nil, probes, err
+		}
+		probes = [2]workload.Probe{before, c.Probe()}
+		before = probes[1]
+		drift := speedChange(probes[0], probes[1])
+		if drift <= mostDrift {
+			return done, probes, nil
+		}
+		if try == mostTries {
+			v.Drifted++
+			return done, probes, nil
+		}
+		v.Repeated++
+		c.Note(fmt.Sprintf("validate: run %d under %s is repeated: within it the speed of the machine changed by %.0f %%", n+1, name, 100*(drift-1)))
+	}
 }
 
 // speedChange returns the factor, at least 1, by which the speed of the machine changed between two
@@ -167,32 +170,36 @@ type Slower struct {
 	Most  float64 `json:"most"`
 }
 
-// Policy compares the runs under one policy. Times are means over the runs, in seconds, with their 95 %
-// intervals.
+// Policy compares the runs under one policy. Times are means over the runs, in seconds.
 type Policy struct {
-	Name     string        `json:"policy"`
-	Real     float64       `json:"real_makespan_s"`
-	RealLow  float64       `json:"real_low_s"`
-	RealHigh float64       `json:"real_high_s"`
-	Sim      float64       `json:"sim_makespan_s"`
-	SimLow   float64       `json:"sim_low_s"`
-	SimHigh  float64       `json:"sim_high_s"`
-	Error    float64       `json:"error"`          // Sim ÷ Real − 1
+	Name string  `json:"policy"`
+	Real float64 `json:"real_makespan_s"`
+	Sim  float64 `json:"sim_makespan_s"`
+	Compared
 	Unscaled float64       `json:"unscaled_error"` // Error without the scaling by the speed probe
 	Jobs     []ComparedJob `json:"jobs"`           // in the order of the file
 }
 
 // ComparedJob compares the times of one job, from its submission to the end of its chain. Times are
-// means over the runs, in seconds, with their 95 % intervals.
+// means over the runs, in seconds.
 type ComparedJob struct {
-	Name     string  `json:"name"`
-	Real     float64 `json:"real_s"`
+	Name string  `json:"name"`
+	Real float64 `json:"real_s"`
+	Sim  float64 `json:"sim_s"`
+	Compared
+}
+
+// Compared has the 95 % intervals of two times, in seconds, and compares their means.
+type Compared struct {
 	RealLow  float64 `json:"real_low_s"`
 	RealHigh float64 `json:"real_high_s"`
-	Sim      float64 `json:"sim_s"`
 	SimLow   float64 `json:"sim_low_s"`
 	SimHigh  float64 `json:"sim_high_s"`
-	Error    float64 `json:"error"` // Sim ÷ Real − 1
+	Error    float64 `json:"error"` // simulated ÷ real − 1
+}
+
+func compared(real, sim stats.Interval) Compared {
+	return Compared{real.Low, real.High, sim.Low, sim.High, relativeError(sim.Mean, real.Mean)}
 }
 
 // Runs has the reports of all runs under one policy. Sim[i] simulates Real[i].
@@ -222,22 +229,11 @@ func Validate(f *workload.File, all []Runs) *Validation {
 	v := &Validation{OrderAgrees: true}
 	for i := range all {
 		r := &all[i]
-		p := Policy{Name: r.Policy}
 		real, sim := makespans(r.Real), makespans(r.Sim)
-		p.Real = real.Mean
-		p.RealLow = real.Low
-		p.RealHigh = real.High
-		p.Sim = sim.Mean
-		p.SimLow = sim.Low
-		p.SimHigh = sim.High
-		p.Error = relativeError(p.Sim, p.Real)
-		realTimes, simTimes := jobTimes(f, r.Real), jobTimes(f, r.Sim)
+		p := Policy{Name: r.Policy, Real: real.Mean, Sim: sim.Mean, Compared: compared(real, sim)}
 		for n := range f.Jobs {
-			name := f.Jobs[n].Name
-			real, sim := realTimes[name], simTimes[name]
-			j := ComparedJob{Name: name, Real: real.Mean, RealLow: real.Low, RealHigh: real.High, Sim: sim.Mean, SimLow: sim.Low, SimHigh: sim.High}
-			j.Error = relativeError(j.Sim, j.Real)
-			p.Jobs = append(p.Jobs, j)
+			real, sim := jobTime(&f.Jobs[n], r.Real), jobTime(&f.Jobs[n], r.Sim)
+			p.Jobs = append(p.Jobs, ComparedJob{f.Jobs[n].Name, real.Mean, sim.Mean, compared(real, sim)})
 		}
 		v.Policies = append(v.Policies, p)
 	}
@@ -288,28 +284,23 @@ func makespans(reports []*report.Report) stats.Interval {
 	return stats.IntervalOf(all)
 }
 
-// jobTimes returns, for each job of the file, the mean time over the runs, in seconds. The time
-// goes from the submission in the file to the end of the last stage of the job.
-func jobTimes(f *workload.File, reports []*report.Report) map[string]stats.Interval {
-	times := map[string]stats.Interval{}
-	for n := range f.Jobs {
-		name := f.Jobs[n].Name
-		var all []float64
-		for _, r := range reports {
-			end := 0.0
-			for i := range r.Jobs {
-				j := &r.Jobs[i]
-				// Later jobs of a chain are called NAME.2, NAME.3 and so on.
-				stage, isStage := strings.CutPrefix(j.Name, name+".")
-				if j.Name == name || isStage && strings.Trim(stage, "0123456789") == "" {
-					end = max(end, j.FinishS)
-				}
+// jobTime returns the mean time of a job over the runs with its 95 % interval, in seconds. The time goes
+// from the submission in the file to the end of the last stage of the job.
+func jobTime(listed *workload.ListedJob, reports []*report.Report) stats.Interval {
+	var all []float64
+	for _, r := range reports {
+		end := 0.0
+		for i := range r.Jobs {
+			j := &r.Jobs[i]
+			// Later jobs of a chain are called NAME.2, NAME.3 and so on.
+			stage, isStage := strings.CutPrefix(j.Name, listed.Name+".")
+			if j.Name == listed.Name || isStage && strings.Trim(stage, "0123456789") == "" {
+				end = max(end, j.FinishS)
 			}
-			all = append(all, end-f.Jobs[n].Submit.Seconds())
 		}
-		times[name] = stats.IntervalOf(all)
+		all = append(all, end-listed.Submit.Seconds())
 	}
-	return times
+	return stats.IntervalOf(all)
 }
 
 // relativeError returns the error of a simulated time as sim ÷ real − 1: 0.1 is a tenth too long.
@@ -337,17 +328,19 @@ func (v *Validation) MedianErrors() (makespan, job float64) {
 // Text returns the comparison for people. A table comes first, then the medians of the errors, the
 // order of the policies, and the changes of the speed of the machine.
 func (v *Validation) Text() []byte {
-	var b bytes.Buffer
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "policy\tjob\treal\t95 %\tsimulated\t95 %\terror\t\n")
+	rows := [][]string{{"policy", "job", "real", "95 %", "simulated", "95 %", "error"}}
+	add := func(policy, job string, real, sim float64, c *Compared) {
+		rows = append(rows, append([]string{policy, job}, strings.Fields(fmt.Sprintf("%.3fs ±%.3fs %.3fs ±%.3fs %+.1f%%", real, c.RealHigh-real, sim, c.SimHigh-sim, 100*c.Error))...))
+	}
 	for i := range v.Policies {
 		p := &v.Policies[i]
-		fmt.Fprintf(t, "%s\t(makespan)\t%.3fs\t±%.3fs\t%.3fs\t±%.3fs\t%+.1f%%\t\n", p.Name, p.Real, p.RealHigh-p.Real, p.Sim, p.SimHigh-p.Sim, 100*p.Error)
+		add(p.Name, "(makespan)", p.Real, p.Sim, &p.Compared)
 		for _, j := range p.Jobs {
-			fmt.Fprintf(t, "\t%s\t%.3fs\t±%.3fs\t%.3fs\t±%.3fs\t%+.1f%%\t\n", j.Name, j.Real, j.RealHigh-j.Real, j.Sim, j.SimHigh-j.Sim, 100*j.Error)
+			add("", j.Name, j.Real, j.Sim, &j.Compared)
 		}
 	}
-	_ = t.Flush() // into memory
+	var b bytes.Buffer
+	grid(&b, rows, nil)
 	makespan, job := v.MedianErrors()
 	fmt.Fprintf(&b, "\nmedian error: makespans %.1f%%, jobs %.1f%%\n", 100*makespan, 100*job)
 	if len(v.Policies) > 1 {
@@ -357,7 +350,7 @@ func (v *Validation) Text() []byte {
 			}
 			return "differs"
 		}
-		fmt.Fprintf(&b, "order of the policies: %s (%s whose real times do not differ)\n", says(v.OrderAgrees), pairs(v.Ties))
+		fmt.Fprintf(&b, "order of the policies: %s (%s whose real times do not differ)\n", says(v.OrderAgrees), count(v.Ties, "pair"))
 		tie := ""
 		if v.BestTies {
 			tie = "; for real it ties with another"
@@ -374,19 +367,4 @@ func (v *Validation) Text() []byte {
 		fmt.Fprintf(&b, "warning: in %d runs the speed of the machine changed by more than %.0f %% each time; they count nevertheless\n", v.Drifted, 100*(mostDrift-1))
 	}
 	return b.Bytes()
-}
-
-// pairs formats a number of pairs, as "1 pair" or "2 pairs".
-func pairs(n int) string {
-	if n == 1 {
-		return "1 pair"
-	}
-	return fmt.Sprintf("%d pairs", n)
-}
-
-// WriteJSON writes the comparison as JSON to w. It returns the error of w.
-func (v *Validation) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", " ")
-	return e.Encode(v)
 }

@@ -97,7 +97,7 @@ func tuneJob(ctx context.Context, e command.Env, line argv.Line, j *command.Name
 	}
 	// The report comes before the table, because the pipe of the table may be closed.
 	if file != nil {
-		if err := errors.Join(found.WriteJSON(file), file.Close()); err != nil {
+		if err := errors.Join(study.WriteJSON(file, found), file.Close()); err != nil {
 			return 0, err
 		}
 	}

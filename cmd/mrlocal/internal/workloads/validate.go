@@ -104,7 +104,7 @@ func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error
 		return 0, err
 	}
 	if file != nil {
-		err = errors.Join(v.WriteJSON(file), file.Close())
+		err = errors.Join(study.WriteJSON(file, v), file.Close())
 	}
 	return command.Done, errors.Join(err, e.Write(v.Text()))
 }
