@@ -192,7 +192,6 @@ func goroutineFiles() []string {
 		"cmd/mrlocal/internal/process/signals.go", "cmd/mrlocal/internal/process/orphans_linux.go",
 		"cmd/mrlocal/internal/show/follow.go",
 		"bench/study/probe.go",
-		"cmd/mrlocal/internal/tools/merge.go",
 		"cmd/mrlocal/internal/demo/ask.go",
 		"internal/hdfs/writer.go",
 		"view/web/server.go",

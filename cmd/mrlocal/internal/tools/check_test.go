@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"mrlocal/input"
 	"slices"
 	"strings"
 	"testing"
@@ -61,10 +62,10 @@ func TestCheckFindsTheFirstDisorder(t *testing.T) {
 // beginOfABlock returns the number, from 0, of a line at the beginning of a block that is not the
 // first one.
 func beginOfABlock(t *testing.T, lines []string, r *rand.Rand) int {
-	cut := cutLines(strings.NewReader(strings.Join(lines, "\n")), '\n', checkedBytes)
+	cut := input.Cutter{R: strings.NewReader(strings.Join(lines, "\n")), LastEnd: input.LastEnd('\n'), Bytes: checkedBytes}
 	var begins []int
 	for at := 0; ; {
-		block, err := cut.next(nil)
+		block, err := cut.Next(nil)
 		at += bytes.Count(block, []byte("\n"))
 		if err == io.EOF {
 			return begins[r.IntN(len(begins))]

@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"bytes"
 	"context"
 	"math"
 
@@ -133,16 +132,13 @@ func (c *Call) countOptions() (count.Options, error) {
 // countCSV counts records of CSV and writes CSV. The header of the result has the word count, then
 // the names of the counted columns. If no file has a header, the result has none.
 func (c *Call) countCSV(ctx context.Context, o count.Options, files []string) error {
-	records := &headedFiles{files: files, csv: &csvFormat{separator: csvSeparator(o.Delimiter), lenient: c.Line.Has("lenient")}, records: 1}
-	if c.Line.Has("no-header") {
-		records.records = 0
-	}
-	if err := c.readHeader(records); err != nil {
+	records := c.headed(files, 1, csvForm(o.Delimiter, c.Line.Has("lenient")), 0)
+	defer records.Close()
+	// Fields name columns, so the job is made after the header is known.
+	if err := records.Begin(); err != nil {
 		return err
 	}
-	defer records.close()
-	// Fields name columns, so the job is made after the header is known.
-	o.Header = records.names()
+	o.Header = columns(records)
 	chain, err := count.New(o)
 	if err != nil {
 		return err
@@ -154,15 +150,9 @@ func (c *Call) countCSV(ctx context.Context, o count.Options, files []string) er
 	return c.runHeaded(ctx, chain, records, header)
 }
 
-// areDifferent estimates from a sample of the first file whether more than half of all its lines
-// differ from each other (docs/adr/0021). The result of the job does not depend on it, only its time.
-// For a stream, which can be read only once, and for a small sample it returns false.
+// areDifferent reports whether most lines of the first file seem to differ. The result of the job does not
+// depend on it, only its time. It returns false for a stream, which can be read only once.
 func areDifferent(files []string, zeroEnded bool) bool {
-	const (
-		places     = 8         // at which the sample is read
-		placeBytes = 128 << 10 // that are read at each place
-		leastLines = 1000      // of a sample that is large enough
-	)
 	info, err := disk.Stat(files[0])
 	if err != nil || !info.Mode().IsRegular() {
 		return false
@@ -172,58 +162,5 @@ func areDifferent(files []string, zeroEnded bool) bool {
 		return false
 	}
 	defer f.Close() // nothing is written, so no error can be lost
-	delim := byte('\n')
-	if zeroEnded {
-		delim = 0
-	}
-	times := map[string]int{}
-	var lines, bytesRead int
-	buffer := make([]byte, placeBytes)
-	for i := range int64(places) {
-		// The fractions of multiples of the golden ratio are spread evenly over the file. They match
-		// no period of lines that repeat.
-		_, part := math.Modf(float64(i) * math.Phi)
-		n, _ := f.ReadAt(buffer, int64(part*float64(max(0, info.Size()-placeBytes))))
-		parts := bytes.Split(buffer[:n], []byte{delim})
-		bytesRead += n
-		// The place begins and ends within a line, so the first and the last part are left out.
-		for _, line := range parts[min(1, len(parts)):max(1, len(parts)-1)] {
-			times[string(line)]++
-			lines++
-		}
-	}
-	if lines <= leastLines {
-		return false
-	}
-	// In most texts a few lines, such as empty ones, are far more frequent than all others.
-	// differentLines assumes equally frequent lines, so lines with more than rareTimes are left out.
-	const rareTimes = 2
-	rare, rareDifferent := 0, 0
-	for _, n := range times {
-		if n <= rareTimes {
-			rare += n
-			rareDifferent++
-		}
-	}
-	// all estimates the number of lines in the file. Its rare lines have the same share as those of
-	// the sample.
-	all := float64(lines) * float64(info.Size()) / float64(bytesRead)
-	return differentLines(float64(rare), float64(rareDifferent), all*float64(rare)/float64(lines)) > all/2
-}
-
-// differentLines estimates the number of different lines in a file of all lines. sample is the number
-// of lines in a sample, and inSample how many of them are different. If a file has d different lines,
-// each equally frequent, a sample is expected to have d × (1 - e^(-sample/d)) different ones. The
-// function solves this equation for d by bisection.
-func differentLines(sample, inSample, all float64) float64 {
-	least, most := inSample, all
-	// 20 halvings leave a millionth of the range.
-	for range 20 {
-		if d := (least + most) / 2; d*-math.Expm1(-sample/d) < inSample {
-			least = d
-		} else {
-			most = d
-		}
-	}
-	return most
+	return count.MostlyDifferent(f, info.Size(), delimiter(zeroEnded))
 }

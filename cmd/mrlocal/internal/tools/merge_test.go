@@ -2,7 +2,6 @@ package tools
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -50,40 +49,6 @@ func TestMergeGivesTheLinesOfAllFilesInOrder(t *testing.T) {
 		out, errs, code := call(t, "sort", "", args...)
 		if code != 0 || errs != "" || out != strings.Join(want, "\n")+"\n" {
 			t.Errorf("sort %s: exit %d, %q, %d bytes, want %d lines", c.flags, code, errs, len(out), len(want))
-		}
-	}
-}
-
-// fails is a writer that fails after some bytes.
-type fails struct{ left int }
-
-var errFull = errors.New("full")
-
-func (f *fails) Write(p []byte) (int, error) {
-	if f.left -= len(p); f.left < 0 {
-		return 0, errFull
-	}
-	return len(p), nil
-}
-
-func TestWriteBehindReportsAFailedWrite(t *testing.T) {
-	line := []byte(strings.Repeat("x", 999) + "\n")
-	for _, left := range []int{0, 1, resultBuffer, 3 * resultBuffer} {
-		for lines := range 1200 {
-			if lines%97 > 0 {
-				continue
-			}
-			w := newWriteBehind(&fails{left})
-			var err error
-			for n := 0; n < lines && err == nil; n++ {
-				err = w.write(line)
-			}
-			if closed := w.close(); err == nil {
-				err = closed
-			}
-			if full := lines*len(line) > left; errors.Is(err, errFull) != full {
-				t.Fatalf("%d lines, room for %d bytes: %v", lines, left, err)
-			}
 		}
 	}
 }

@@ -11,10 +11,12 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/input"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/machine"
@@ -124,9 +126,6 @@ func runSort(ctx context.Context, c *Call) (int, error) {
 	if header := s.Count("header", 1, math.MaxInt32); s.Err != nil {
 		return 0, s.Err
 	} else if s.order.CSV || header > 0 {
-		if s.order.CSV && !s.Line.Has("no-header") {
-			header = 1
-		}
 		return 0, s.sortHeaded(ctx, header)
 	}
 	order, err := sort.Compile(s.order)
@@ -141,7 +140,7 @@ func runSort(ctx context.Context, c *Call) (int, error) {
 			fmt.Fprint(c.Stderr, argv.ErrorLine("sort", errors.New(text)))
 		}
 		// debugWriter adds marks below each line of the output.
-		s.Stdout = &debugWriter{w: s.Stdout, debugger: debugger, delim: s.delimiter()}
+		s.Stdout = &debugWriter{w: s.Stdout, debugger: debugger, delim: delimiter(s.order.ZeroEnded)}
 	}
 	switch {
 	// -c and -m do not sort, so they run without the engine.
@@ -151,6 +150,81 @@ func runSort(ctx context.Context, c *Call) (int, error) {
 		return 0, cmp.Or(s.merge(ctx, order), s.unseen(order))
 	}
 	return 0, cmp.Or(s.runFiles(ctx, sort.NewOrdered(s.order, order), s.files), s.unseen(order))
+}
+
+// source opens a file for -c or -m. bytes is the size of its blocks.
+func (s *sorter) source(path string, bytes int) (*sort.Source, *input.TextFile, error) {
+	f, err := s.openText(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	cut := &input.Cutter{R: f, LastEnd: input.LastEnd(delimiter(s.order.ZeroEnded)), Bytes: bytes}
+	return &sort.Source{Next: cut.Next, Close: f.Close, Name: path, Few: f.Regular()}, f, nil
+}
+
+// checkedBytes is the size of the blocks of -c, in bytes.
+const checkedBytes = 256 << 10
+
+// check does the work of -c and -C. It returns the exit code, 0 or 1.
+func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
+	source, f, err := s.source(s.files[0], checkedBytes)
+	if err != nil {
+		return 0, err
+	}
+	d, err := order.FirstDisorder(ctx, source, delimiter(s.order.ZeroEnded), s.order.Unique)
+	switch {
+	case err != nil:
+		return 0, err
+	case d == nil:
+		f.Leave(-1)
+		return 0, nil
+	}
+	f.Leave(d.End)
+	if s.Line.Has("check") {
+		s.complain(fmt.Errorf("%s:%d: disorder: %s", s.files[0], d.Number, d.Text))
+	}
+	return 1, nil
+}
+
+// merge does the work of -m: it merges the files, which must be sorted, into the result. All files are open
+// at once, whatever --batch-size says.
+func (s *sorter) merge(ctx context.Context, order *sort.Order) error {
+	var sources []*sort.Source
+	for i, path := range s.files {
+		// Standard input can be read only once. The second time it would be empty.
+		if path == "-" && slices.Contains(s.files[:i], path) {
+			continue
+		}
+		source, f, err := s.source(path, sort.MergeBlockBytes(len(s.files)))
+		if err != nil {
+			for _, opened := range sources {
+				opened.Close()
+			}
+			return err
+		}
+		defer f.Leave(-1)
+		sources = append(sources, source)
+	}
+	m, err := order.NewMerger(ctx, sources, delimiter(s.order.ZeroEnded), s.order.Unique)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	// The output may be one of the inputs. It is replaced after all inputs are read. Opening it last means
+	// that a missing input leaves no temporary file.
+	result, err := output.OpenSingle(s.resultSpec())
+	if err != nil {
+		return err
+	}
+	return result.End(m.Merge(ctx, result))
+}
+
+// delimiter returns the byte that ends a line. zero says whether it is NUL.
+func delimiter(zero bool) byte {
+	if zero {
+		return 0
+	}
+	return '\n'
 }
 
 // unseen returns the error of a key of JSON that no line has, which is most likely misspelt. The result
@@ -289,14 +363,14 @@ func (s *sorter) readSalt() error {
 	if path != "-" {
 		f, err := disk.OpenInput(path)
 		if err != nil {
-			return errs.Optionf("--random-source", "%s: %w", path, bare(err))
+			return errs.Optionf("--random-source", "%s: %w", path, errs.Cause(err))
 		}
 		defer f.Close()
 		source = f
 	}
 	// As in GNU sort, a file that is shorter than the salt is an error.
 	if _, err := io.ReadFull(source, salt); err != nil {
-		return errs.Inputf(path, "a random source has at least %d bytes: %w", len(salt), bare(err))
+		return errs.Inputf(path, "a random source has at least %d bytes: %w", len(salt), errs.Cause(err))
 	}
 	return nil
 }
@@ -465,7 +539,7 @@ func checkFiles(files []string) error {
 			return errs.Inputf(errs.Quote(name), "is a directory")
 		}
 		if err != nil {
-			return errs.Inputf(errs.Quote(name), "cannot read: %w", bare(err))
+			return errs.Inputf(errs.Quote(name), "cannot read: %w", errs.Cause(err))
 		}
 	}
 	return nil
@@ -482,7 +556,7 @@ func (s *sorter) readNames(from string) ([]string, error) {
 		data, err = os.ReadFile(from)
 	}
 	if err != nil {
-		return nil, errs.Inputf(errs.Quote(from), "open failed: %w", bare(err))
+		return nil, errs.Inputf(errs.Quote(from), "open failed: %w", errs.Cause(err))
 	}
 	// Without this check an empty list would mean standard input.
 	if len(data) == 0 {
@@ -566,16 +640,4 @@ func engineInputs(files []string) []string {
 		}
 	}
 	return inputs
-}
-
-// bare returns the innermost cause of an error of package os, such as "no such file or directory". The
-// message of the caller already names the path and the operation.
-func bare(err error) error {
-	for {
-		inner, ok := err.(interface{ Unwrap() error })
-		if !ok || inner.Unwrap() == nil {
-			return err
-		}
-		err = inner.Unwrap()
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/input"
 	"mrlocal/jobs/jobtest"
 )
 
@@ -285,7 +286,7 @@ func TestAHeaderStaysFirst(t *testing.T) {
 	if _, errs, code := call(t, "sort", "z\nx\n1\n", "--header", "2", "-", other); code != 2 || !strings.Contains(errs, "its header differs") {
 		t.Errorf("another header: exit %d, %s", code, errs)
 	}
-	if _, errs, code := call(t, "sort", strings.Repeat("z", mostHeaderBytes+1), "--header", "1"); code != 2 || !strings.Contains(errs, "its header is longer than 16777216 bytes") {
+	if _, errs, code := call(t, "sort", strings.Repeat("z", input.MostHeaderBytes+1), "--header", "1"); code != 2 || !strings.Contains(errs, "its header is longer than 16777216 bytes") {
 		t.Errorf("a header without end: exit %d, %s", code, errs)
 	}
 }

@@ -1,4 +1,4 @@
-package tools
+package input
 
 import (
 	"bytes"
@@ -9,9 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/input"
 )
 
 // A file that becomes shorter while it is read is an error, even if the rest of it is valid.
@@ -42,21 +39,21 @@ func TestAFileThatShrinksIsAnError(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer stdin.Close()
-			var sources []*lineSource
+			var sources []*TextFile
 			for _, name := range []string{path, "-"} {
-				l := &lineSource{name: name}
-				if err := l.open(&Call{Env: command.Env{Stdin: stdin}}); err != nil {
+				l, err := OpenTextFile(name, TextOptions{Stdin: stdin})
+				if err != nil {
 					t.Fatal(err)
 				}
-				defer l.close()
+				defer l.Close()
 				sources = append(sources, l)
 			}
 			if err := os.Truncate(path, int64(left)); err != nil {
 				t.Fatal(err)
 			}
 			for _, l := range sources {
-				if _, err := io.Copy(io.Discard, l); errors.Is(err, input.ErrChanged) != (left < len(data)) {
-					t.Errorf("%s as %s, %d of %d bytes left: %v", name, l.name, left, len(data), err)
+				if _, err := io.Copy(io.Discard, l); errors.Is(err, ErrChanged) != (left < len(data)) {
+					t.Errorf("%s as %s, %d of %d bytes left: %v", name, l.path, left, len(data), err)
 				}
 			}
 		}
