@@ -193,6 +193,7 @@ func goroutineFiles() []string {
 		"cmd/mrlocal/internal/show/follow.go",
 		"bench/study/probe.go",
 		"cmd/mrlocal/internal/demo/ask.go",
+		"jobs/sort/merge.go",
 		"internal/hdfs/writer.go",
 		"view/web/server.go",
 		"view/web/live.go",
