@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
+	"go.yaml.in/yaml/v4"
 
 	"mrlocal/internal/errs"
 )
@@ -43,6 +43,14 @@ func (e element) matches(word string) bool {
 // the next number. No file has that many lines, so failAt recognises a value by its line.
 const changedLine = 1 << 30
 
+// line says on which line a place is, for messages.
+func (p Pos) line() string {
+	if p.Line >= changedLine {
+		return "in a change"
+	}
+	return fmt.Sprintf("on line %d", p.Line)
+}
+
 // ParseChanged reads a workload file as Parse does, and makes the changes before it checks
 // anything. It fails as Parse does, and the error lists the changes. An error about a change itself
 // is of kind errs.BadOptions, and names only that change. If a path does not fit the file, the error
@@ -56,7 +64,7 @@ func ParseChanged(name string, text []byte, changes []Change) (*File, error) {
 		}
 		d.changes = append(d.changes, change{Change: c, path: path, near: -1})
 	}
-	f, err := d.read(string(text), partBytes)
+	f, err := d.read(string(text), pieceBytes)
 	// A change may make another place of the file wrong. The user has to see the change then.
 	if e := (*errs.Error)(nil); errors.As(err, &e) && e.Kind == errs.BadInput && len(changes) > 0 {
 		var all []string
@@ -76,17 +84,17 @@ func (f *File) Changed(changes []Change) (*File, error) {
 
 // node parses the value of change i, inside of a mapping for each of keys, the outermost
 // first. It returns nil after an error.
-func (d *decoder) node(i int, keys []string) ast.Node {
+func (d *decoder) node(i int, keys []string) *yaml.Node {
 	text := d.changes[i].Value
 	for _, key := range slices.Backward(keys) {
 		text = "{" + strconv.Quote(key) + ": " + text + "}"
 	}
-	return d.parse(part{text: text, skip: changedLine + i - 1})
+	return d.parse(text, changedLine+i-1)
 }
 
 // under calls f with the node of the element e: n, or the value of a change of that path.
 // During the call d.at ends with e.
-func (d *decoder) under(e element, n ast.Node, f func(n ast.Node)) {
+func (d *decoder) under(e element, n *yaml.Node, f func(n *yaml.Node)) {
 	if len(d.changes) == 0 {
 		f(n)
 		return
@@ -150,7 +158,7 @@ func (d *decoder) add(fields []field, done *uint64) {
 }
 
 // item calls each with the node of item i of a list: n, or the value of a change.
-func (d *decoder) item(i int, n ast.Node, each func(n ast.Node)) {
+func (d *decoder) item(i int, n *yaml.Node, each func(n *yaml.Node)) {
 	if len(d.changes) == 0 {
 		each(n)
 		return
@@ -159,14 +167,11 @@ func (d *decoder) item(i int, n ast.Node, each func(n ast.Node)) {
 }
 
 // nameOf returns the value of the key name in an item of a list; "": it has none.
-func (d *decoder) nameOf(n ast.Node) (name string) {
-	m, ok := d.resolve(n).(ast.MapNode)
-	if !ok {
-		return ""
-	}
-	for it := entriesOf(m); it.Next(); {
-		if key, ok := d.scalar(it.Key()); ok && key == "name" {
-			name, _ = d.scalar(it.Value())
+func (d *decoder) nameOf(n *yaml.Node) (name string) {
+	m := d.resolve(n)
+	for i := 0; m.Kind == yaml.MappingNode && i < len(m.Content); i += 2 {
+		if key, ok := d.scalar(m.Content[i]); ok && key == "name" {
+			name, _ = d.scalar(m.Content[i+1])
 		}
 	}
 	return name
@@ -174,9 +179,9 @@ func (d *decoder) nameOf(n ast.Node) (name string) {
 
 // itemsIn says how many items a list has, or the names of the first 12 where some have names. from is
 // the index of the first item.
-func (d *decoder) itemsIn(list []ast.Node, from int) string {
+func (d *decoder) itemsIn(list []*yaml.Node, from int) string {
 	const most = 12
-	if !slices.ContainsFunc(list, func(n ast.Node) bool { return d.nameOf(n) != "" }) {
+	if !slices.ContainsFunc(list, func(n *yaml.Node) bool { return d.nameOf(n) != "" }) {
 		return fmt.Sprintf("it has %d, counted from 0", len(list))
 	}
 	var names []string

@@ -15,7 +15,9 @@ defaults: {map_time: 5s, reduce_time: 1s}
 pools:
   - {name: prod, weight: 2}
   - {name: adhoc}
-jobs:
+` + jobsOfChangeable
+
+const jobsOfChangeable = `jobs:
   - {name: A, pool: prod, maps: 3}
   - {name: B, pool: adhoc, maps: 3, reduces: 1, map_time: {uniform: [1s, 9s]}}
 `
@@ -35,6 +37,7 @@ func TestChangesAreWhatTheTextWouldSay(t *testing.T) {
 		{[]Change{{"jobs.B.map_time", "{lognormal: [2s, 0.5]}"}}, "{uniform: [1s, 9s]}", "{lognormal: [2s, 0.5]}"},
 		{[]Change{{"jobs.*.maps", "8"}}, "maps: 3", "maps: 8"},
 		{[]Change{{"defaults.map_time", "6s"}, {"pools.prod.weight", "1"}}, "", ""},
+		{[]Change{{"jobs", "[{name: C, pool: prod, maps: 3}]"}}, jobsOfChangeable, "jobs: [{name: C, pool: prod, maps: 3}]\n"},
 		{[]Change{{"jobs.A.profile.map.cpu", "0.5"}}, "pool: prod, ", "pool: prod, profile: {map: {cpu: 0.5}}, "},
 	} {
 		want, err := Parse("w", []byte(strings.ReplaceAll(changeable, c.old, c.new)))
@@ -75,6 +78,7 @@ func TestBadChangesAreNamed(t *testing.T) {
 		{"cluster.trackers", "x", `cluster.trackers=x: "x" is not a whole number`},
 		{"jobs.A.pool", "nosuch", "jobs.A.pool=nosuch: unknown pool"},
 		{"cluster.trackers", "{", "cluster.trackers={: not YAML"},
+		{"cluster", "{trackers: 1, trackers: 2}", "cluster={trackers: 1, trackers: 2}: trackers is given twice, first in a change"},
 		{"cluster..trackers", "1", "not PATH=VALUE on one line"},
 		{"jobs.A.maps.x", "1", `jobs.A.maps.x=1: no "maps" in jobs.A; there are name, `},
 	} {
@@ -88,24 +92,49 @@ func TestBadChangesAreNamed(t *testing.T) {
 // A change that makes another place of the file wrong stands in the message next to that place.
 func TestAChangeIsNamedBesideThePlaceThatItMakesWrong(t *testing.T) {
 	text := "slow: [{tracker: 1, factor: 0.5}]\n" + changeable
-	_, err := ParseChanged("w", []byte(text), []Change{{"pools.prod.weight", "1"}, {"cluster.trackers", "1"}})
-	if want := "w:1:18: tracker: no tracker 1; the cluster has 1, counted from 0; the file was changed by pools.prod.weight=1, cluster.trackers=1"; err == nil || err.Error() != want {
+	for _, c := range []struct {
+		changes []Change
+		want    string
+	}{
+		{[]Change{{"pools.prod.weight", "1"}, {"cluster.trackers", "1"}}, "w:1:18: tracker: no tracker 1; the cluster has 1, counted from 0; the file was changed by pools.prod.weight=1, cluster.trackers=1"},
+		{[]Change{{"jobs.A.name", "B"}}, "w:9:12: job B: the name is given twice, first in a change; the file was changed by jobs.A.name=B"},
+	} {
+		if _, err := ParseChanged("w", []byte(text), c.changes); err == nil || err.Error() != c.want {
+			t.Errorf("%v instead of %s", err, c.want)
+		}
+	}
+	f, err := ParseChanged("w", []byte("jobs: [{name: J, maps: 1}]"), []Change{{"jobs.0", "{name: K, maps: 2}"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err, want := f.CheckSimulated(), "w: job K: no map_time, neither here nor in defaults"; err == nil || err.Error() != want {
 		t.Errorf("%v instead of %s", err, want)
 	}
 }
 
-// Jobs keep their indexes if the file is read in parts.
-func TestChangesFindJobsInAnyPart(t *testing.T) {
+// Jobs keep their indexes if the file is read in pieces. A change may replace the whole list.
+func TestChangesFindJobsInAnyPiece(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("jobs:\n")
 	for i := range 300 {
 		fmt.Fprintf(&b, "  - {name: J%d, maps: 1, map_time: 1s}\n", i)
 	}
-	d := newDecoder("w", b.Len())
-	d.changes = []change{{Change: Change{"jobs.250.map_time", "9s"}, path: []string{"jobs", "250", "map_time"}, near: -1}}
-	f, err := d.read(b.String(), 100)
-	if err != nil || f.Jobs[250].MapTime.a != 9*time.Second {
-		t.Fatal(err)
+	b.WriteString("cluster: {trackers: 3}\n")
+	read := func(path, value string) *File {
+		d := newDecoder("w", b.Len())
+		d.changes = []change{{Change: Change{path, value}, path: strings.Split(path, "."), near: -1}}
+		f, err := d.read(b.String(), 100)
+		if err != nil || f.Trackers != 3 {
+			t.Fatalf("%s: %v, %+v", path, err, f)
+		}
+		return f
+	}
+	if f := read("jobs", "[{name: a, maps: 1}]"); len(f.Jobs) != 1 || f.Jobs[0].Name != "a" {
+		t.Errorf("%+v", f.Jobs)
+	}
+	f := read("jobs.250.map_time", "9s")
+	if f.Jobs[250].MapTime.a != 9*time.Second {
+		t.Error("the job has not changed")
 	}
 	if f.Jobs[249].MapTime.a != time.Second || f.Jobs[251].MapTime.a != time.Second {
 		t.Error("another job has changed")

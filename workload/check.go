@@ -50,7 +50,7 @@ func (d *decoder) unique(what string, n int, at func(i int) (string, Pos)) map[s
 		name, pos := at(i)
 		if before, ok := index[name]; ok {
 			_, first := at(before)
-			d.failAt(pos, what+" "+plain(name), "the name is given twice, first on line %d", first.Line)
+			d.failAt(pos, what+" "+plain(name), "the name is given twice, first %s", first.line())
 			return index
 		}
 		index[name] = i

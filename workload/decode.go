@@ -1,13 +1,14 @@
 package workload
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml/ast"
+	"go.yaml.in/yaml/v4"
 
 	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
@@ -15,11 +16,9 @@ import (
 
 // decoder turns a YAML tree into a File. It keeps its first error and reads nothing after it.
 type decoder struct {
-	file *File // what is read so far; incomplete if err is set
-	err  error
-	// anchors has the anchored nodes by name. A later anchor of the same name replaces an
-	// earlier one, as the YAML specification demands.
-	anchors map[string]ast.Node
+	file    *File // what is read so far; incomplete if err is set
+	err     error
+	anchors anchors
 	steps   int64  // how many nodes resolve may still visit
 	places  places // for check, which runs after all sections
 	// jobFields is made once for each file, because a file may have 100,000 jobs. The fields
@@ -41,38 +40,37 @@ const mostSteps = 5_000_000
 // Parse reads and checks the text of a workload file. name stands in messages. An error
 // is of kind errs.BadInput and has one line: name:line:column: cause. The File does not
 // share memory with text.
-func Parse(name string, text []byte) (*File, error) { return parse(name, string(text), partBytes) }
+func Parse(name string, text []byte) (*File, error) { return parse(name, string(text), pieceBytes) }
 
-// parse is Parse with jobs in parts of at least the given number of bytes. Tests check that
-// the parts do not change what a file means.
+// parse is Parse with jobs in pieces of at least the given number of bytes. Tests check that
+// the pieces do not change what a file means.
 func parse(name, text string, bytes int) (*File, error) {
 	return newDecoder(name, len(text)).read(text, bytes)
 }
 
 // newDecoder returns a decoder for a file of that many bytes.
 func newDecoder(name string, bytes int) *decoder {
-	return &decoder{file: &File{Name: name}, anchors: map[string]ast.Node{}, steps: mostSteps + int64(bytes)}
+	return &decoder{file: &File{Name: name}, anchors: anchors{}, steps: mostSteps + int64(bytes)}
 }
 
-// read reads and checks the text, with jobs in parts of at least the given number of bytes.
-// Every limit is checked before the YAML parser gets the text.
+// read reads and checks the text, with jobs in pieces of at least the given number of bytes.
 func (d *decoder) read(text string, bytes int) (*File, error) {
-	// A byte order mark would become part of the first key.
+	// A byte order mark would hide the first key from cut.
 	text = strings.TrimPrefix(text, "\ufeff")
-	blank := emptyLines(text)
-	switch at := invalidUTF8(text); {
+	// The loader accepts no other directive than %YAML 1.1. A workload means the same in both versions.
+	if after, ok := strings.CutPrefix(text, "%YAML 1.2"); ok {
+		text = "%YAML 1.1" + after
+	}
+	switch at, what := forbidden(text); {
 	case len(text) > mostFileBytes:
 		d.failAt(Pos{1, 1}, "", "longer than %d MiB", mostFileBytes>>20)
-	case blank > 0:
-		d.failAt(Pos{blank, 1}, "", "more than %d empty lines in a row", mostEmptyLines)
 	case at >= 0:
 		// Columns count characters, as an editor shows them.
 		before := text[:at]
 		line := strings.Count(before, "\n")
-		d.failAt(Pos{line + 1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1}, "", "not UTF-8 text")
+		d.failAt(Pos{line + 1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1}, "", "%s", what)
 	default:
-		rest, items := split(text, bytes)
-		d.workload(d.parse(rest), items)
+		d.workload(cut(text, bytes))
 	}
 	if d.err == nil {
 		d.unused()
@@ -89,41 +87,19 @@ func (d *decoder) read(text string, bytes int) (*File, error) {
 	return d.file, nil
 }
 
-// mostEmptyLines bounds the empty lines in a row. The time of the YAML parser grows with the
-// square of their number.
-const mostEmptyLines = 1000
-
-// emptyLines returns the number of the line at which a run of empty lines becomes too long;
-// 0: no run is too long. A line of white space counts as empty.
-func emptyLines(text string) int {
-	line, run := 0, 0
-	for at, end := 0, 0; at < len(text); at = end {
-		end = lineEnd(text, at)
-		line++
-		if run++; strings.TrimSpace(text[at:end]) != "" {
-			run = 0
-		}
-		if run > mostEmptyLines {
-			return line
-		}
-	}
-	return 0
-}
-
-// invalidUTF8 returns the offset of the first byte that is not UTF-8; -1: there is none.
-func invalidUTF8(text string) int {
-	if utf8.ValidString(text) {
-		return -1
-	}
+// forbidden returns the offset of the first character that the loader refuses without its place, and
+// what it is; -1: there is none.
+func forbidden(text string) (at int, what string) {
 	for i, r := range text {
+		switch {
+		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == '\ufffe', r == '\uffff':
+			return i, "a control character"
 		// A valid text may contain U+FFFD, which then has three bytes.
-		if r == utf8.RuneError {
-			if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
-				return i
-			}
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], "\ufffd"):
+			return i, "not UTF-8 text"
 		}
 	}
-	return -1
+	return -1, ""
 }
 
 // failAt keeps an error at a place of the file, unless the decoder has one already: later
@@ -141,35 +117,25 @@ func (d *decoder) failAt(p Pos, object, format string, args ...any) {
 }
 
 // fail keeps an error at the place of a node.
-func (d *decoder) fail(n ast.Node, object, format string, args ...any) {
+func (d *decoder) fail(n *yaml.Node, object, format string, args ...any) {
 	d.failAt(placeOf(n), object, format, args...)
 }
 
-// resolve follows anchors and aliases, and returns the node that n stands for. It returns
-// nil after an error. It refuses an alias that comes before its anchor.
-func (d *decoder) resolve(n ast.Node) ast.Node {
-	// An anchor can stand on an alias of itself. The limit of hops ends that loop.
-	for hops := 0; ; hops++ {
-		if d.steps--; d.steps < 0 || hops > 100 {
-			d.fail(n, "", "anchors and aliases stand for too many values")
-			return nil
-		}
-		switch v := n.(type) {
-		case *ast.AnchorNode:
-			d.anchors[v.Name.GetToken().Value] = v.Value
-			n = v.Value
-		case *ast.AliasNode:
-			name := v.Value.GetToken().Value
-			target, ok := d.anchors[name]
-			if !ok {
-				d.fail(v, "", "there is no anchor %s before this", quote(name))
-				return nil
-			}
-			n = target
-		default:
-			return n
-		}
+// resolve returns the node that n stands for: the node of its anchor if n is an alias. After an
+// error it returns a node of no kind.
+func (d *decoder) resolve(n *yaml.Node) *yaml.Node {
+	if d.steps--; d.steps < 0 {
+		d.fail(n, "", "aliases stand for too many values")
+		return &yaml.Node{}
 	}
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if n.Style&yaml.TaggedStyle != 0 {
+		d.fail(n, "", "a tag; a workload file has none")
+		return &yaml.Node{}
+	}
+	return n
 }
 
 // field is a key of a mapping. set reads the value of the key.
@@ -179,26 +145,26 @@ type field struct {
 }
 
 // setter reads the value v of a key, and stores it. key stands in messages.
-type setter func(v ast.Node, key string)
+type setter func(v *yaml.Node, key string)
 
 // into returns a setter that stores the result of read in to.
-func into[T any](to *T, read func(v ast.Node, key string) T) setter {
-	return func(v ast.Node, key string) { *to = read(v, key) }
+func into[T any](to *T, read func(v *yaml.Node, key string) T) setter {
+	return func(v *yaml.Node, key string) { *to = read(v, key) }
 }
 
 // items returns a setter for a list, which calls read for each item.
-func (d *decoder) items(read func(item ast.Node)) setter {
-	return func(v ast.Node, key string) { d.list(v, key, read) }
+func (d *decoder) items(read func(item *yaml.Node)) setter {
+	return func(v *yaml.Node, key string) { d.list(v, key, read) }
 }
 
 // appended returns a setter for a list, which appends the result of read for each item to to.
-func appended[T any](d *decoder, to *[]T, read func(item ast.Node) T) setter {
-	return d.items(func(item ast.Node) { *to = append(*to, read(item)) })
+func appended[T any](d *decoder, to *[]T, read func(item *yaml.Node) T) setter {
+	return d.items(func(item *yaml.Node) { *to = append(*to, read(item)) })
 }
 
 // at returns a setter that calls set and stores the place of the value in place.
 func at(place *Pos, set setter) setter {
-	return func(v ast.Node, key string) {
+	return func(v *yaml.Node, key string) {
 		set(v, key)
 		*place = placeOf(v)
 	}
@@ -208,7 +174,7 @@ func at(place *Pos, set setter) setter {
 // which there are at most 64, and may come only once. Mappings that << merges in are read
 // after the keys of n itself. A key that n has already is ignored there. what names the
 // mapping in messages.
-func (d *decoder) mapping(n ast.Node, what string, fields []field) {
+func (d *decoder) mapping(n *yaml.Node, what string, fields []field) {
 	var done uint64
 	d.entries(n, what, fields, &done, 0)
 }
@@ -216,14 +182,11 @@ func (d *decoder) mapping(n ast.Node, what string, fields []field) {
 // entries reads the mapping n and the mappings that it merges in. Bit i of done is set once
 // fields[i] is read. entries skips such a field, because the outer mapping wins. depth counts
 // the merges around n.
-func (d *decoder) entries(n ast.Node, what string, fields []field, done *uint64, depth int) {
-	m, ok := d.resolve(n).(ast.MapNode)
-	switch {
-	case !ok:
-		d.fail(n, what, "keys and values are expected here")
-	case depth > 20:
+func (d *decoder) entries(n *yaml.Node, what string, fields []field, done *uint64, depth int) {
+	if depth > 20 {
 		d.fail(n, what, "<< is nested too deeply")
 	}
+	entries := d.entriesOf(n, what)
 	d.seen(func() string {
 		var keys []string
 		for _, f := range fields {
@@ -232,15 +195,14 @@ func (d *decoder) entries(n ast.Node, what string, fields []field, done *uint64,
 		return "there are " + strings.Join(keys, ", ")
 	})
 	// A key that is repeated in this mapping is an error. A key that an outer mapping has too is
-	// skipped. own tells them apart: it has the line of each key of this mapping; 0: none.
-	var own [64]int
-	var merged []ast.Node
-	for it := entriesOf(m); d.err == nil && it.Next(); {
-		if it.Key().IsMergeKey() {
-			merged = append(merged, it.Value())
+	// skipped. own tells them apart: it has the place of each key of this mapping.
+	var own [64]Pos
+	var merged []*yaml.Node
+	for k, v := range entries {
+		if isMerge(k) {
+			merged = append(merged, v)
 			continue
 		}
-		k := it.Key()
 		key := d.word(k, what)
 		i := slices.IndexFunc(fields, func(f field) bool { return f.key == key })
 		switch {
@@ -248,23 +210,23 @@ func (d *decoder) entries(n ast.Node, what string, fields []field, done *uint64,
 			return
 		case i < 0:
 			d.unknownKey(k, what, key, fields)
-		case own[i] > 0:
-			d.fail(k, what, "%s is given twice, first on line %d", key, own[i])
+		case own[i].Line > 0:
+			d.fail(k, what, "%s is given twice, first %s", key, own[i].line())
 		case *done>>i&1 == 0:
-			d.under(element{key, -1}, it.Value(), func(v ast.Node) { fields[i].set(v, key) })
+			d.under(element{key, -1}, v, func(v *yaml.Node) { fields[i].set(v, key) })
 		}
 		if d.err == nil {
-			own[i] = max(1, placeOf(k).Line)
+			own[i] = placeOf(k)
 			*done |= 1 << i
 		}
 	}
 	// If several merged mappings have a key, the first one wins, as in the YAML specification.
 	for _, n := range merged {
-		if list, ok := d.resolve(n).(*ast.SequenceNode); ok {
-			for _, n := range list.Values {
-				d.entries(n, what, fields, done, depth+1)
-			}
-		} else {
+		sources := []*yaml.Node{n}
+		if list := d.resolve(n); list.Kind == yaml.SequenceNode {
+			sources = list.Content
+		}
+		for _, n := range sources {
 			d.entries(n, what, fields, done, depth+1)
 		}
 	}
@@ -273,16 +235,25 @@ func (d *decoder) entries(n ast.Node, what string, fields []field, done *uint64,
 	}
 }
 
-// entriesOf returns an iterator over the entries of m. A nil m, as after an error, has none.
-func entriesOf(m ast.MapNode) *ast.MapNodeIter {
-	if m == nil {
-		m = &ast.MappingNode{}
+// entriesOf returns an iterator over the keys and values of the mapping n, until the first error. It
+// fails if n is not a mapping. what names the mapping in messages.
+func (d *decoder) entriesOf(n *yaml.Node, what string) iter.Seq2[*yaml.Node, *yaml.Node] {
+	m := d.resolve(n)
+	if m.Kind != yaml.MappingNode {
+		d.fail(n, what, "keys and values are expected here")
 	}
-	return m.MapRange()
+	return func(yield func(k, v *yaml.Node) bool) {
+		// The list may grow during the iteration: see workload.
+		for i := 0; d.err == nil && i < len(m.Content) && yield(m.Content[i], m.Content[i+1]); i += 2 {
+		}
+	}
 }
 
+// isMerge reports whether a key is <<, which merges other mappings in.
+func isMerge(key *yaml.Node) bool { return key.Tag == "!!merge" }
+
 // unknownKey fails because no field has the name key. The message suggests the nearest one.
-func (d *decoder) unknownKey(at ast.Node, what, key string, fields []field) {
+func (d *decoder) unknownKey(at *yaml.Node, what, key string, fields []field) {
 	var known []string
 	for _, f := range fields {
 		known = append(known, f.key)
@@ -292,17 +263,17 @@ func (d *decoder) unknownKey(at ast.Node, what, key string, fields []field) {
 
 // list calls each for every item of the list n, until the first error. It fails if n is not a
 // list.
-func (d *decoder) list(n ast.Node, what string, each func(item ast.Node)) {
-	list, ok := d.resolve(n).(*ast.SequenceNode)
-	if !ok {
+func (d *decoder) list(n *yaml.Node, what string, each func(item *yaml.Node)) {
+	list := d.resolve(n)
+	if list.Kind != yaml.SequenceNode {
 		d.fail(n, what, "a list is expected here")
 		return
 	}
 	// d.from is for this list only, not for the lists inside its items.
 	from := d.from
 	d.from = 0
-	d.seen(func() string { return d.itemsIn(list.Values, from) })
-	for i, item := range list.Values {
+	d.seen(func() string { return d.itemsIn(list.Content, from) })
+	for i, item := range list.Content {
 		if d.err != nil {
 			return
 		}
@@ -312,25 +283,14 @@ func (d *decoder) list(n ast.Node, what string, each func(item ast.Node)) {
 
 // scalar returns the text of a single value. ok is false if n is not one. Numbers and
 // booleans keep the text of the file, because the key decides the type: 1.0 may be a name.
-func (d *decoder) scalar(n ast.Node) (text string, ok bool) {
-	switch v := d.resolve(n).(type) {
-	case *ast.StringNode:
-		return v.Value, true
-	case *ast.LiteralNode:
-		return v.Value.Value, true
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
-		return v.GetToken().Value, true
-	}
-	return "", false
+func (d *decoder) scalar(n *yaml.Node) (text string, ok bool) {
+	v := d.resolve(n)
+	return v.Value, v.Kind == yaml.ScalarNode && v.Tag != "!!null"
 }
 
 // word returns the text of a single value. The text must not be empty. Every character must be
 // printable, because messages and reports show words on a terminal.
-func (d *decoder) word(n ast.Node, what string) string {
-	// An explicit key, written with a question mark, wraps its value.
-	if k, ok := n.(*ast.MappingKeyNode); ok {
-		n = k.Value
-	}
+func (d *decoder) word(n *yaml.Node, what string) string {
 	text, ok := d.scalar(n)
 	switch {
 	case !ok:
@@ -344,7 +304,7 @@ func (d *decoder) word(n ast.Node, what string) string {
 }
 
 // name returns a word that names something, of at most 200 bytes.
-func (d *decoder) name(n ast.Node, what string) string {
+func (d *decoder) name(n *yaml.Node, what string) string {
 	const most = 200 // longer names would make tables unreadable
 	text := d.word(n, what)
 	if len(text) > most {
@@ -355,7 +315,7 @@ func (d *decoder) name(n ast.Node, what string) string {
 
 // decode returns the value of a word, which parse reads. parse also returns a problem for the
 // message, or "". After an error the value has no meaning.
-func decode[T any](d *decoder, n ast.Node, what string, parse func(string) (T, string)) T {
+func decode[T any](d *decoder, n *yaml.Node, what string, parse func(string) (T, string)) T {
 	text := d.word(n, what)
 	value, problem := parse(text)
 	if d.err == nil && problem != "" {
@@ -366,15 +326,15 @@ func decode[T any](d *decoder, n ast.Node, what string, parse func(string) (T, s
 
 // The next methods read a value of one type each: a whole number, a time with its unit, a
 // share, a size in bytes. After an error the result has no meaning.
-func (d *decoder) count(n ast.Node, what string) int          { return decode(d, n, what, parseCount) }
-func (d *decoder) count32(n ast.Node, what string) int32      { return int32(d.count(n, what)) }
-func (d *decoder) time(n ast.Node, what string) time.Duration { return decode(d, n, what, parseTime) }
-func (d *decoder) share(n ast.Node, what string) ppm.Share    { return decode(d, n, what, parseShare) }
-func (d *decoder) bytes(n ast.Node, what string) int64        { return decode(d, n, what, parseBytes) }
+func (d *decoder) count(n *yaml.Node, what string) int          { return decode(d, n, what, parseCount) }
+func (d *decoder) count32(n *yaml.Node, what string) int32      { return int32(d.count(n, what)) }
+func (d *decoder) time(n *yaml.Node, what string) time.Duration { return decode(d, n, what, parseTime) }
+func (d *decoder) share(n *yaml.Node, what string) ppm.Share    { return decode(d, n, what, parseShare) }
+func (d *decoder) bytes(n *yaml.Node, what string) int64        { return decode(d, n, what, parseBytes) }
 
 // positive returns a function that calls read and refuses a value that is not above 0.
-func positive[T int | int32 | int64 | ppm.Share](d *decoder, read func(v ast.Node, key string) T) func(v ast.Node, key string) T {
-	return func(v ast.Node, key string) T {
+func positive[T int | int32 | int64 | ppm.Share](d *decoder, read func(v *yaml.Node, key string) T) func(v *yaml.Node, key string) T {
+	return func(v *yaml.Node, key string) T {
 		value := read(v, key)
 		if d.err == nil && value <= 0 {
 			d.fail(v, key, "must be above 0")
@@ -385,7 +345,7 @@ func positive[T int | int32 | int64 | ppm.Share](d *decoder, read func(v ast.Nod
 
 // yes reads a value that must be true. It refuses false, so that a file has only one way to
 // say no: to leave out the key.
-func (d *decoder) yes(n ast.Node, what string) bool {
+func (d *decoder) yes(n *yaml.Node, what string) bool {
 	if text := d.word(n, what); text != "true" {
 		d.fail(n, what, "%s is not true; leave it out instead", quote(text))
 	}
@@ -393,7 +353,7 @@ func (d *decoder) yes(n ast.Node, what string) bool {
 }
 
 // choice returns the index of a word in words. It returns -1 after an error.
-func (d *decoder) choice(n ast.Node, what string, words []string) int {
+func (d *decoder) choice(n *yaml.Node, what string, words []string) int {
 	text := d.word(n, what)
 	i := slices.Index(words, text)
 	if i < 0 {

@@ -3,7 +3,7 @@ package workload
 import (
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
+	"go.yaml.in/yaml/v4"
 )
 
 // Experiment is an experiment of a paper with the jobs of the file. It has simulated runs,
@@ -79,7 +79,7 @@ type LineOf struct {
 
 // experiment reads an item of experiments. Package bench checks the flags of its runs and
 // the expressions of its figures.
-func (d *decoder) experiment(n ast.Node) {
+func (d *decoder) experiment(n *yaml.Node) {
 	e := Experiment{Pos: placeOf(d.resolve(n))}
 	d.mapping(n, "experiment", []field{
 		{"name", into(&e.Name, d.name)},
@@ -87,8 +87,8 @@ func (d *decoder) experiment(n ast.Node) {
 		{"paper", into(&e.Paper, d.word)},
 		{"assumed", into(&e.Assumed, d.values)},
 		{"fitted", into(&e.Fitted, d.values)},
-		{"with", func(v ast.Node, _ string) { e.With = d.trial(v, flagsOnly).Args }},
-		{"runs", appended(d, &e.Runs, func(item ast.Node) Trial { return d.trial(item, namedRun) })},
+		{"with", func(v *yaml.Node, _ string) { e.With = d.trial(v, flagsOnly).Args }},
+		{"runs", appended(d, &e.Runs, func(item *yaml.Node) Trial { return d.trial(item, namedRun) })},
 		{"seeds", into(&e.Seeds, positive(d, d.count))},
 		{"figures", appended(d, &e.Figures, d.figure)},
 		{"readings", appended(d, &e.Readings, d.reading)},
@@ -101,7 +101,7 @@ func (d *decoder) experiment(n ast.Node) {
 	// A file has few experiments, so a search of the list is enough.
 	for i := range d.file.Experiments {
 		if d.file.Experiments[i].Name == e.Name {
-			d.failAt(e.Pos, "experiment "+e.Name, "the name is given twice, first on line %d", d.file.Experiments[i].Pos.Line)
+			d.failAt(e.Pos, "experiment "+e.Name, "the name is given twice, first %s", d.file.Experiments[i].Pos.line())
 		}
 	}
 	d.file.Experiments = append(d.file.Experiments, e)
@@ -119,26 +119,22 @@ const (
 
 // trial reads a trial of the given form. It takes every other key for a flag. Package bench
 // refuses unknown flags later.
-func (d *decoder) trial(n ast.Node, form form) Trial {
+func (d *decoder) trial(n *yaml.Node, form form) Trial {
 	t := Trial{Pos: placeOf(d.resolve(n))}
-	m, ok := d.resolve(n).(ast.MapNode)
-	if !ok {
-		d.fail(n, "runs", "keys and values are expected here")
-	}
-	for it := entriesOf(m); d.err == nil && it.Next(); {
-		switch key := d.name(it.Key(), "runs"); {
+	for k, v := range d.entriesOf(n, "runs") {
+		switch key := d.name(k, "runs"); {
 		case form >= changed && key == "name":
-			t.Name = d.name(it.Value(), key)
+			t.Name = d.name(v, key)
 		case form == namedRun && key == "jobs":
-			t.Jobs = d.values(it.Value(), key)
+			t.Jobs = d.values(v, key)
 		case form >= changed && key == "without":
-			t.Without = d.values(it.Value(), key)
+			t.Without = d.values(v, key)
 		case form >= changed && key == "set":
-			d.pairs(it.Value(), key, func(a Arg) { t.Set = append(t.Set, Change{Path: a.Name, Value: a.Values[0]}) })
+			d.pairs(v, key, func(a Arg) { t.Set = append(t.Set, Change{Path: a.Name, Value: a.Values[0]}) })
 		case form >= changed && key == "scale":
-			d.pairs(it.Value(), key, func(a Arg) { t.Scale = append(t.Scale, a) })
+			d.pairs(v, key, func(a Arg) { t.Scale = append(t.Scale, a) })
 		default:
-			t.Args = append(t.Args, Arg{Name: key, Values: d.values(it.Value(), key), Pos: placeOf(it.Key())})
+			t.Args = append(t.Args, Arg{Name: key, Values: d.values(v, key), Pos: placeOf(k)})
 		}
 	}
 	d.must(n, "runs", form != namedRun || t.Name != "", "name")
@@ -146,27 +142,23 @@ func (d *decoder) trial(n ast.Node, form form) Trial {
 }
 
 // pairs calls f for each key of the mapping n. Each value must be a single one.
-func (d *decoder) pairs(n ast.Node, what string, f func(Arg)) {
-	m, ok := d.resolve(n).(ast.MapNode)
-	if !ok {
-		d.fail(n, what, "keys and values are expected here")
-	}
-	for it := entriesOf(m); d.err == nil && it.Next(); {
-		key := d.name(it.Key(), what)
-		f(Arg{Name: key, Values: []string{d.word(it.Value(), key)}, Pos: placeOf(it.Key())})
+func (d *decoder) pairs(n *yaml.Node, what string, f func(Arg)) {
+	for k, v := range d.entriesOf(n, what) {
+		key := d.name(k, what)
+		f(Arg{Name: key, Values: []string{d.word(v, key)}, Pos: placeOf(k)})
 	}
 }
 
 // figure reads an item of figures. Package bench checks the values of band, which may have
 // units.
-func (d *decoder) figure(n ast.Node) Figure {
+func (d *decoder) figure(n *yaml.Node) Figure {
 	f := Figure{Pos: placeOf(d.resolve(n))}
 	d.mapping(n, "figure", []field{
 		{"what", into(&f.What, d.word)},
 		{"target", into(&f.Target, d.name)},
 		{"paper", into(&f.Paper, d.word)},
 		{"ours", into(&f.Ours, d.word)},
-		{"band", func(v ast.Node, key string) {
+		{"band", func(v *yaml.Node, key string) {
 			if f.Band = d.values(v, key); d.err == nil && len(f.Band) != 2 {
 				d.fail(v, key, "give [least, most]")
 			}
@@ -175,7 +167,7 @@ func (d *decoder) figure(n ast.Node) Figure {
 		{"fitted", into(&f.Fitted, d.yes)},
 		{"withdrawn", into(&f.Withdrawn, d.word)},
 		{"because", into(&f.Because, d.word)},
-		{"isolate", appended(d, &f.Isolate, func(item ast.Node) Trial { return d.trial(item, changed) })},
+		{"isolate", appended(d, &f.Isolate, func(item *yaml.Node) Trial { return d.trial(item, changed) })},
 	})
 	d.must(n, "figure", f.What != "", "what")
 	d.must(n, "figure", f.Paper != "", "paper")
@@ -188,7 +180,7 @@ func (d *decoder) figure(n ast.Node) Figure {
 }
 
 // reading reads an item of readings.
-func (d *decoder) reading(n ast.Node) Reading {
+func (d *decoder) reading(n *yaml.Node) Reading {
 	r := Reading{Pos: placeOf(d.resolve(n))}
 	d.mapping(n, "reading", []field{
 		{"what", into(&r.What, d.word)},
@@ -201,14 +193,14 @@ func (d *decoder) reading(n ast.Node) Reading {
 }
 
 // chart reads an item of charts. Package bench looks up the names of runs in its lines.
-func (d *decoder) chart(n ast.Node) ChartOf {
+func (d *decoder) chart(n *yaml.Node) ChartOf {
 	var c ChartOf
 	d.mapping(n, "chart", []field{
 		{"name", into(&c.Name, d.name)},
 		{"title", into(&c.Title, d.word)},
 		{"x", into(&c.X, d.word)},
 		{"y", into(&c.Y, d.word)},
-		{"lines", appended(d, &c.Lines, func(item ast.Node) LineOf {
+		{"lines", appended(d, &c.Lines, func(item *yaml.Node) LineOf {
 			l := LineOf{Pos: placeOf(d.resolve(item))}
 			d.mapping(item, "lines", []field{{"name", into(&l.Name, d.word)}, {"y", into(&l.Y, d.word)}})
 			return l

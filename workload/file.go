@@ -3,8 +3,8 @@
 // A workload file (docs/workloads.md) lists jobs that arrive in pools, on a cluster.
 // Load and Parse read the YAML and check all of it. They return a File in which
 // references are indexes and defaults are applied. The first mistake becomes an error
-// with file, line and column. The YAML parser gets a long file in parts, so that reading
-// 100,000 jobs takes tens of megabytes of memory.
+// with file, line and column. The YAML parser gets a long file in pieces, which bounds the
+// memory of the tree.
 //
 // Times are the durations of simulated tasks: a pure function of seed, job and task.
 //
@@ -197,9 +197,12 @@ func unreadable(path string, err error) error {
 }
 
 // Errorf returns an error of kind errs.BadInput at a place of the file: name:line:column,
-// then object unless it is empty, then the cause.
+// then object unless it is empty, then the cause. A place inside of a change has no line.
 func (f *File) Errorf(p Pos, object, format string, args ...any) error {
-	at := fmt.Sprintf("%s:%d:%d", f.Name, p.Line, p.Column)
+	at := f.Name
+	if p.Line < changedLine {
+		at = fmt.Sprintf("%s:%d:%d", f.Name, p.Line, p.Column)
+	}
 	if object != "" {
 		at += ": " + object
 	}

@@ -1,7 +1,7 @@
 package workload
 
 import (
-	"github.com/goccy/go-yaml/ast"
+	"go.yaml.in/yaml/v4"
 
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
@@ -10,7 +10,7 @@ import (
 
 // readJob reads an item of jobs. A job must have maps to simulate or a job to run.
 // readJob checks the job alone. decoder.check compares it with other sections later.
-func (d *decoder) readJob(n ast.Node) {
+func (d *decoder) readJob(n *yaml.Node) {
 	n = d.resolve(n)
 	// The fields keep pointers to d.job and d.jobPlaces, so all jobs of a file share them.
 	if d.jobFields == nil {
@@ -52,16 +52,16 @@ func (d *decoder) newJobFields(j *ListedJob, s *jobPlaces) []field {
 		{"pool", at(&s.pool, into(&j.Pool, d.name))},
 		{"user", at(&s.user, into(&j.User, d.name))},
 		{"submit", into(&j.Submit, d.time)},
-		{"after", func(v ast.Node, key string) {
+		{"after", func(v *yaml.Node, key string) {
 			// after: J01 is short for after: [J01].
 			if text, ok := d.scalar(v); ok {
 				s.after = []reference{{text, placeOf(v)}}
 				return
 			}
-			d.list(v, key, func(item ast.Node) { s.after = append(s.after, reference{d.name(item, key), placeOf(item)}) })
+			d.list(v, key, func(item *yaml.Node) { s.after = append(s.after, reference{d.name(item, key), placeOf(item)}) })
 		}},
 		{"weight", into(&j.Weight, positive(d, d.share))},
-		{"priority", func(v ast.Node, key string) {
+		{"priority", func(v *yaml.Node, key string) {
 			j.Priority = slots.Priority(d.choice(v, key, priorities)) + slots.VeryLow
 		}},
 		{"deadline", at(&s.deadline, into(&j.Deadline, d.time))},
@@ -75,7 +75,7 @@ func (d *decoder) newJobFields(j *ListedJob, s *jobPlaces) []field {
 		{"map_emits", into(&j.MapEmitsBytes, d.bytes)},
 		{"cpu", into(&j.CPU, d.share)},
 		{"disk", into(&j.DiskBytes, d.bytes)},
-		{"profile", func(v ast.Node, key string) {
+		{"profile", func(v *yaml.Node, key string) {
 			p := &slots.Profile{}
 			j.Profile = p
 			d.mapping(v, key, []field{
@@ -83,55 +83,51 @@ func (d *decoder) newJobFields(j *ListedJob, s *jobPlaces) []field {
 			})
 		}},
 		// A real run uses these keys.
-		{"job", func(v ast.Node, key string) {
+		{"job", func(v *yaml.Node, key string) {
 			if i := d.choice(v, key, realJobs); i >= 0 {
 				j.Job = realJobs[i]
 			}
 		}},
-		{"args", at(&s.args, func(v ast.Node, _ string) { d.args(j, v) })},
+		{"args", at(&s.args, func(v *yaml.Node, _ string) { d.args(j, v) })},
 	}
 }
 
 // demand reads the demand of a task: a share of each resource. A missing resource is 0.
-func (d *decoder) demand(n ast.Node, what string) (m slots.Vector) {
+func (d *decoder) demand(n *yaml.Node, what string) (m slots.Vector) {
 	d.mapping(n, what, []field{{"cpu", into(&m.CPU, d.share)}, {"io", into(&m.IO, d.share)}, {"mem", into(&m.Memory, d.share)}})
 	return m
 }
 
 // args reads the args of a real job into j. It does not check their names: the job does
 // that when it is built. j.Args keep the order of the file, because it matters to some jobs.
-func (d *decoder) args(j *ListedJob, n ast.Node) {
-	m, ok := d.resolve(n).(ast.MapNode)
-	if !ok {
-		d.fail(n, "args", "keys and values are expected here")
-	}
+func (d *decoder) args(j *ListedJob, n *yaml.Node) {
 	j.Args = []Arg{} // not nil: readJob refuses args without a job, even an empty mapping
-	for it := entriesOf(m); d.err == nil && it.Next(); {
-		if it.Key().IsMergeKey() {
-			d.fail(it.Key(), "args", "<< is not allowed in args: their order matters")
+	for k, v := range d.entriesOf(n, "args") {
+		if isMerge(k) {
+			d.fail(k, "args", "<< is not allowed in args: their order matters")
 			return
 		}
-		a := Arg{Name: d.name(it.Key(), "args"), Pos: placeOf(it.Key())}
+		a := Arg{Name: d.name(k, "args"), Pos: placeOf(k)}
 		for i := range j.Args {
 			if before := &j.Args[i]; before.Name == a.Name {
-				d.failAt(a.Pos, "args", "%s is given twice, first on line %d; for several values write %s: [a, b]", a.Name, before.Pos.Line, a.Name)
+				d.failAt(a.Pos, "args", "%s is given twice, first %s; for several values write %s: [a, b]", a.Name, before.Pos.line(), a.Name)
 			}
 		}
-		a.Values = d.values(it.Value(), a.Name)
+		a.Values = d.values(v, a.Name)
 		j.Args = append(j.Args, a)
 	}
 }
 
 // values reads a single value or a list of single values. It refuses an empty list.
-func (d *decoder) values(n ast.Node, what string) (values []string) {
+func (d *decoder) values(n *yaml.Node, what string) (values []string) {
 	if text, ok := d.scalar(n); ok {
 		return []string{text}
 	}
-	if _, ok := d.resolve(n).(*ast.SequenceNode); !ok {
+	if d.resolve(n).Kind != yaml.SequenceNode {
 		d.fail(n, what, "a value or a list of values is expected here")
 		return nil
 	}
-	d.list(n, what, func(item ast.Node) {
+	d.list(n, what, func(item *yaml.Node) {
 		text, ok := d.scalar(item)
 		if !ok {
 			d.fail(item, what, "a single value is expected here")

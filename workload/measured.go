@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
+	"go.yaml.in/yaml/v4"
 
 	"mrlocal/internal/ppm"
 	"mrlocal/slots/setup"
@@ -278,13 +278,13 @@ func (s *Stage) predict(j *ListedJob) {
 }
 
 // measured reads the section measured.
-func (d *decoder) measured(n ast.Node, key string) {
+func (d *decoder) measured(n *yaml.Node, key string) {
 	m := &Measured{}
 	d.file.Measured = m
 	d.mapping(n, key, []field{
 		{"cores", into(&m.Cores, positive(d, d.count))},
 		{"warm_up", into(&m.WarmUp, d.time)},
-		{"probe", func(v ast.Node, key string) {
+		{"probe", func(v *yaml.Node, key string) {
 			d.mapping(v, key, []field{
 				{"alone", into(&m.Probe.Alone, d.time)},
 				{"all", into(&m.Probe.All, d.time)},
@@ -298,7 +298,7 @@ func (d *decoder) measured(n ast.Node, key string) {
 }
 
 // measuredJob reads an item of jobs in the section measured.
-func (d *decoder) measuredJob(n ast.Node) (j ProfiledJob) {
+func (d *decoder) measuredJob(n *yaml.Node) (j ProfiledJob) {
 	d.mapping(n, "job of measured", []field{
 		{"name", into(&j.Name, d.name)},
 		{"runs", into(&j.Runs, d.word)},
@@ -311,7 +311,7 @@ func (d *decoder) measuredJob(n ast.Node) (j ProfiledJob) {
 
 // stage reads an item of stages. Its divisions must come in ascending order of map_bytes, because
 // Divide looks for neighbours.
-func (d *decoder) stage(n ast.Node) (s Stage) {
+func (d *decoder) stage(n *yaml.Node) (s Stage) {
 	d.mapping(n, "stage", []field{
 		{"maps", into(&s.Maps, positive(d, d.count))},
 		{"reduces", into(&s.Reduces, d.count)},
@@ -332,7 +332,7 @@ func (d *decoder) stage(n ast.Node) (s Stage) {
 }
 
 // division reads an item of divided. Only map_bytes is required.
-func (d *decoder) division(n ast.Node) (v Division) {
+func (d *decoder) division(n *yaml.Node) (v Division) {
 	d.mapping(n, "divided", []field{
 		{"map_bytes", into(&v.MapBytes, positive(d, d.bytes))},
 		{"map", into(&v.Map, d.time)},
@@ -346,7 +346,7 @@ func (d *decoder) division(n ast.Node) (v Division) {
 // taskTimes returns a setter for the values of tasks of one kind. A spread has quantiles, so it
 // must be ascending. It refuses a slowdown below 1.
 func (d *decoder) taskTimes(to *TaskTimes) setter {
-	return func(v ast.Node, key string) {
+	return func(v *yaml.Node, key string) {
 		d.mapping(v, key, []field{
 			{"fixed", into(&to.Fixed, d.time)},
 			{"spread", into(&to.Spread, d.shares)},
@@ -363,8 +363,8 @@ func (d *decoder) taskTimes(to *TaskTimes) setter {
 }
 
 // shares reads a list of at most mostSlowdowns shares.
-func (d *decoder) shares(n ast.Node, key string) (all []ppm.Share) {
-	d.list(n, key, func(item ast.Node) { all = append(all, d.share(item, key)) })
+func (d *decoder) shares(n *yaml.Node, key string) (all []ppm.Share) {
+	d.list(n, key, func(item *yaml.Node) { all = append(all, d.share(item, key)) })
 	if d.err == nil && len(all) > mostSlowdowns {
 		d.fail(n, key, "has %d items; at most %d", len(all), mostSlowdowns)
 	}

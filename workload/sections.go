@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
+	"go.yaml.in/yaml/v4"
 
 	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
@@ -42,9 +42,10 @@ type jobPlaces struct {
 	after                                     []reference
 }
 
-// workload reads the top level of a file. items are the parts of its jobs. If there are
-// any, the value of jobs in body is empty. If items is nil, body has the jobs.
-func (d *decoder) workload(body ast.Node, items []part) {
+// workload reads the top level of a file from its pieces. The jobs of later pieces belong to the
+// list of the first one.
+func (d *decoder) workload(pieces []piece) {
+	body := d.parse(pieces[0].text, 0)
 	if d.err == nil && body == nil {
 		d.failAt(Pos{1, 1}, "", "empty; a workload needs at least jobs")
 	}
@@ -57,30 +58,32 @@ func (d *decoder) workload(body ast.Node, items []part) {
 		{"defaults", d.defaults},
 		{"locality", d.locality},
 		{"users", d.items(d.user)},
-		{"pools", func(v ast.Node, key string) {
+		{"pools", func(v *yaml.Node, key string) {
 			d.places.hasPools = true
 			d.list(v, key, d.pool)
 		}},
 		{"slow", d.items(d.slow)},
 		{"capacities", d.items(d.capacity)},
 		{"faults", d.items(d.fault)},
-		{"jobs", func(v ast.Node, key string) {
+		{"jobs", func(v *yaml.Node, key string) {
 			jobsDone = true
-			switch {
-			case items == nil:
-				d.list(v, key, d.readJob)
-			case placeOf(v).Line >= changedLine: // the items would stay as they are
-				d.fail(v, key, "the whole list cannot be replaced; name an item, as in jobs.0.maps")
-			}
-			// The tree of a part is garbage before the next part is parsed, which bounds the memory.
-			for _, p := range items {
+			d.list(v, key, d.readJob)
+			// The tree of a piece is garbage before the next piece is parsed, which bounds the memory.
+			for _, p := range pieces[1:] {
 				if d.err != nil {
 					return
 				}
-				if list := d.parse(p); d.err == nil && list != nil {
-					d.from = len(d.file.Jobs)
-					d.list(list, key, d.readJob)
+				next := d.parse(jobsLine+p.text, p.skip-1)
+				if next == nil {
+					return
 				}
+				// A change may have replaced the whole list.
+				if placeOf(v).Line < changedLine {
+					d.from = len(d.file.Jobs)
+					d.list(next.Content[1], key, d.readJob)
+				}
+				// What stands after the jobs is read next.
+				body.Content = append(body.Content, next.Content[2:]...)
 			}
 		}},
 		{"experiments", d.items(d.experiment)},
@@ -94,7 +97,7 @@ func (d *decoder) workload(body ast.Node, items []part) {
 // cluster reads the section cluster. Each number must be above 0, and the slots of all
 // trackers together at most mostSlots. A number that is not given stays 0. Then flags or
 // defaults apply.
-func (d *decoder) cluster(n ast.Node, key string) {
+func (d *decoder) cluster(n *yaml.Node, key string) {
 	f := d.file
 	c := &f.Cluster
 	count, rate := positive(d, d.count), positive(d, d.bytes)
@@ -119,7 +122,7 @@ func (d *decoder) cluster(n ast.Node, key string) {
 
 // buffer reads kvbuffer of the section cluster. start is required. growth needs memory,
 // because it takes its room from there.
-func (d *decoder) buffer(n ast.Node, key string) {
+func (d *decoder) buffer(n *yaml.Node, key string) {
 	b := &d.file.Cluster.Buffer
 	bytes := positive(d, d.bytes)
 	d.mapping(n, key, []field{
@@ -136,7 +139,7 @@ func (d *decoder) buffer(n ast.Node, key string) {
 
 // shuffle reads shuffle of the section cluster. It refuses copiers without copy_rate and the
 // reverse: the simulator needs their product.
-func (d *decoder) shuffle(n ast.Node, key string) {
+func (d *decoder) shuffle(n *yaml.Node, key string) {
 	s := &d.file.Cluster.Shuffle
 	count, bytes := positive(d, d.count), positive(d, d.bytes)
 	d.mapping(n, key, []field{
@@ -154,7 +157,7 @@ func (d *decoder) shuffle(n ast.Node, key string) {
 }
 
 // part reads a share above 0 and at most 1.
-func (d *decoder) part(n ast.Node, key string) ppm.Share {
+func (d *decoder) part(n *yaml.Node, key string) ppm.Share {
 	p := positive(d, d.share)(n, key)
 	if p > ppm.One {
 		d.fail(n, key, "%v is more than 1, the whole", p)
@@ -163,7 +166,7 @@ func (d *decoder) part(n ast.Node, key string) ppm.Share {
 }
 
 // factor reads merge_factor: how many sorted runs one merge reads, at least 2.
-func (d *decoder) factor(n ast.Node, key string) int {
+func (d *decoder) factor(n *yaml.Node, key string) int {
 	f := d.count(n, key)
 	if d.err == nil && f < 2 {
 		d.fail(n, key, "%d is too few; a merge reads at least 2 runs", f)
@@ -173,9 +176,9 @@ func (d *decoder) factor(n ast.Node, key string) int {
 
 // slotWeights reads slot_weights of the section cluster. It must have both kinds, because a
 // weight means something only together with the other.
-func (d *decoder) slotWeights(n ast.Node, key string) {
+func (d *decoder) slotWeights(n *yaml.Node, key string) {
 	c := &d.file.Cluster
-	weight := func(v ast.Node, key string) int {
+	weight := func(v *yaml.Node, key string) int {
 		n := positive(d, d.count)(v, key)
 		if n > slots.MostWeight {
 			d.fail(v, key, "at most %d", slots.MostWeight)
@@ -190,9 +193,9 @@ func (d *decoder) slotWeights(n ast.Node, key string) {
 
 // defaults reads the section defaults. It keeps the times in d.places until check gives
 // them to the jobs, because jobs may come before defaults in the file.
-func (d *decoder) defaults(n ast.Node, key string) {
+func (d *decoder) defaults(n *yaml.Node, key string) {
 	d.mapping(n, key, []field{
-		{"slowstart", func(v ast.Node, key string) {
+		{"slowstart", func(v *yaml.Node, key string) {
 			p := d.share(v, key)
 			if p > ppm.One {
 				d.fail(v, key, "%v is more than 1, the whole", p)
@@ -206,12 +209,12 @@ func (d *decoder) defaults(n ast.Node, key string) {
 
 // locality reads the section locality, which describes a placement of input: the replicas
 // of each block, and the trackers of each group.
-func (d *decoder) locality(n ast.Node, key string) {
+func (d *decoder) locality(n *yaml.Node, key string) {
 	d.mapping(n, key, []field{{"replicas", into(&d.file.Replicas, d.count)}, {"group_trackers", into(&d.file.GroupTrackers, d.count)}})
 }
 
 // user reads an item of users.
-func (d *decoder) user(n ast.Node) {
+func (d *decoder) user(n *yaml.Node) {
 	u, place := slots.User{}, Pos{}
 	d.mapping(n, "user", []field{
 		{"name", at(&place, into(&u.Name, d.name))},
@@ -223,7 +226,7 @@ func (d *decoder) user(n ast.Node) {
 
 // must fails with the message that key is missing, unless given is true. what names the
 // mapping n. After an error must does nothing, because that error may be why given is false.
-func (d *decoder) must(n ast.Node, what string, given bool, key string) {
+func (d *decoder) must(n *yaml.Node, what string, given bool, key string) {
 	if d.err == nil && !given {
 		d.fail(d.resolve(n), what, "no %s", key)
 	}
@@ -235,10 +238,10 @@ const leastTimeout = 1
 
 // pool reads an item of pools. It refuses a minimum above the maximum of the same kind, at
 // the place of the maximum. A missing maximum stays 0, which means no limit.
-func (d *decoder) pool(n ast.Node) {
+func (d *decoder) pool(n *yaml.Node) {
 	p := slots.Pool{Weight: ppm.One}
 	var place, maxMaps, maxReduces Pos
-	timeout := func(v ast.Node, key string) time.Duration { return max(d.time(v, key), leastTimeout) }
+	timeout := func(v *yaml.Node, key string) time.Duration { return max(d.time(v, key), leastTimeout) }
 	d.mapping(n, "pool", []field{
 		{"name", at(&place, into(&p.Name, d.name))},
 		{"weight", into(&p.Weight, positive(d, d.share))},
@@ -247,7 +250,7 @@ func (d *decoder) pool(n ast.Node) {
 		{"max_maps", at(&maxMaps, into(&p.MaxMaps, positive(d, d.count32)))},
 		{"max_reduces", at(&maxReduces, into(&p.MaxReduces, positive(d, d.count32)))},
 		{"max_running_jobs", into(&p.MaxRunning, positive(d, d.count32))},
-		{"mode", func(v ast.Node, key string) { p.FIFO = d.choice(v, key, []string{"fair", "fifo"}) == 1 }},
+		{"mode", func(v *yaml.Node, key string) { p.FIFO = d.choice(v, key, []string{"fair", "fifo"}) == 1 }},
 		{"preempt_after", into(&p.PreemptAfter, timeout)},
 		{"fair_preempt_after", into(&p.FairPreemptAfter, timeout)},
 	})
@@ -262,7 +265,7 @@ func (d *decoder) pool(n ast.Node) {
 }
 
 // slow reads an item of slow. The factor is a speed: with 0.5 tasks take twice as long.
-func (d *decoder) slow(n ast.Node) {
+func (d *decoder) slow(n *yaml.Node) {
 	s, place := setup.Slow{}, Pos{}
 	d.mapping(n, "slow", []field{
 		{"tracker", at(&place, into(&s.Tracker, d.count))},
@@ -274,7 +277,7 @@ func (d *decoder) slow(n ast.Node) {
 }
 
 // capacity reads an item of capacities. The tracker has the whole of a missing resource.
-func (d *decoder) capacity(n ast.Node) {
+func (d *decoder) capacity(n *yaml.Node) {
 	c, place := slots.Capacity{Vector: slots.WholeVector()}, Pos{}
 	share := positive(d, d.share)
 	d.mapping(n, "capacity", []field{
@@ -294,7 +297,7 @@ func (d *decoder) capacity(n ast.Node) {
 //	{task: J01/m/7, fail: 2}               the first 2 attempts of a task fail
 //
 // checkFault looks up the name of the task later.
-func (d *decoder) fault(n ast.Node) {
+func (d *decoder) fault(n *yaml.Node) {
 	// A negative number stands for no tracker, because tracker 0 exists.
 	f := setup.Fault{Tracker: -1}
 	var task reference
@@ -331,17 +334,17 @@ func (d *decoder) fault(n ast.Node) {
 
 // times reads one of 20s, {uniform: [25s, 35s]}, {lognormal: [20s, 0.3]} and
 // {list: [20s, 30s]}.
-func (d *decoder) times(n ast.Node, what string) (t Times) {
+func (d *decoder) times(n *yaml.Node, what string) (t Times) {
 	// A single value is a constant time.
 	if _, ok := d.scalar(n); ok || d.err != nil {
 		return Constant(d.time(n, what))
 	}
-	law := func(v ast.Node, key string) {
+	law := func(v *yaml.Node, key string) {
 		if t.Given() { // the mapping has a law already
 			d.fail(v, what, "give only one of a time, uniform, lognormal and list")
 		}
-		var items []ast.Node
-		d.list(v, key, func(item ast.Node) { items = append(items, item) })
+		var items []*yaml.Node
+		d.list(v, key, func(item *yaml.Node) { items = append(items, item) })
 		switch {
 		case d.err != nil:
 		case key == "list":
@@ -376,17 +379,17 @@ func (d *decoder) times(n ast.Node, what string) (t Times) {
 // number of trackers; 0: any tracker is accepted. An error is of kind errs.BadOptions, and
 // object names the option in it.
 func ParseFault(object, text, job string, trackers int) (setup.Fault, error) {
-	d := &decoder{file: &File{Name: object}, anchors: map[string]ast.Node{}, steps: mostSteps}
+	d := &decoder{file: &File{Name: object}, anchors: anchors{}, steps: mostSteps}
 	inner := strings.TrimSpace(text)
 	if !strings.HasPrefix(inner, "{") {
 		inner = "{" + inner + "}"
 	}
-	if at := invalidUTF8(inner); at >= 0 || strings.ContainsAny(inner, "\n\r") {
+	if at, _ := forbidden(inner); at >= 0 || strings.ContainsAny(inner, "\n\r") {
 		return setup.Fault{}, errs.Optionf(object, "%s: not one line of UTF-8 text", quote(text))
 	}
 	d.file.Trackers = trackers
 	d.file.Jobs = []ListedJob{{Submission: setup.Submission{Name: job}, Job: job}}
-	if body := d.parse(part{text: inner}); d.err == nil {
+	if body := d.parse(inner, 0); d.err == nil {
 		d.fault(body)
 	}
 	if d.err == nil {

@@ -3,280 +3,140 @@ package workload
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
+	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
-// partBytes is the least size of a part of a long file. The YAML parser takes some 90 bytes
-// of memory for each byte of text. So the items of jobs are parsed in parts, if jobs is at
-// the top level and in block style. The rest of the file is short and makes one part.
-// Indentation makes this safe: everything inside an item is indented deeper than the item's
-// dash (docs/adr/0015).
-const partBytes = 64 << 10
+// pieceBytes is the least size of a piece of a long file. The tree of a file takes some 24 bytes of
+// memory for each byte of text. So the items of jobs are parsed in pieces, if jobs is at the top
+// level and in block style (docs/adr/0067).
+const pieceBytes = 64 << 10
 
-// mostPartBytes bounds a part. A file with jobs in brackets, and each job, is one part.
-const mostPartBytes = 4 << 20
+// mostPieceBytes bounds a piece, and so the memory of its tree. A file with jobs in brackets, each
+// job, and all that stands before or after the jobs, are in one piece.
+const mostPieceBytes = 4 << 20
 
-// part is a part of a file. Its first lines, up to line number after, have the same numbers
-// in the file. Each later line is skip lines further down in the file.
-type part struct {
-	text        string
-	after, skip int
+// mostDepth bounds the levels of brackets in brackets, and those of indentation. The parser calls
+// itself for each of them, and a full stack ends the process.
+const mostDepth = 50
+
+// jobsLine is the line that stands before the items of a piece that is not the first.
+const jobsLine = "jobs:\n"
+
+// piece is a part of a file. Its first line is line skip + 1 of the file.
+type piece struct {
+	text string
+	skip int
 }
 
-// split divides a file into the items of its jobs and the rest. A part of the items has at
-// least the given number of bytes, except the last one. Without jobs in block style, rest is
-// the whole file and items is nil. Each part is valid YAML by itself. It keeps its
-// indentation, so that the columns in messages are right.
-func split(text string, bytes int) (rest part, items []part) {
-	// Find the line `jobs:`.
-	head, n := -1, 0 // the end of that line, and its number
-	for at, end := 0, 0; at < len(text) && head < 0; at = end {
-		end = lineEnd(text, at)
-		n++
-		if after, ok := strings.CutPrefix(text[at:end], "jobs:"); ok && insignificant(after) {
-			head = end
-		}
-	}
-	// There is none if jobs are in brackets, or have an anchor or a tag.
-	if head < 0 {
-		return part{text: text}, nil
-	}
-	// Cut the items that follow into parts.
-	indent, line := -1, n       // the indentation of the first item, -1 until there is one
-	start, startLine := head, n // where the current part begins
-	tail := len(text)           // where the section ends
-	for at, end := head, head; at < len(text); at = end {
-		end = lineEnd(text, at)
-		line++
-		if insignificant(text[at:end]) {
-			continue
-		}
-		spaces, dash := itemAt(text[at:end])
-		if indent < 0 {
+// cut divides a file into pieces of at least the given number of bytes, except the last one. All but
+// the first begin with an item of jobs, and are valid YAML behind jobsLine. The last one also has
+// what stands after the jobs. Indentation makes the cuts safe: everything inside an item is indented
+// deeper than the item's dash.
+func cut(text string, least int) []piece {
+	pieces := []piece{{text, 0}}
+	indent, inJobs := -1, false // the indentation of the items; -1: there was none yet
+	start, at, number := 0, 0, 0
+	for line := range strings.Lines(text) {
+		word := strings.TrimLeft(line, " ")
+		spaces := len(line) - len(word)
+		dash := len(word) > 1 && word[0] == '-' && word[1] <= ' ' // any other dash begins a word
+		switch {
+		case insignificant(line): // it may have any indentation
+		case !inJobs:
+			after, ok := strings.CutPrefix(line, "jobs:")
+			inJobs = ok && insignificant(after)
+		case indent < 0 && !dash, spaces == 0 && !(dash && indent <= 0):
+			return pieces // jobs has no items, or ends here
+		case indent < 0:
 			indent = spaces
+		case spaces == indent && dash && at-start >= least:
+			pieces[len(pieces)-1].text = text[start:at]
+			pieces = append(pieces, piece{text[at:], number})
+			start = at
 		}
-		// A line that is neither an item nor inside of one ends the section.
-		if spaces < indent || spaces == indent && !dash {
-			tail, line = at, line-1
-			break
-		}
-		if spaces == indent && at-start >= bytes {
-			items = append(items, part{text: text[start:at], skip: startLine})
-			start, startLine = at, line-1
-		}
+		at += len(line)
+		number++
 	}
-	// The section has no items, or its first line is not an item.
-	if indent < 0 || start == tail || !startsItem(text[head:tail]) {
-		return part{text: text}, nil
-	}
-	items = append(items, part{text: text[start:tail], skip: startLine})
-	return part{text: text[:head] + text[tail:], after: n, skip: line - n}, items
+	return pieces
 }
 
-// lineEnd returns the offset of the line after the one that contains offset at.
-func lineEnd(text string, at int) int {
-	if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
-		return at + i + 1
-	}
-	return len(text)
-}
-
-// insignificant reports whether a line is blank or only a comment. Such a line may have any
-// indentation and does not end a section.
+// insignificant reports whether a line is blank or only a comment.
 func insignificant(line string) bool {
 	line = strings.TrimLeft(line, " \t\r\n")
 	return line == "" || line[0] == '#'
 }
 
-// itemAt returns the indentation of a line, and whether the line begins with the dash
-// of an item. White space follows such a dash. Any other dash begins a word or a number.
-func itemAt(line string) (spaces int, dash bool) {
-	rest := strings.TrimLeft(line, " ")
-	after, dash := strings.CutPrefix(rest, "-")
-	return len(line) - len(rest), dash && strings.TrimLeft(after, " \t\r\n") != after
+// anchors has the anchored nodes of all pieces by name. A later anchor of the same name replaces
+// an earlier one, as the YAML specification demands. The loader calls its methods.
+type anchors map[string]*yaml.Node
+
+func (a anchors) NewAliasDataContext(yaml.AliasDataServices) (yaml.AliasDataContext, error) {
+	return a, nil
+}
+func (a anchors) BeginDocument() error { return nil }
+func (a anchors) EndDocument() error   { return nil }
+
+func (a anchors) DefineAnchor(name string, n *yaml.Node) error {
+	a[name] = n
+	return nil
 }
 
-// startsItem reports whether the first significant line of text begins with the dash of an item.
-func startsItem(text string) bool {
-	for at, end := 0, 0; at < len(text); at = end {
-		end = lineEnd(text, at)
-		if !insignificant(text[at:end]) {
-			_, dash := itemAt(text[at:end])
-			return dash
-		}
+func (a anchors) ResolveAlias(name string) (n *yaml.Node, found bool, err error) {
+	if n, found = a[name]; !found {
+		err = fmt.Errorf("there is no anchor %s before this", quote(name))
 	}
-	return false
+	return n, found, err
 }
 
-// parse parses a part and returns its tree. It returns nil after an error, and if the part
-// has nothing but comments. The tree and messages have the line numbers of the whole file.
-func (d *decoder) parse(p part) (body ast.Node) {
-	defer func() {
-		// Malformed text has made the parser panic. Such a file becomes an error.
-		if r := recover(); r != nil {
-			d.failAt(Pos{p.skip + 1, 1}, "", "the YAML parser stopped: %v", clean(fmt.Sprint(r)))
-			body = nil
-		}
-	}()
-	if len(p.text) > mostPartBytes {
-		d.failAt(Pos{p.skip + 1, 1}, "", "more than %d MiB in one piece; only the items of jobs, each after a dash, may have more together", mostPartBytes>>20)
+// parse parses a text, and adds skip to the number of each line. It returns nil after an error, and
+// if the text has nothing but comments.
+func (d *decoder) parse(text string, skip int) *yaml.Node {
+	if len(text) > mostPieceBytes {
+		d.failAt(Pos{skip + 1, 1}, "", "more than %d MiB in one piece; only the items of jobs, each after a dash, may have more together", mostPieceBytes>>20)
 		return nil
 	}
-	// Tokens get the line numbers of the file before an error can use them.
-	tokens := lexer.Tokenize(p.text)
-	for _, t := range tokens {
-		if t.Position.Line > p.after {
-			t.Position.Line += p.skip
-		}
+	var doc, second yaml.Node
+	loader, err := yaml.NewLoader(strings.NewReader(text), yaml.WithPlugin(d.anchors, loaderlimits.New(loaderlimits.DepthValue(mostDepth))))
+	if err == nil {
+		err = loader.Load(&doc)
 	}
-	if t, what := tooMuch(tokens); t != nil {
-		d.failAt(posOf(t), "", "%s", what)
-		return nil
+	if err == nil {
+		err = loader.Load(&second)
 	}
-	// The parser accepts repeated keys, because decoder.entries refuses them with both lines.
-	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
-	if err != nil {
-		at, what := Pos{p.skip + 1, 1}, ""
-		if e := yaml.Error(nil); errors.As(err, &e) {
-			what = e.GetMessage() // Error quotes the file around the place, in quadratic time
-			if t := e.GetToken(); t != nil {
-				at = posOf(t)
-			}
-		} else {
-			what = err.Error()
+	switch e := (*yaml.LoadError)(nil); {
+	case errors.As(err, &e):
+		// Where the text ends too early, the place is that of what has no end.
+		last := 1 + strings.Count(strings.TrimSuffix(text, "\n"), "\n")
+		at, what := e.Mark, "not YAML: "
+		if at.Line > last {
+			at = e.ContextMark
 		}
-		d.failAt(at, "", "not YAML: %s", clean(what))
-		return nil
+		if e.Stage == yaml.ComposerStage { // an error of anchors
+			what = ""
+		}
+		d.failAt(Pos{skip + max(1, min(at.Line, last)), max(1, at.Column)}, "", "%s%s", what, e.Message)
+	case err == nil:
+		d.failAt(Pos{skip + second.Line, second.Column}, "", "a second document; a workload file has only one")
+	case !errors.Is(err, io.EOF):
+		d.failAt(Pos{skip + 1, 1}, "", "not YAML: %v", err)
+	case len(doc.Content) > 0:
+		down(doc.Content[0], skip)
+		return doc.Content[0]
 	}
-	// For the parser, comments and directives are documents of their own. They are skipped.
-	for _, doc := range file.Docs {
-		if doc.Body == nil || doc.Body.Type() == ast.DirectiveType || doc.Body.Type() == ast.CommentType {
-			continue
-		}
-		if body != nil {
-			d.fail(doc.Body, "", "a second document; a workload file has only one")
-			return nil
-		}
-		body = doc.Body
-	}
-	return body
+	return nil
 }
 
-// clean returns the first line of a message of the YAML parser. The lines below it quote
-// the file, and our messages have one line.
-func clean(message string) string {
-	line, _, _ := strings.Cut(message, "\n")
-	return strings.TrimSpace(strings.ToValidUTF8(line, "?"))
+// down moves the places of n and of all nodes in it down by a number of lines.
+func down(n *yaml.Node, lines int) {
+	n.Line += lines
+	for _, inner := range n.Content {
+		down(inner, lines)
+	}
 }
 
-// tooMuch returns the first token at which a file nests deeper, or has a longer mapping,
-// than any workload needs. what is the message. If there is no such token, tooMuch returns
-// nil. It runs before the parser, because the parser calls itself for every level, every
-// key of a mapping in block style and every document. A full stack ends the process, and Go
-// cannot recover from that.
-func tooMuch(tokens token.Tokens) (at *token.Token, what string) {
-	const (
-		mostFlow   = 50   // levels of brackets in brackets
-		mostLine   = 50   // dashes, question marks and colons in a line, or between two commas in brackets
-		mostRun    = 100  // tokens in a row of which none is a word
-		mostIndent = 1000 // column of the first word of a line
-		mostKeys   = 1000 // keys of a mapping in block style
-		mostMarks  = 4    // document marks: --- and ...
-		deep, long = "nested too deeply", "a mapping with too many keys"
-	)
-	// flow, line, run and marks are the counts so far that the limits above bound.
-	var flow, line, run, marks, lastLine int
-	var keys columns
-	for _, t := range tokens {
-		if flow == 0 && t.Position.Line != lastLine {
-			lastLine, line = t.Position.Line, 0
-			if t.Position.Column > mostIndent && t.Type != token.CommentType {
-				return t, deep
-			}
-		}
-		run++
-		switch t.Type {
-		case token.SequenceStartType, token.MappingStartType:
-			flow, line = flow+1, 0
-		case token.SequenceEndType, token.MappingEndType:
-			flow, line = max(0, flow-1), 0
-		case token.SequenceEntryType, token.MappingKeyType, token.MappingValueType:
-			if line++; flow == 0 && keys.count(t) > mostKeys {
-				return t, long
-			}
-		case token.DocumentHeaderType, token.DocumentEndType:
-			if marks++; marks > mostMarks {
-				return t, "more than one document"
-			}
-		case token.CollectEntryType:
-			line = 0
-		case token.TagType:
-			return t, "a tag; a workload file has none"
-		case token.AnchorType, token.AliasType:
-		default:
-			if t.Prev == nil || t.Prev.Type != token.AnchorType { // not an anchor's name
-				run = 0
-			}
-		}
-		if flow > mostFlow || line > mostLine || run > mostRun {
-			return t, deep
-		}
-	}
-	return nil, ""
-}
-
-// columns is the stack of the mappings in block style around a place of the file, the outermost
-// first. It has the column of each mapping, and its number of keys so far.
-type columns []struct{ column, keys int }
-
-// count adds a dash, question mark or colon. It returns how many keys the mapping of this
-// token has now; 0 for a dash, which belongs to a list.
-func (c *columns) count(t *token.Token) int {
-	column := t.Position.Column
-	// The key stands before its colon, and the key's column is that of the mapping.
-	if t.Type == token.MappingValueType && t.Prev != nil {
-		column = t.Prev.Position.Column
-	}
-	n := len(*c)
-	// Mappings that are indented deeper end here.
-	for n > 0 && (*c)[n-1].column > column {
-		n--
-	}
-	*c = (*c)[:n]
-	if t.Type == token.SequenceEntryType {
-		return 0
-	}
-	if n == 0 || (*c)[n-1].column < column {
-		*c = append(*c, struct{ column, keys int }{column, 0})
-		n++
-	}
-	(*c)[n-1].keys++
-	return (*c)[n-1].keys
-}
-
-func posOf(t *token.Token) Pos { return Pos{t.Position.Line, t.Position.Column} }
-
-// placeOf returns where a node begins: a mapping in block style at its first key. It returns
-// line 1, column 1 for a node without a place.
-func placeOf(n ast.Node) Pos {
-	switch v := n.(type) {
-	case *ast.MappingNode:
-		if !v.IsFlowStyle && len(v.Values) > 0 {
-			return placeOf(v.Values[0].Key)
-		}
-	case *ast.MappingValueNode:
-		return placeOf(v.Key)
-	}
-	if n != nil {
-		if t := n.GetToken(); t != nil && t.Position != nil {
-			return posOf(t)
-		}
-	}
-	return Pos{1, 1}
-}
+// placeOf returns where a node begins. A mapping in block style begins at its first key.
+func placeOf(n *yaml.Node) Pos { return Pos{n.Line, n.Column} }

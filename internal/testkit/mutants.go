@@ -52,7 +52,7 @@ func Mutants(text string, n int, seed uint64, f func(string)) {
 // nothing; "": it has none. An error is one line, so a newline counts too.
 func RawGo(text string) string {
 	for _, raw := range []string{
-		"json:", "strconv.", "cannot unmarshal", "invalid character", "looking for beginning", "Go struct", "Go value", "unexpected EOF", "unexpected end", "yaml:", "runtime error",
+		"json:", "strconv.", "cannot unmarshal", "invalid character", "looking for beginning", "Go struct", "Go value", "unexpected EOF", "unexpected end of JSON", "yaml:", "runtime error",
 		"bufio.", "time: invalid", "time: unknown unit", "time: missing unit", "reflect", "panic", "parsing ", "int64", "float64", "interface", "map[", "%!", "nil", "sequence was used", "syntax error", "\n",
 	} {
 		if strings.Contains(text, raw) {
