@@ -379,7 +379,7 @@ func (d *decoder) times(n *yaml.Node, what string) (t Times) {
 // number of trackers; 0: any tracker is accepted. An error is of kind errs.BadOptions, and
 // object names the option in it.
 func ParseFault(object, text, job string, trackers int) (setup.Fault, error) {
-	d := &decoder{file: &File{Name: object}, anchors: anchors{}, steps: mostSteps}
+	d := newDecoder(object, 0)
 	inner := strings.TrimSpace(text)
 	if !strings.HasPrefix(inner, "{") {
 		inner = "{" + inner + "}"
