@@ -2,13 +2,13 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -29,22 +29,22 @@ func Document(all []*Result) (map[string][]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(head)
 	wrap(&b, "", Summary(all))
-	tables(&b, all)
-	b.WriteString(details)
-	for _, r := range all {
-		r.section(&b)
-		for i := range r.Charts {
-			c, err := r.chart(&r.Charts[i])
-			if err != nil {
-				return nil, err
+	for _, p := range byPaper(all) {
+		p.table(&b)
+		for _, r := range p.of {
+			for i := range r.Charts {
+				c, err := r.chart(&r.Charts[i])
+				if err != nil {
+					return nil, err
+				}
+				var svg bytes.Buffer
+				if err := c.WriteSVG(&svg); err != nil {
+					return nil, err
+				}
+				path := chartFile(&r.Charts[i])
+				files[path] = svg.Bytes()
+				fmt.Fprintf(&b, "\n![%s](%s)\n", r.Charts[i].Title, path)
 			}
-			var svg bytes.Buffer
-			if err := c.WriteSVG(&svg); err != nil {
-				return nil, err
-			}
-			path := chartFile(&r.Charts[i])
-			files[path] = svg.Bytes()
-			fmt.Fprintf(&b, "\n![%s](%s)\n", r.Charts[i].Title, path)
 		}
 	}
 	b.WriteString(references)
@@ -92,52 +92,36 @@ func WriteDocument(docs string, all []*Result) error {
 // paperKey matches the key of a paper in the source of an experiment.
 var paperKey = regexp.MustCompile(`\[[A-Za-z]+\d\d\]`)
 
-// tables writes a table of all figures for each paper, in the order of the experiments.
-// Experiments without a key of docs/papers share one table.
-func tables(b *bytes.Buffer, all []*Result) {
-	var papers []string
-	of := map[string][]*Result{}
+// ofPaper has the results of one paper's experiments.
+type ofPaper struct {
+	key string // in brackets; "": experiments without a key of docs/papers
+	of  []*Result
+}
+
+// byPaper groups results by paper, in the order of the experiments.
+func byPaper(all []*Result) (papers []ofPaper) {
 	for _, r := range all {
 		// If there are several keys, the first one is the paper with the experiment.
 		key := paperKey.FindString(r.Paper)
-		if of[key] == nil {
-			papers = append(papers, key)
+		i := slices.IndexFunc(papers, func(p ofPaper) bool { return p.key == key })
+		if i < 0 {
+			i, papers = len(papers), append(papers, ofPaper{key: key})
 		}
-		of[key] = append(of[key], r)
+		papers[i].of = append(papers[i].of, r)
 	}
-	for _, p := range papers {
-		title := p
-		if p == "" {
-			title = "Other experiments"
-		}
-		fmt.Fprintf(b, "\n### %s\n\n", title)
-		wrap(b, "", Summary(of[p]))
-		b.WriteString("\n| experiment | figure | theirs | ours | in band | fitted |\n| --- | --- | --- | --- | --- | --- |\n")
-		for _, r := range of[p] {
-			for i := range r.Lines {
-				l := &r.Lines[i]
-				row(b, r.Name, l.What, l.Paper, l.Shown, l.agrees(), yes(l.Fitted))
-			}
-		}
-		constants(b, of[p])
-	}
+	return papers
 }
 
-// constants writes a table of the constants that were fitted to figures of these experiments.
-func constants(b *bytes.Buffer, some []*Result) {
-	heads := []string{"fitted constant", "value", "fitted to"}
-	for _, c := range fittedConstants() {
-		if !slices.ContainsFunc(some, func(r *Result) bool { return r.Name == c.experiment }) {
-			continue
+// table writes a heading and a table of all figures.
+func (p *ofPaper) table(b *bytes.Buffer) {
+	fmt.Fprintf(b, "\n### %s\n\n", cmp.Or(p.key, "Other experiments"))
+	wrap(b, "", Summary(p.of))
+	b.WriteString("\n| experiment | figure | theirs | ours | in band | fitted |\n| --- | --- | --- | --- | --- | --- |\n")
+	for _, r := range p.of {
+		for i := range r.Lines {
+			l := &r.Lines[i]
+			row(b, r.Name, l.What, l.Paper, l.Shown, l.agrees(), yes(l.Fitted))
 		}
-		// The headings are written only if there is a constant.
-		if heads != nil {
-			b.WriteString("\n")
-			row(b, heads...)
-			b.WriteString("| --- | --- | --- |\n")
-			heads = nil
-		}
-		row(b, c.constant, c.value, c.experiment+": "+strings.Replace(c.figure, "*", "all figures", 1))
 	}
 }
 
@@ -165,61 +149,41 @@ func row(b *bytes.Buffer, cells ...string) {
 // head is the beginning of the document. It explains verdicts, bands and seeds.
 const head = `# Reproduction
 
-The papers' experiments in the simulator: the paper's figure, ours, and a verdict. ` + "`mrlocal reproduce --write`" + `
-writes this file, its charts and [figures.json](reproduction/figures.json). A test checks that they agree.
-` + "`mrlocal reproduce --format csv`" + ` gives the same figures for programs, ` + "`--format json`" + ` and
-` + "`--format markdown`" + ` do, too.
+The papers' experiments in the simulator: the paper's figure, ours, and a verdict, in one table for each paper.
+` + "`mrlocal reproduce NAME`" + ` runs an experiment and prints its details: what was assumed and fitted, bands, directions,
+claims, reasons and runs. ` + "`mrlocal reproduce --write`" + ` writes this file, its charts and
+[figures.json](reproduction/figures.json), which has the reasons too. A test checks that they agree.
+` + "`--format csv`, `--format json` and `--format markdown`" + ` print all figures.
 
 Experiments are sections of the files in bench/workloads; [workloads.md](workloads.md) describes their format. A
 section states the runs, the figures, the bands, and what was assumed or fitted. The papers measured clusters. Times
-here come from a model of a cluster, so that most makespans are compared as ratios.
+here come from a model of a cluster, so that most makespans are compared as ratios. The [glossary](glossary.md) has the
+terms.
 
 | verdict | meaning |
 | --- | --- |
 | exact | a run computed the paper's figure, to its last digit |
-| inside | ours is in the band |
+| inside | ours is in the band: the paper's range, or at most 25 % of its figure on each side |
 | outside | ours is out of the band, or the experiment is not built; a reason says why |
 | words | the paper compares in words; ours is true or false, and a false one has a reason |
 
-The [glossary](glossary.md) has the terms. A file may state a narrower band than the usual one; a wider one is an
-error. A least value at an end of its sweep is never inside.
+- *Fitted*: a constant of the model was chosen so that this figure agrees. Such a figure only shows that the model can
+  produce it. The other figures test the constant. The summaries count fitted figures separately.
+- *Withdrawn*: a band, limit or wording was set after a run, so it no longer counts. The one that counts was stated
+  before the run. If there is none, the figure has no band and is never inside.
+- *Direction*: whether ours is on the paper's side of no change. The direction is not a verdict.
+- *Reason*: the cause, and the result if one thing is changed and nothing else. For example: "Isolated: with
+  cluster.disk=30MB it is 10.9 % (10.5 to 11.3), inside (20 seeds)". The command makes the change, so no number of a
+  reason is written by hand. If the interval in parentheses reaches out of the band, ours is inside "by its mean alone".
+- *Reading*: a number that the paper does not have, such as the difference of two ways to read its text. It has no band
+  and no verdict. Only the command prints it.
 
-The direction says whether ours is on the paper's side of no change. For example, both are gains, but of different
-sizes. The direction is not a verdict.
-
-Fitted says that a constant was chosen by this figure. Such a figure only shows that the model can produce it. The
-other figures test the constant. The list below a paper's table has all such constants. The summaries count fitted
-figures separately. Some constants were chosen after runs that also showed other figures. The experiments say so below.
-
-A reason names the cause, and the result if one thing is changed and nothing else. For example: "Isolated: with
-cluster.disk=30MB it is 10.9 % (10.5 to 11.3), inside (20 seeds)". The cause is isolated if one change makes the
-comparison true. For a figure with a band, the change brings it into the band or to the other side. Otherwise the
-changes are listed under "Each alone". The 95 % interval is in parentheses. If it reaches out of the band, ours is
-inside "by its mean alone". The changes are in the files, under isolate, and these commands make them again. So no
-number of a reason is written by hand.
-
-A reading is a number that the paper does not have: the difference of two readings of its text, or a property of the
-model. It has no band and no verdict, and stands in a table of its own.
-
-Withdrawn names a band, a limit or a wording that was set after a run. It no longer counts. The one that counts was
-stated before the run. If there is none, the figure has no band and is never inside.
-
-Where times or places are drawn at random, each experiment has 20 seeds. Ours is the mean, with its 95 % interval by
+Where times or places are drawn at random, each experiment has 20 seeds. Ours is the mean, with a 95 % interval by
 Student's t. A comparison holds if the interval of the difference does, paired by seed. With one seed all is
-deterministic. The tables of runs and the charts show seed 1.
-
-Keys such as [DHFS13] and names in quotes are those of [docs/papers](papers/README.md).
+deterministic. The charts show seed 1. Keys such as [DHFS13] are those of [docs/papers](papers/README.md).
 
 ## Figures by paper
 
-`
-
-// details is the text between the tables of the papers and the sections of the experiments.
-const details = `
-## Experiments
-
-The list below a table has the claims first, by the names that docs/papers gives them. Each has the numbers of its
-figures. Then it has the reasons, each after the number of its figure.
 `
 
 // references turns the papers' keys into links.
@@ -232,101 +196,8 @@ const references = `
 [OMO21]: papers/omo21.md
 `
 
-const (
-	mostRows    = 16  // rows of a table of runs; a chart shows more runs
-	lineColumns = 118 // characters of a line of prose in the document
-)
-
-// section writes the section of an experiment: assumptions, fitted constants, figures, readings and
-// runs.
-func (r *Result) section(b *bytes.Buffer) {
-	fmt.Fprintf(b, "\n### %s: %s\n\n", r.Name, r.Title)
-	wrap(b, "", fmt.Sprintf("%s. File: [%s](../%s).", r.Paper, r.file.Name, r.file.Name))
-	for _, list := range []struct {
-		name  string
-		items []string
-	}{{"Assumed", r.Assumed}, {"Fitted", r.Fitted}} {
-		if len(list.items) > 0 {
-			fmt.Fprintf(b, "\n%s:\n\n", list.name)
-			for _, item := range list.items {
-				wrap(b, "- ", item)
-			}
-		}
-	}
-	if len(r.Lines) > 0 {
-		r.figures(b)
-	}
-	if len(r.Readings) > 0 {
-		b.WriteString("\n| reading; the paper has no figure | ours | 95 % |\n| --- | --- | --- |\n")
-		for i := range r.Readings {
-			ours, within := r.reading(i)
-			row(b, r.Readings[i].What, ours, within)
-		}
-	}
-	if len(r.trials) <= mostRows {
-		r.runTable(b)
-	}
-}
-
-// figures writes the table of figures. Below the table it lists the claims, each with the numbers
-// of its figures, and then the reasons, each with the number of its figure.
-func (r *Result) figures(b *bytes.Buffer) {
-	b.WriteString("\n| # | figure | paper | ours | 95 % | band | verdict | direction | fitted | withdrawn |\n|" + strings.Repeat(" --- |", 10) + "\n")
-	var claims, reasons []string
-	// shown has the numbers of the figures that belong to a claim.
-	shown := map[string][]string{}
-	for i := range r.Lines {
-		l := &r.Lines[i]
-		number := strconv.Itoa(i + 1)
-		row(b, number, l.What, l.Paper, l.Shown, l.interval(), l.band(), l.Verdict.String(), l.Direction.String(), yes(l.Fitted), l.Withdrawn)
-		if l.Claim != "" {
-			if shown[l.Claim] == nil {
-				claims = append(claims, l.Claim)
-			}
-			shown[l.Claim] = append(shown[l.Claim], number)
-		}
-		if l.Reason != "" {
-			reasons = append(reasons, number+": "+l.Reason)
-		}
-	}
-	if len(claims)+len(reasons) > 0 {
-		b.WriteString("\n")
-	}
-	for _, c := range claims {
-		wrap(b, "- ", fmt.Sprintf("%q: %s", c, strings.Join(shown[c], ", ")))
-	}
-	for _, reason := range reasons {
-		wrap(b, "- ", reason)
-	}
-}
-
-// runTable writes a table with the results of each run of the first seed. The words with which all
-// command lines begin are written once above the table.
-func (r *Result) runTable(b *bytes.Buffer) {
-	var common []string
-	for i := range r.first.trials {
-		words := strings.Fields(r.first.trials[i].line())
-		if i == 0 {
-			common = words[:len(words)-2] // without --sched and the policy, so that the table shows them
-		}
-		n := 0
-		for n < min(len(common), len(words)) && common[n] == words[n] {
-			n++
-		}
-		common = common[:n]
-	}
-	// If only the values of a flag differ, the flag belongs to the table as well.
-	if n := len(common); n > 0 && strings.HasPrefix(common[n-1], "--") {
-		common = common[:n-1]
-	}
-	prefix := strings.Join(common, " ")
-	fmt.Fprintf(b, "\n`%s` with", prefix)
-	b.WriteString("\n\n| flags | makespan (s) | mean job (s) | utilisation (%) | moves | Jain |\n| --- | --- | --- | --- | --- | --- |\n")
-	for i, d := range r.first.done {
-		flags := strings.TrimSpace(strings.TrimPrefix(r.first.trials[i].line(), prefix))
-		fmt.Fprintf(b, "| `%s` | %s | %s | %.1f | %d | %.3f |\n", flags, short(d.MakespanSeconds), short(d.MeanJobSeconds()), 100*d.Utilisation, d.Moves, d.Jain)
-	}
-}
+// lineColumns is the number of characters of a line of prose.
+const lineColumns = 118
 
 // wrap writes text as lines of at most lineColumns characters. The first line begins with mark, and
 // the others are indented by its width.

@@ -5,27 +5,102 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 )
 
-// Text returns the result as a table for a terminal.
+// mostRows is the number of rows of a table of runs; a chart shows more runs.
+const mostRows = 16
+
+// Text returns the result for a terminal: the figures, what was assumed and fitted, the claims of
+// docs/papers, the reasons of open figures, and the runs.
 func (r *Result) Text() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: %s\n%s; %s, %s, %s\n", r.Name, r.Title, r.Paper, r.file.Name, counted(len(r.trials), "run"), counted(r.seeds, "seed"))
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "  figure\tpaper\tours\t95 %%\tverdict\n")
+	fmt.Fprintf(t, "  #\tfigure\tpaper\tours\t95 %%\tverdict\n")
+	// Claims have the numbers of their figures, and reasons the number of theirs.
+	var claims, reasons []string
+	shown := map[string][]string{}
 	for i := range r.Lines {
 		l := &r.Lines[i]
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", l.What, l.Paper, l.Shown, l.interval(), joined(l.judgement(), l.Reason))
+		number := strconv.Itoa(i + 1)
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\n", number, l.What, l.Paper, l.Shown, l.interval(), l.judgement())
+		if l.Claim != "" {
+			if shown[l.Claim] == nil {
+				claims = append(claims, l.Claim)
+			}
+			shown[l.Claim] = append(shown[l.Claim], number)
+		}
+		if l.Reason != "" {
+			reasons = append(reasons, number+": "+l.Reason)
+		}
 	}
 	for i := range r.Readings {
 		ours, within := r.reading(i)
-		fmt.Fprintf(t, "  %s\t\t%s\t%s\tthe paper has no figure\n", r.Readings[i].What, ours, within)
+		fmt.Fprintf(t, "\t%s\t\t%s\t%s\tthe paper has no figure\n", r.Readings[i].What, ours, within)
 	}
 	_ = t.Flush() // never fails: it writes into memory
+	for i, c := range claims {
+		claims[i] = fmt.Sprintf("%q: %s", c, strings.Join(shown[c], ", "))
+	}
+	for _, list := range []struct {
+		name  string
+		items []string
+	}{{"Assumed", r.Assumed}, {"Fitted", append(slices.Clone(r.Fitted), r.constants()...)}, {"Claims of docs/papers", claims}, {"Reasons", reasons}} {
+		if len(list.items) > 0 {
+			fmt.Fprintf(&b, "%s:\n", list.name)
+		}
+		for _, item := range list.items {
+			wrap(&b, "- ", item)
+		}
+	}
+	if len(r.trials) <= mostRows {
+		r.runTable(&b)
+	}
 	return b.Bytes()
+}
+
+// constants returns the constants that were fitted to figures of the experiment.
+func (r *Result) constants() (all []string) {
+	for _, c := range fittedConstants() {
+		if c.experiment == r.Name {
+			all = append(all, fmt.Sprintf("%s: %s, to %s", c.constant, c.value, strings.Replace(c.figure, "*", "all figures", 1)))
+		}
+	}
+	return all
+}
+
+// runTable writes a table with the results of each run of the first seed. The words with which all
+// command lines begin are written once above the table.
+func (r *Result) runTable(b *bytes.Buffer) {
+	var common []string
+	for i := range r.first.trials {
+		words := strings.Fields(r.first.trials[i].line())
+		if i == 0 {
+			common = words[:len(words)-2] // without --sched and the policy, so that the table shows them
+		}
+		n := 0
+		for n < min(len(common), len(words)) && common[n] == words[n] {
+			n++
+		}
+		common = common[:n]
+	}
+	// If only the values of a flag differ, the flag belongs to the table as well.
+	if n := len(common); n > 0 && strings.HasPrefix(common[n-1], "--") {
+		common = common[:n-1]
+	}
+	prefix := strings.Join(common, " ")
+	fmt.Fprintf(b, "Runs: %s with\n", prefix)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "  flags\tmakespan (s)\tmean job (s)\tutilisation (%)\tmoves\tJain\n")
+	for i, d := range r.first.done {
+		flags := strings.TrimSpace(strings.TrimPrefix(r.first.trials[i].line(), prefix))
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%.1f\t%d\t%.3f\n", flags, short(d.MakespanSeconds), short(d.MeanJobSeconds()), 100*d.Utilisation, d.Moves, d.Jain)
+	}
+	_ = t.Flush() // never fails: it writes into memory
 }
 
 // interval returns the 95 % interval as text; "": there is only one seed.
@@ -61,14 +136,6 @@ func (l *Line) judgement() string {
 		said += ", withdrawn: " + l.Withdrawn
 	}
 	return said
-}
-
-// joined joins two texts with ": ". If one is empty, it returns the other.
-func joined(a, b string) string {
-	if a != "" && b != "" {
-		a += ": "
-	}
-	return a + b
 }
 
 // counted returns a number with its noun: 1 run, 2 runs.
@@ -141,7 +208,9 @@ func JSON(all []*Result) ([]byte, error) {
 // Markdown returns the figures as Markdown: a table for each paper.
 func Markdown(all []*Result) []byte {
 	var b bytes.Buffer
-	tables(&b, all)
+	for _, p := range byPaper(all) {
+		p.table(&b)
+	}
 	return b.Bytes()
 }
 

@@ -33,7 +33,7 @@ func TestTheDocumentIsWritten(t *testing.T) {
 	}
 	summary := "2 experiments, 11 figures:"
 	for _, text := range []string{out.String(), string(document)} {
-		if !strings.Contains(text, "omo-fig4: ") || !strings.Contains(text, "fig6: ") || !strings.Contains(text, summary) {
+		if !strings.Contains(text, "omo-fig4") || !strings.Contains(text, "fig6") || !strings.Contains(text, summary) {
 			t.Errorf("%s", text)
 		}
 	}

@@ -291,7 +291,7 @@ func TestRowsOfPapersAreWhole(t *testing.T) {
 	script := regexp.MustCompile(`[\w-]+(?:/[\w-]+)*/[\w-]+\.txt|testdata/[\w-]+`)
 	rows := 0
 	for page, text := range texts {
-		if !strings.HasPrefix(page, "docs/papers/") || page == "docs/papers/README.md" || page == "docs/papers/rows.md" {
+		if !strings.HasPrefix(page, "docs/papers/") || page == "docs/papers/README.md" {
 			continue
 		}
 		whole, tables := false, 0
@@ -470,53 +470,5 @@ func TestFiguresOfDocsPapersAreExperiments(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestEveryRowOfThePapersIsListed: docs/papers/rows.md has a row for each mechanism, table
-// and figure, with a function or "no" for both worlds, a test, and a state. The summary
-// counts them.
-func TestEveryRowOfThePapersIsListed(t *testing.T) {
-	page := string(tracked(t)["docs/papers/rows.md"])
-	want := map[string]int{"Hadoop": 13, "DHFS13": 24, "DynamicMR14": 11, "Split11": 17, "RAS11": 22, "OMO21": 28}
-	total, done := 0, 0
-	for key, n := range want {
-		_, section, ok := strings.Cut(page, "\n## ["+key+"](")
-		if !ok {
-			t.Errorf("docs/papers/rows.md has no section on %s", key)
-			continue
-		}
-		section, _, _ = strings.Cut(section, "\n## ")
-		rows, finished := 0, 0
-		for line := range strings.SplitSeq(section, "\n") {
-			cells := strings.Split(strings.Trim(line, "|"), " | ")
-			if !strings.HasPrefix(line, "| ") || len(cells) != 6 || strings.HasPrefix(line, "| row ") || strings.HasPrefix(line, "| ---") {
-				continue
-			}
-			rows++
-			state := strings.TrimSpace(cells[5])
-			switch {
-			case strings.HasPrefix(state, "done"):
-				finished++
-			case !strings.HasPrefix(state, "partly: ") && !strings.HasPrefix(state, "not: "):
-				t.Errorf("%s: %q: the state is done, or it is partly or not, with a sentence", key, line)
-			}
-			if !strings.Contains(cells[4], "`Test") {
-				t.Errorf("%s: %q names no test", key, line)
-			}
-			if strings.TrimSpace(cells[2]) == "" || strings.TrimSpace(cells[3]) == "" {
-				t.Errorf("%s: %q says nothing of one of the worlds", key, line)
-			}
-		}
-		if rows != n {
-			t.Errorf("%s has %d rows, want %d", key, rows, n)
-		}
-		if count := "| " + key + " | " + strconv.Itoa(rows) + " | " + strconv.Itoa(finished) + " | "; !strings.Contains(page, count) {
-			t.Errorf("the summary does not say %q", count)
-		}
-		total, done = total+rows, done+finished
-	}
-	if count := "| all | " + strconv.Itoa(total) + " | " + strconv.Itoa(done) + " | "; total != 115 || !strings.Contains(page, count) {
-		t.Errorf("the summary does not say %q", count)
 	}
 }
