@@ -2,7 +2,9 @@ package study
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"slices"
 
 	"mrlocal/slots"
 	"mrlocal/slots/report"
@@ -15,13 +17,7 @@ const parallelCopies = 5
 // fastest returns the run with the shortest makespan, and of equal ones the first. There is at
 // least one run.
 func fastest(runs []*report.Report) *report.Report {
-	best := runs[0]
-	for _, r := range runs {
-		if r.MakespanSeconds < best.MakespanSeconds {
-			best = r
-		}
-	}
-	return best
+	return slices.MinFunc(runs, func(a, b *report.Report) int { return cmp.Compare(a.MakespanSeconds, b.MakespanSeconds) })
 }
 
 // tracker is the capacity of one tracker.

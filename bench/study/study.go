@@ -99,6 +99,17 @@ func (s *Study) Failed() bool {
 	return slices.ContainsFunc(s.samples, func(x []float64) bool { return x[metricAt(failedJobs)] > 0 })
 }
 
+// Vary reports whether the makespan or the mean job time of any cell depends on the seed.
+func (s *Study) Vary() bool {
+	for run, x := range s.samples {
+		first := s.samples[run/s.seeds*s.seeds]
+		if x[metricAt(makespan)] != first[metricAt(makespan)] || exact(x[metricAt(meanJob)]) != exact(first[metricAt(meanJob)]) {
+			return true
+		}
+	}
+	return false
+}
+
 // failedRun reports whether jobs of the run did not succeed.
 func (s *Study) failedRun(run int) bool { return s.samples[run][metricAt(failedJobs)] > 0 }
 
@@ -421,19 +432,15 @@ type cellJSON struct {
 // figureJSON is the mean of a metric over the seeds, with its 95 % interval. Difference is nil if
 // the cell is its own base, if there is only one seed, and if jobs of one of the two failed.
 type figureJSON struct {
-	Mean       float64         `json:"mean"`
-	Low        float64         `json:"low"`
-	High       float64         `json:"high"`
+	stats.Interval
 	BySeed     []float64       `json:"by_seed"`
 	Difference *differenceJSON `json:"difference,omitempty"`
 }
 
 // differenceJSON is the mean difference from the base, paired by seed, with its 95 % interval.
 type differenceJSON struct {
-	Mean    float64 `json:"mean"`
-	Low     float64 `json:"low"`
-	High    float64 `json:"high"`
-	Differs bool    `json:"differs"` // 0 lies outside of the interval
+	stats.Interval
+	Differs bool `json:"differs"` // 0 lies outside of the interval
 }
 
 // WriteJSON writes all metrics of all cells to w, as studyJSON, without those that are NaN for some
@@ -454,11 +461,11 @@ func (s *Study) WriteJSON(w io.Writer, file string) error {
 			if math.IsNaN(x.Mean) {
 				continue
 			}
-			f := figureJSON{Mean: x.Mean, Low: x.Low, High: x.High, BySeed: s.figures(cell, m.Name)}
+			f := figureJSON{Interval: x, BySeed: s.figures(cell, m.Name)}
 			// An interval of differences needs at least two seeds.
 			if cell != s.base(cell) && s.seeds > 1 && s.comparable(cell) {
 				d := s.difference(cell, m.Name)
-				f.Difference = &differenceJSON{d.Mean, d.Low, d.High, !d.Has(0)}
+				f.Difference = &differenceJSON{d, !d.Has(0)}
 			}
 			c.Metrics[m.Name] = f
 		}

@@ -172,25 +172,21 @@ func tune(s *series) (*Result, error) {
 // compare compares the rounds of usual, the slots by default, with those of the chosen slots. It
 // returns nil if usual has no runs, or no times of jobs.
 func compare(usual setting, before, chosen []*run) *Comparison {
-	raw, changed := walls(before), walls(chosen)
-	if len(raw) == 0 || slices.Min(raw) <= 0 {
+	if len(before) == 0 {
+		return nil
+	}
+	var raw, changed []float64 // the wall time of each job of the chain
+	for i := range before[0].report.Jobs {
+		wall := func(r *run) float64 { return r.report.Jobs[i].FinishS - r.report.Jobs[i].SubmitS }
+		raw, changed = append(raw, medianOf(before, wall)), append(changed, medianOf(chosen, wall))
+	}
+	if slices.Min(raw) <= 0 {
 		return nil
 	}
 	return &Comparison{
 		MapSlots: usual.MapSlots, ReduceSlots: usual.ReduceSlots, WallReduction: dynsplit.MeanWallReduction(raw, changed),
 		ThroughputGain: dynsplit.ThroughputGain(medianOf(before, (*run).makespan), medianOf(chosen, (*run).makespan)),
 	}
-}
-
-// walls returns the wall time of each job of the chain, the median of the rounds.
-func walls(rounds []*run) (all []float64) {
-	if len(rounds) == 0 {
-		return nil
-	}
-	for i := range rounds[0].report.Jobs {
-		all = append(all, medianOf(rounds, func(r *run) float64 { return r.report.Jobs[i].FinishS - r.report.Jobs[i].SubmitS }))
-	}
-	return all
 }
 
 // medianOf returns the median of a figure of the rounds.
@@ -449,13 +445,13 @@ func (c *Choice) write(b *bytes.Buffer) {
 
 // fastest returns the row with the shortest makespan. Of equal ones it prefers the best row. It
 // returns nil for the periods of a reduce, which were not bounded in the runs.
-func (c *Choice) fastest() (row *Row) {
+func (c *Choice) fastest() *Row {
 	if c.Flag != flags[maps] && c.Flag != flags[reduces] {
 		return nil
 	}
+	row := &c.Rows[max(c.Best, 1)-1]
 	for i := range c.Rows {
-		r := &c.Rows[i]
-		if row == nil || r.MakespanS < row.MakespanS || r.MakespanS == row.MakespanS && r.Verdict == best {
+		if r := &c.Rows[i]; r.MakespanS < row.MakespanS {
 			row = r
 		}
 	}

@@ -2,6 +2,7 @@ package study
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -256,22 +257,14 @@ func (v *Validation) rank() {
 			}
 		}
 	}
-	least := func(by func(p *Policy) float64) *Policy {
-		best := &all[0]
-		for i := range all {
-			if by(&all[i]) < by(best) {
-				best = &all[i]
-			}
-		}
-		return best
-	}
-	real, sim := least(func(p *Policy) float64 { return p.Real }), least(func(p *Policy) float64 { return p.Sim })
+	real := slices.MinFunc(all, func(a, b Policy) int { return cmp.Compare(a.Real, b.Real) })
+	sim := slices.MinFunc(all, func(a, b Policy) int { return cmp.Compare(a.Sim, b.Sim) })
 	v.RealBest, v.SimBest = real.Name, sim.Name
-	v.BestAgrees = real == sim
+	v.BestAgrees = real.Name == sim.Name
 	// The intervals of two policies overlap if the low end of the slower one is below the high end
 	// of the best.
 	for i := range all {
-		v.BestTies = v.BestTies || &all[i] != real && all[i].RealLow <= real.RealHigh
+		v.BestTies = v.BestTies || all[i].Name != real.Name && all[i].RealLow <= real.RealHigh
 	}
 }
 

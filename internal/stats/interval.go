@@ -4,7 +4,11 @@ import "math"
 
 // Interval is the mean of a sample and its 95 % confidence interval. The interval of one number
 // is that number.
-type Interval struct{ Mean, Low, High float64 }
+type Interval struct {
+	Mean float64 `json:"mean"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
 
 // IntervalOf returns the interval of a sample that is not empty. It sums in the order of the
 // sample, so that equal samples give equal bits.

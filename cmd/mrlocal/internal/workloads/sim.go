@@ -179,7 +179,8 @@ func simSeeds(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	}
 	s := readSimulation(r)
 	command.ReadBuffers(&r.Reader, &s.base)
-	p, err := study.NewPlan(study.Options{Policies: r.Policies(), Seeds: r.Count("seeds", 1, mostSwept), First: r.Seed()})
+	seeds := r.Count("seeds", 1, mostSwept)
+	p, err := study.NewPlan(study.Options{Policies: r.Policies(), Seeds: seeds, First: r.Seed()})
 	r.Keep(err)
 	path := r.Path("report")
 	name, err := workloadName(line)
@@ -198,25 +199,17 @@ func simSeeds(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 	// A study keeps only figures. The reports are kept only for --report, because there may be very
 	// many.
 	var reports []*report.Report
+	keep := func(r *report.Report) { reports = append(reports, r) }
+	if out == nil {
+		keep = nil
+	}
 	notes := show.NewNotes(e.Stderr)
-	var runs int
-	var vary bool
-	first := map[string][2]float64{}
-	study, err := p.Study(ctx, runtime.GOMAXPROCS(0), nil, s.simulate(line, p, files), notes.Note, func(r *report.Report) {
-		figures := [2]float64{r.MakespanSeconds, r.MeanJobSeconds()}
-		if _, ok := first[r.Policy]; !ok {
-			first[r.Policy] = figures
-		}
-		runs, vary = runs+1, vary || first[r.Policy] != figures
-		if out != nil {
-			reports = append(reports, r)
-		}
-	})
+	study, err := p.Study(ctx, runtime.GOMAXPROCS(0), nil, s.simulate(line, p, files), notes.Note, keep)
 	if err != nil {
 		return 0, err
 	}
-	if runs > len(first) && !vary {
-		notes.Note(fmt.Sprintf("seeds: %d seeds change nothing: nothing in the workload is drawn at random, or nothing depends on it", runs/len(first)))
+	if seeds > 1 && !study.Vary() {
+		notes.Note(fmt.Sprintf("seeds: %d seeds change nothing: nothing in the workload is drawn at random, or nothing depends on it", seeds))
 	}
 	if out != nil {
 		return exitCode(study.Failed()), errors.Join(report.WriteJSON(out, reports), out.Close())

@@ -15,11 +15,14 @@ import (
 )
 
 // sweepFiles holds the paths of the files that a sweep writes next to its table, which goes to standard
-// output. readSweepFiles makes it.
+// output, by their flags. readSweepFiles makes it.
 type sweepFiles struct {
-	csv, svg, html, json, results string // paths; "": no such file
-	y                             string // the value of -y: the metric of the chart; "": the default
+	paths map[string]string // "": no such file
+	y     string            // the value of -y: the metric of the chart; "": the default
 }
+
+// sweepOutputs returns the flags of these files.
+func sweepOutputs() []string { return []string{"csv", "svg", "json", "results", "html"} }
 
 // sweepFileFlags returns the flags that readSweepFiles reads, and --set, which the command reads.
 func sweepFileFlags() []argv.Spec {
@@ -38,31 +41,38 @@ func sweepFileFlags() []argv.Spec {
 
 // readSweepFiles reads the flags of the files.
 func readSweepFiles(r *argv.Reader) *sweepFiles {
-	y := r.Choice("y", append([]string{""}, study.Ys()...)...)
-	return &sweepFiles{csv: r.Path("csv"), svg: r.Path("svg"), html: r.Path("html"), json: r.Path("json"), results: r.Path("results"), y: y}
+	s := &sweepFiles{paths: map[string]string{}, y: r.Choice("y", append([]string{""}, study.Ys()...)...)}
+	for _, flag := range sweepOutputs() {
+		s.paths[flag] = r.Path(flag)
+	}
+	return s
 }
 
 // open checks the paths of all files before the first run, so that a long sweep does not fail at its end. It
-// creates no file. files has an entry for each flag, which is nil if the flag is missing. web is nil without
-// --html.
+// creates no file. files has an entry for each flag but --html, which is nil if the flag is missing. web is nil
+// without --html.
 func (s *sweepFiles) open(w process.Work) (files map[string]*process.AuxFile, web *show.Table, err error) {
 	files = map[string]*process.AuxFile{}
-	all := [][2]string{{"csv", s.csv}, {"svg", s.svg}, {"json", s.json}, {"results", s.results}}
-	for i, f := range all {
-		for _, before := range all[:i] {
-			if f[1] != "" && before[1] != "" && paths.Locate(f[1]) == paths.Locate(before[1]) {
-				return nil, nil, errs.Optionf("--"+before[0]+", --"+f[0], "%s: name two different files", f[1])
+	for i, flag := range sweepOutputs() {
+		path := s.paths[flag]
+		for _, before := range sweepOutputs()[:i] {
+			if other := s.paths[before]; path != "" && other != "" && paths.Locate(path) == paths.Locate(other) {
+				return nil, nil, errs.Optionf("--"+before+", --"+flag, "%s: name two different files", path)
 			}
 		}
-		if files[f[0]], err = w.Open(f[0], f[1]); err != nil {
+		if flag == "html" {
+			web, err = show.HTML(path, w)
+		} else {
+			files[flag], err = w.Open(flag, path)
+		}
+		if err != nil {
 			return nil, nil, err
 		}
 	}
-	if s.results == "-" || process.Device(s.results) {
-		return nil, nil, errs.Optionf("--results", "%s: is not a file that a sweep can go on with", s.results)
+	if path := s.paths["results"]; path == "-" || process.Device(path) {
+		return nil, nil, errs.Optionf("--results", "%s: is not a file that a sweep can go on with", path)
 	}
-	web, err = show.HTML(s.html, w)
-	return files, web, err
+	return files, web, nil
 }
 
 // sweep is a sweep whose flags are read and whose runs can begin.
@@ -84,8 +94,8 @@ func (s *sweepFiles) write(ctx context.Context, o *sweep, w process.Work, stderr
 		return false, err
 	}
 	var results *study.Results
-	if s.results != "" {
-		if results, err = o.plan.OpenResults(s.results, o.key, o.jobs); err != nil {
+	if path := s.paths["results"]; path != "" {
+		if results, err = o.plan.OpenResults(path, o.key, o.jobs); err != nil {
 			return false, err
 		}
 	}
@@ -102,13 +112,13 @@ func (s *sweepFiles) write(ctx context.Context, o *sweep, w process.Work, stderr
 		return false, err
 	}
 	csv, chart := done.CSV(), done.Chart(o.name, s.y)
-	for name, write := range map[string]func(io.Writer) error{
-		"csv": func(w io.Writer) error { _, err := w.Write(csv); return err },
-		"svg": chart.WriteSVG, "json": func(w io.Writer) error { return done.WriteJSON(w, o.name) },
-	} {
-		if out := files[name]; out != nil {
+	save := func(flag string, write func(io.Writer) error) {
+		if out := files[flag]; out != nil {
 			err = errors.Join(err, write(out), out.Close())
 		}
 	}
+	save("csv", func(w io.Writer) error { _, err := w.Write(csv); return err })
+	save("svg", chart.WriteSVG)
+	save("json", func(w io.Writer) error { return done.WriteJSON(w, o.name) })
 	return done.Failed(), errors.Join(err, web.Write("Sweep of "+o.name, csv, false, chart.WriteSVG))
 }
