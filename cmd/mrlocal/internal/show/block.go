@@ -1,7 +1,10 @@
 package show
 
 import (
+	"bytes"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -28,14 +31,12 @@ type look struct {
 }
 
 // block draws a model in 6 to 12 lines. They have a title, a bar for each phase of the running jobs,
-// and a cell for each slot. The resources that the process uses and a legend follow. A block reuses
-// its memory, so that a drawing of the same jobs allocates nothing.
+// and a cell for each slot. The resources that the process uses and a legend follow.
 type block struct {
 	look
 	out          []byte      // the drawing so far
 	width, most  int         // the largest number of columns of a line, and of lines
 	column, line int         // where the next character goes, from 0
-	scratch      [24]byte    // for numbers
 	jobs         []*shownJob // that the drawing shows
 }
 
@@ -102,27 +103,20 @@ func (j *shownJob) bars() (n int) {
 // title draws the line with the policy and the time. For a batch, it also has the number of ended jobs.
 func (b *block) title(m *model, now time.Duration, running int) {
 	b.name(m.policy, max(leastBar, b.width/3))
-	b.text("  ")
-	b.duration(now)
+	b.text("  %s", duration(now))
 	if m.several {
-		ended := 0
+		ended, jobs := 0, ""
 		for _, j := range m.jobs {
 			if j.ended() {
 				ended++
 			}
 		}
-		b.text("  ")
-		b.number(int64(ended))
-		b.text(" of ")
-		b.number(int64(len(m.jobs)))
 		if b.wide() {
-			b.text(" jobs")
+			jobs = " jobs"
 		}
-		b.text(" ended")
+		b.text("  %d of %d%s ended", ended, len(m.jobs), jobs)
 		if hidden := running - len(b.jobs); hidden > 0 {
-			b.text(", ")
-			b.number(int64(hidden))
-			b.text(" more run")
+			b.text(", %d more run", hidden)
 		}
 	}
 	b.end()
@@ -132,69 +126,39 @@ func (b *block) title(m *model, now time.Duration, running int) {
 // percent. The bytes, their rate and the remaining time follow. Only a wide terminal gets the bytes.
 func (b *block) bar(j *shownJob, k trace.Kind, now time.Duration) {
 	// names is the number of columns for the name, and figures that for the figures after the bar.
-	names := 6
-	kind := [...]string{"M", "R"}[k&1]
-	figures := len(" 100% 99.9MiB/s 59m59s")
+	names, kind, figures, unit := 6, [...]string{"M", "R"}[k&1], len(" 100% 99.9MiB/s 59m59s"), ""
 	if b.wide() {
-		names = min(24, b.width/4)
-		kind = k.String()
-		figures = len(" 100%  9.99 GiB  100 MiB/s  59m59s")
+		names, kind, figures, unit = min(24, b.width/4), k.String(), len(" 100%  9.99 GiB  100 MiB/s  59m59s"), " "
 	}
 	b.name(j.name, names)
 	b.pad(names + 1)
-	b.text(kind)
-	b.text(" ")
+	b.text("%s ", kind)
 	if b.wide() {
 		b.pad(names + len(" reduce "))
 	}
-	b.share(j.kinds[k].share(), b.width-b.column-figures-len("[]"))
-	// The place of an unknown figure stays blank, so at is the column where the next figure begins.
-	at, unit := b.column, ""
-	b.text(" ")
-	b.right(int64(100*j.kinds[k].share()), 3)
-	b.text("%")
-	at += len(" 100%")
+	share := j.kinds[k].share()
+	columns := max(leastBar, b.width-b.column-figures-len("[]"))
+	done := min(columns, int(share*float64(columns)))
+	b.text("[%s%s] %3d%%", strings.Repeat("#", done), strings.Repeat("-", columns-done), int64(100*share))
+	// The place of an unknown figure stays blank.
 	if b.wide() {
-		unit = " "
-		at += b.field(j.kinds[k].doneBytes(k), at, len("  9.99 GiB"), unit, "")
+		b.text("%10s", size(j.kinds[k].doneBytes(k), unit, ""))
 	}
-	at += b.field(j.bytesPerSecond(k, now), at, len(" 99.9MiB/s")+len(unit), unit, "/s")
+	b.text("%*s", len(" 99.9MiB/s"+unit), size(j.bytesPerSecond(k, now), unit, "/s"))
 	if left := j.remaining(k, now); left > 0 {
-		b.pad(at + 1 + len(unit))
-		b.duration(left)
+		b.text(" %s%s", unit, duration(left))
 	}
 	b.end()
 }
 
-// share draws a bar for a share from 0 to 1, with the given number of columns between its brackets.
-func (b *block) share(share float64, columns int) {
-	columns = max(leastBar, columns)
-	done := int(share * float64(columns))
-	b.text("[")
-	for i := range columns {
-		if i < done {
-			b.text("#")
-		} else {
-			b.text("-")
-		}
-	}
-	b.text("]")
-}
-
-// field draws a size, aligned to the right, in the given number of columns that begin at column at. space
-// stands between the digits and the prefix, and unit after it. If bytes is 0, it draws nothing. It
-// returns columns.
-func (b *block) field(bytes float64, at, columns int, space, unit string) int {
+// size formats a number of bytes with three digits; "" if it is 0. space stands between the digits and the
+// prefix, and unit after it.
+func size(bytes float64, space, unit string) string {
 	if bytes <= 0 {
-		return columns
+		return ""
 	}
-	digits, suffix := threeDigits(b.scratch[:0], bytes)
-	b.pad(at + columns - len(digits) - len(space) - len(suffix) - len(unit))
-	b.bytes(digits)
-	b.text(space)
-	b.text(suffix)
-	b.text(unit)
-	return columns
+	digits, suffix := threeDigits(bytes)
+	return digits + space + suffix + unit
 }
 
 // slots draws a cell for each slot, in at most the given number of lines. A space separates trackers. If there
@@ -228,8 +192,7 @@ func (b *block) slots(m *model, now time.Duration, lines int) {
 		b.cell(c, lent)
 	}
 	if left > 0 {
-		b.text(" +")
-		b.number(int64(left))
+		b.text(" +%d", left)
 	}
 	b.end()
 }
@@ -255,30 +218,17 @@ func (b *block) cell(c byte, lent bool) {
 
 // usage draws the line of resources: leased memory, temporary files and, if known, cores.
 func (b *block) usage(m *model) {
+	format := "mem %s %s  temp %s %s"
 	if b.wide() {
-		b.text("memory ")
-	} else {
-		b.text("mem ")
+		format = "memory %s %s leased  temp %s %s"
 	}
-	b.amount(m.usage.memoryBytes)
-	if b.wide() {
-		b.text(" leased")
-	}
-	b.text("  temp ")
-	b.amount(m.usage.tempBytes)
+	memory, memoryUnit := threeDigits(float64(m.usage.memoryBytes))
+	temp, tempUnit := threeDigits(float64(m.usage.tempBytes))
+	b.text(format, memory, memoryUnit, temp, tempUnit)
 	if cores := m.cores(); cores > 0 {
-		b.text("  cores ")
-		b.bytes(strconv.AppendFloat(b.scratch[:0], cores, 'f', 1, 64))
+		b.text("  cores %.1f", cores)
 	}
 	b.end()
-}
-
-// amount draws a number of bytes with three digits and its unit.
-func (b *block) amount(bytes int64) {
-	digits, suffix := threeDigits(b.scratch[:0], float64(bytes))
-	b.bytes(digits)
-	b.text(" ")
-	b.text(suffix)
 }
 
 // legend draws the line that explains the cells.
@@ -309,28 +259,12 @@ func (b *block) legend() {
 // wide reports whether the terminal has room for long names and for bytes.
 func (b *block) wide() bool { return b.width >= wideWidth }
 
-// text draws s, which must be ASCII. It cuts s at the end of the line.
-func (b *block) text(s string) {
+// text draws a text, which must be ASCII. It cuts it at the end of the line.
+func (b *block) text(format string, args ...any) {
+	s := fmt.Sprintf(format, args...)
 	s = s[:min(len(s), max(0, b.width-b.column))]
 	b.out = append(b.out, s...)
 	b.column += len(s)
-}
-
-// bytes draws s as text does. It avoids the allocation of a string.
-func (b *block) bytes(s []byte) {
-	s = s[:min(len(s), max(0, b.width-b.column))]
-	b.out = append(b.out, s...)
-	b.column += len(s)
-}
-
-// number draws n.
-func (b *block) number(n int64) { b.bytes(strconv.AppendInt(b.scratch[:0], n, 10)) }
-
-// right draws n, aligned to the right, in the given number of columns.
-func (b *block) right(n int64, columns int) {
-	digits := strconv.AppendInt(b.scratch[:0], n, 10)
-	b.pad(b.column + columns - len(digits))
-	b.bytes(digits)
 }
 
 // name draws a name in at most the given number of columns. It drops characters without width, such as control
@@ -359,46 +293,31 @@ func (b *block) name(name string, columns int) {
 }
 
 // pad draws spaces up to a column, at most to the end of the line.
-func (b *block) pad(column int) {
-	for b.column < column {
-		b.text(" ")
-		if b.column >= b.width {
-			return
-		}
-	}
-}
+func (b *block) pad(column int) { b.text("%*s", max(0, column-b.column), "") }
 
-// duration draws a time in at most 7 columns: 9.9s, 59s, 59m59s, 99h59m.
-func (b *block) duration(d time.Duration) {
-	text := b.scratch[:0]
+// duration formats a time in at most 7 columns: 9.9s, 59s, 59m59s, 99h59m.
+func duration(d time.Duration) string {
 	switch seconds := int64(d.Seconds()); {
 	case d < 10*time.Second:
-		text = append(strconv.AppendFloat(text, d.Seconds(), 'f', 1, 64), 's')
+		return fmt.Sprintf("%.1fs", d.Seconds())
 	case seconds < 60:
-		text = append(strconv.AppendInt(text, seconds, 10), 's')
+		return fmt.Sprintf("%ds", seconds)
 	case seconds < 3600:
-		text = append(strconv.AppendInt(text, seconds/60, 10), 'm')
-		text = append(twoDigits(text, seconds%60), 's')
+		return fmt.Sprintf("%dm%02ds", seconds/60, seconds%60)
 	default:
-		text = append(strconv.AppendInt(text, seconds/3600, 10), 'h')
-		text = append(twoDigits(text, seconds/60%60), 'm')
+		return fmt.Sprintf("%dh%02dm", seconds/3600, seconds/60%60)
 	}
-	b.bytes(text)
 }
-
-// twoDigits appends n, from 0 to 99, with two digits.
-func twoDigits(text []byte, n int64) []byte { return append(text, byte('0'+n/10), byte('0'+n%10)) }
 
 // end ends a line. It also erases the rest of the line, which may be from an earlier drawing.
 func (b *block) end() {
-	b.out = append(b.out, "\x1b[K\r\n"...)
+	b.out = append(bytes.TrimRight(b.out, " "), "\x1b[K\r\n"...)
 	b.column = 0
 	b.line++
 }
 
-// threeDigits appends a number of bytes with at most three digits, and returns the unit of these
-// digits.
-func threeDigits(text []byte, bytes float64) (digits []byte, unit string) {
+// threeDigits returns a number of bytes with at most three digits, and the unit of these digits.
+func threeDigits(bytes float64) (digits, unit string) {
 	const step = 1024
 	units := [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
 	i := 0
@@ -415,5 +334,5 @@ func threeDigits(text []byte, bytes float64) (digits []byte, unit string) {
 	case bytes < 99.95:
 		decimals = 1
 	}
-	return strconv.AppendFloat(text, bytes, 'f', decimals, 64), units[i]
+	return strconv.FormatFloat(bytes, 'f', decimals, 64), units[i]
 }
