@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strconv"
 	"time"
 
@@ -226,6 +227,20 @@ func (d *Decoder) Next() (Event, error) {
 		return Event{}, &SyntaxError{d.line, err}
 	}
 	return e, nil
+}
+
+// All yields the events that follow, as Next does. The end of a whole file is not an error, and each error
+// is the last. An event is valid until the next one.
+func (d *Decoder) All() iter.Seq2[*Event, error] {
+	return func(yield func(*Event, error) bool) {
+		var e Event
+		var err error
+		for err == nil {
+			if e, err = d.Next(); err == io.EOF || !yield(&e, err) {
+				return
+			}
+		}
+	}
 }
 
 // Limits of the numbers of an event. Timelines have a place for each job up to the largest number,

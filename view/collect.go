@@ -3,7 +3,6 @@ package view
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -71,16 +70,13 @@ func Load(r io.Reader, o Options) (*Model, error) {
 	if err := m.Open(d.Header()); err != nil {
 		return nil, err
 	}
-	for {
-		e, err := d.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return m, m.Close()
-		case err != nil:
+	for e, err := range d.All() {
+		if err != nil {
 			return m, err
 		}
-		m.Add(&e, d.Texts(e.Ref))
+		m.Add(e, d.Texts(e.Ref))
 	}
+	return m, m.Close()
 }
 
 // Open takes the header of a run, as a trace.Sink. It fails if the configuration is not valid JSON, or

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -29,18 +28,14 @@ func writeReleases(w io.Writer, r io.Reader, name string, window time.Duration) 
 		return errs.Inputf(name, "%v", err)
 	}
 	watch := omo.NewReleases(window)
-	for {
-		e, err := d.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for e, err := range d.All() {
 		if err != nil {
 			return errs.Inputf(name, "%v", err)
 		}
 		if e.At/window >= mostWindows {
 			return errs.Optionf("release windows", "%v: the run has more than %d windows of that length", window, mostWindows)
 		}
-		if err := watch.Record(nil, &e); err != nil {
+		if err := watch.Record(nil, e); err != nil {
 			return err
 		}
 	}

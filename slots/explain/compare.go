@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -153,16 +152,13 @@ func readOutline(r Recorded, by trace.Grouping) (*outline, error) {
 	if err := o.line.Open(d.Header()); err != nil {
 		return nil, bad(err)
 	}
-	for {
-		e, err := d.Next()
-		if errors.Is(err, io.EOF) {
-			return o, nil
-		}
+	for e, err := range d.All() {
 		if err != nil {
 			return nil, bad(err)
 		}
-		o.add(&e, d.Texts(e.Ref))
+		o.add(e, d.Texts(e.Ref))
 	}
+	return o, nil
 }
 
 // add notes an event. texts belong to the decoder and are valid during the call.

@@ -3,7 +3,6 @@ package policytest
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"testing"
@@ -315,18 +314,14 @@ func Edit(t testing.TB, file []byte, change func(events []trace.Event) []trace.E
 	s.Attach(trace.NewJSONL(&out))
 	s.Open(*d.Header())
 	var events []trace.Event
-	for {
-		e, err := d.Next()
-		if err == io.EOF {
-			break
-		}
+	for e, err := range d.All() {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if e.Ref != 0 {
 			e.Ref = s.Refer(d.Texts(e.Ref)...)
 		}
-		events = append(events, e)
+		events = append(events, *e)
 	}
 	for _, e := range change(events) {
 		s.Append(e)

@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"sync"
 	"time"
@@ -46,17 +45,13 @@ func NewRun(name string, open Opener) *Run {
 // errors. Recorded reads all events. It fails with errs.BadInput if they cannot be read, are cut short, were
 // changed, or are not events. It calls open again for each question about reasons.
 func Recorded(name string, open Opener) (*Run, error) {
-	in, err := open(nil)
-	if err != nil {
+	r := NewRun(name, open)
+	if err := r.follow(nil); errs.IsUsage(err) { // of open
 		return nil, err
-	}
-	defer in.Close()
-	m, err := view.Load(in, view.Options{})
-	if err != nil {
+	} else if err != nil {
 		return nil, errs.Inputf(name, "%v", err)
 	}
-	r := &Run{Name: name, open: open}
-	r.mu.model, r.mu.over = m, true
+	r.mu.over = true
 	return r, nil
 }
 
@@ -71,7 +66,7 @@ func (r *Run) Follow(done <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.over = true
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil {
 		r.mu.note = err.Error()
 	}
 }
@@ -92,19 +87,16 @@ func (r *Run) follow(done <-chan struct{}) error {
 	if err := r.with(func(m *view.Model) error { return m.Open(d.Header()) }); err != nil {
 		return err
 	}
-	for {
-		e, err := d.Next()
-		if errors.Is(err, io.EOF) {
-			return r.with((*view.Model).Close)
-		}
+	for e, err := range d.All() {
 		if err != nil {
 			return err
 		}
 		_ = r.with(func(m *view.Model) error {
-			m.Add(&e, d.Texts(e.Ref))
+			m.Add(e, d.Texts(e.Ref))
 			return nil
 		})
 	}
+	return r.with((*view.Model).Close)
 }
 
 // with calls f with the model while it holds the lock. f must not keep the model.

@@ -184,7 +184,7 @@ func TestABlockAtTheBottomOfTheScreenStays(t *testing.T) {
 	}
 }
 
-// A drawing that has not changed writes nothing, and drawing allocates nothing.
+// A drawing that has not changed writes nothing.
 func TestADrawingCostsLittle(t *testing.T) {
 	var w countingWriter
 	l := newLive(&w, look{}, func() (int, int) { return 80, 24 })
