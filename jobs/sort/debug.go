@@ -3,6 +3,7 @@ package sort
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"regexp"
 )
 
@@ -200,4 +201,36 @@ func columns(text []byte) int {
 		}
 	}
 	return n
+}
+
+// Writer returns a writer that passes lines to w, each with its marks (AppendLine). delim ends lines.
+func (d *Debugger) Writer(w io.Writer, delim byte) io.Writer {
+	return &debugWriter{w: w, debugger: d, delim: delim}
+}
+
+// debugWriter adds the marks of --debug below each line that it writes to w. They show which parts of
+// the line the order compares.
+type debugWriter struct {
+	w        io.Writer
+	debugger *Debugger
+	delim    byte
+	line     []byte // the beginning of a line whose end no Write has brought yet
+	out      []byte // scratch memory of Write
+}
+
+// Write writes the whole lines of p, each with its marks, and keeps the rest for the next call. It
+// returns len(p) even after an error, because it does not write the bytes of p alone.
+func (d *debugWriter) Write(p []byte) (int, error) {
+	d.out = d.out[:0]
+	for rest := p; len(rest) > 0; {
+		n := bytes.IndexByte(rest, d.delim)
+		if n < 0 {
+			d.line = append(d.line, rest...)
+			break
+		}
+		d.out = d.debugger.AppendLine(d.out, append(d.line, rest[:n]...))
+		d.line, rest = d.line[:0], rest[n+1:]
+	}
+	_, err := d.w.Write(d.out)
+	return len(p), err
 }

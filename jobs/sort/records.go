@@ -63,11 +63,14 @@ func parsePath(text string) (field, error) {
 	return f, nil
 }
 
+// keyLetters are the letters of OPTS.
+const keyLetters = "bdfghiMnRrV"
+
 // cutLetters divides a key into name and OPTS, which follow a colon. If the text behind the
 // last colon has other letters, the whole text is the name.
 func cutLetters(text string) (name, letters string) {
 	at := strings.LastIndexByte(text, ':')
-	if at < 0 || strings.Trim(text[at+1:], "bdfghiMnRrV") != "" {
+	if at < 0 || strings.Trim(text[at+1:], keyLetters) != "" {
 		return text, ""
 	}
 	return text[:at], text[at+1:]

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"math"
+	"slices"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/internal/disk"
@@ -10,55 +11,17 @@ import (
 	"mrlocal/jobs/count"
 )
 
-const countHelp = `Usage: mrlocal count [FLAG]... [FILE]...
-Counts how often each line of all FILEs, or of standard input, occurs. The result is
-that of LC_ALL=C sort FILE... | uniq -c: the count in 7 columns, a space, the line, in
-byte order of the lines. Lines that repeat are added up in a table, not sorted.
-
-What is counted:
-  -f, --fields=LIST      these fields of each line, as cut -f prints them: 2 or 1,3-
-  -d, --delimiter=BYTE   ends fields; one byte, \t or \0; otherwise a TAB
-  -s, --only-delimited   leave out lines without delimiter; else they count as a whole
-  -w, --words            words, which white space divides; with -f, words are the
-                         fields, as in awk '{print $2}'
-      --alnum            words are runs of letters and digits of ASCII
-  -i, --ignore-case      count A to Z as a to z, and print them so
-  -z, --zero-terminated  NUL ends lines, of input and output
-      --csv              records of CSV: quotes count, the first one is a header; LIST
-                         may name columns (a name like 2 or 1-3 in quotes: '"2"');
-                         the result is CSV, with a header
-      --no-header        of --csv: the first record is one like the others
-      --lenient          of --csv: quotes within values are text
-
-What is printed:
-      --top=N            the N most frequent, by falling count, then in byte order
-      --min=N            what occurs at least N times; --min=2 is uniq -d
-      --max=N            what occurs at most N times; --max=1 is uniq -u
-  -c, --count            counts, as always
-  -o, --output=FILE      write to FILE, which may be an input
-
-Compressed files are decoded; --decode none takes their bytes as they are.
-Exit codes: 0 done; 2 an error. --help-all adds the flags of the engine, such as --memory.
-`
-
 // countTool returns mrlocal count: sort | uniq -c without the sort of all lines.
 func countTool() Tool {
-	return Tool{Name: "count", Usage: "count lines, words or fields, as sort | uniq -c does", Help: countHelp, Flags: countFlags(), Run: runCount}
+	return Tool{Name: "count", Usage: "count lines, words or fields, as sort | uniq -c does", Flags: countFlags(), Run: runCount}
 }
 
 // countFlags returns the flags of mrlocal count. Their letters are those of cut (-f, -d, -s), uniq
 // (-i, -z, -c) and wc (-w). -c changes nothing: it is accepted because users of uniq write it.
 func countFlags() []argv.Spec {
-	var specs []argv.Spec
-	for _, f := range []argv.Flag{
-		{Name: "fields", Short: "f", Value: true}, {Name: "delimiter", Short: "d", Value: true}, {Name: "only-delimited", Short: "s"},
-		{Name: "words", Short: "w"}, {Name: "alnum"}, {Name: "ignore-case", Short: "i"}, {Name: "zero-terminated", Short: "z"}, {Name: "csv"},
-		{Name: "top", Value: true}, {Name: "min", Value: true}, {Name: "max", Value: true}, {Name: "count", Short: "c"},
-		{Name: "output", Short: "o", Value: true}, {Name: "no-header"}, {Name: "lenient"},
-	} {
-		specs = append(specs, argv.Spec{Flag: f})
-	}
-	return specs
+	return slices.Concat(
+		specs(argv.Flag{Value: true}, "fields,f", "delimiter,d", "top", "min", "max", "output,o"),
+		specs(argv.Flag{}, "only-delimited,s", "words,w", "alnum", "ignore-case,i", "zero-terminated,z", "csv", "count,c", "no-header", "lenient"))
 }
 
 // runCount is Tool.Run of mrlocal count. The exit code is always 0.

@@ -27,7 +27,7 @@ import (
 // grepTool returns mrlocal grep: GNU grep on the engine. In directories it chooses files as ripgrep
 // does.
 func grepTool() Tool {
-	return Tool{Name: "grep", Usage: "print the lines that match a pattern, as GNU grep does", Help: grepHelp, Flags: grepFlags(), Rewrite: rewriteGrep, Run: runGrep}
+	return Tool{Name: "grep", Usage: "print the lines that match a pattern, as GNU grep does", Flags: grepFlags(), Forms: grepForms, Run: runGrep}
 }
 
 // runGrep is Tool.Run of mrlocal grep. The exit code is that of GNU grep. It is 0 if a line was

@@ -68,6 +68,26 @@ func run(t *testing.T, dir, stdin, path string, args ...string) (stdout string, 
 	return string(out), c.ProcessState.ExitCode()
 }
 
+// A pattern or a file may have the name of a flag, or the beginning of one.
+func TestAWordWithoutHyphensIsAPatternOrAFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	words := []string{"col", "colo", "5", "V", "check=quiet", "ch="}
+	for _, f := range append(grepFlags(), sortFlags()...) {
+		words = append(words, f.Name)
+	}
+	for _, word := range words {
+		if out, errs, code := runGrepTool(1<<20, "x\na "+word+"\n", word); out != "a "+word+"\n" || code != 0 {
+			t.Errorf("grep %s: %q, exit %d, %s", word, out, code, errs)
+		}
+		if err := os.WriteFile(word, []byte(word), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, errs, code := call(t, "sort", "", word); out != word+"\n" || code != 0 {
+			t.Errorf("sort %s: %q, exit %d, %s", word, out, code, errs)
+		}
+	}
+}
+
 // TestGrepIsGNU compares output and exit code with GNU grep, on random files,
 // patterns and flags. Patterns mean the same in POSIX syntax and in RE2.
 func TestGrepIsGNU(t *testing.T) {

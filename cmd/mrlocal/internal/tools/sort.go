@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -25,85 +24,25 @@ import (
 	"mrlocal/output"
 )
 
-const sortHelp = `Usage: mrlocal sort [FLAG]... [FILE]...
-Writes the sorted lines of all FILEs, or of standard input, to standard output. Flags
-and results are those of GNU sort in the C locale.
-
-Ordering (each is also a letter of a key):
-  -b, --ignore-leading-blanks    -d, --dictionary-order    -f, --ignore-case
-  -g, --general-numeric-sort     -i, --ignore-nonprinting  -M, --month-sort
-  -h, --human-numeric-sort       -n, --numeric-sort        -R, --random-sort
-  -V, --version-sort             -r, --reverse             --sort=WORD
-      --random-source=FILE       take the salt of -R from FILE
-      --seed=N                   the same order of -R at each call
-
-Keys:
-  -k, --key=KEYDEF    F[.C][OPTS][,F[.C][OPTS]]; may be repeated
-  -t, --field-separator=SEP      one byte, \t or \0; otherwise blanks begin fields
-      --csv           records of CSV: quotes count, the first one is a header and stays;
-                      KEYDEF is F[OPTS], the number of a column, or else NAME[:OPTS];
-                      a NAME that looks like F[OPTS] stands in quotes: '"2"'
-      --no-header, --lenient, --delimiter=C     of --csv: no header; quotes within
-                      values are text; C between values
-      --json=KEY      JSON lines, by the value of KEY, as in user.name, age:nr or
-                      '"first.name"'; may be repeated; a KEY that no line has is an error
-      --header=N      the first N lines stay first; further files have the same N
-
-Work:
-  -c, --check         report the first line out of order, exit 1;  -C, --check=quiet
-  -m, --merge         merge sorted files       -u, --unique   print equal lines once
-  -s, --stable        no last comparison       -z, --zero-terminated
-  -o, --output=FILE   write to FILE, which may be an input
-      --files0-from=F read the names in F, each of which ends with NUL
-  -S, --buffer-size=SIZE   -T, --temporary-directory=DIR   --parallel=N
-      --batch-size=N  --debug
-
-Exit codes: 0 done; 1 out of order (-c, -C); 2 an error.
---help-all adds the flags of the engine, such as --memory.
-`
-
 // sortTool returns mrlocal sort: GNU sort on the engine, in the C locale.
 func sortTool() Tool {
-	return Tool{Name: "sort", Usage: "sort lines; the flags are those of GNU sort", Help: sortHelp, Flags: sortFlags(), Rewrite: rewriteSort, Run: runSort}
-}
-
-// orderings returns the flags of orders. Their letters are also the options of a key, as the nr in
-// -k2,2nr.
-func orderings() []argv.Flag {
-	return []argv.Flag{
-		{Name: "ignore-leading-blanks", Short: "b"}, {Name: "dictionary-order", Short: "d"}, {Name: "ignore-case", Short: "f"},
-		{Name: "general-numeric-sort", Short: "g"}, {Name: "ignore-nonprinting", Short: "i"}, {Name: "month-sort", Short: "M"},
-		{Name: "human-numeric-sort", Short: "h"}, {Name: "numeric-sort", Short: "n"}, {Name: "random-sort", Short: "R"},
-		{Name: "version-sort", Short: "V"}, {Name: "reverse", Short: "r"},
-	}
+	return Tool{Name: "sort", Usage: "sort lines; the flags are those of GNU sort", Flags: sortFlags(), Forms: sortForms, Run: runSort}
 }
 
 // sortFlags returns the flags of GNU sort, and this tool's own, whose names must be whole: a script may
-// shorten a name of GNU sort as long as GNU sort has only one that begins so. --compress-program is among them so that sorter.read can refuse it with a reason. --check
-// takes no value here, because rewriteSort turns --check=WORD into -c or -C.
+// shorten a name of GNU sort as long as GNU sort has only one that begins so. --compress-program is among
+// them so that sorter.read can refuse it with a reason. --check takes no value here, because sortForms
+// turns --check=WORD into -c or -C.
 func sortFlags() []argv.Spec {
-	flags := append(orderings(),
-		argv.Flag{Name: "check", Short: "c"}, argv.Flag{Name: "check-quiet", Short: "C", Whole: true}, argv.Flag{Name: "merge", Short: "m"},
-		argv.Flag{Name: "unique", Short: "u"}, argv.Flag{Name: "stable", Short: "s"}, argv.Flag{Name: "zero-terminated", Short: "z"},
-		argv.Flag{Name: "debug"})
-	// These flags take a value.
-	for _, f := range []argv.Flag{
-		{Name: "key", Short: "k"}, {Name: "field-separator", Short: "t"}, {Name: "output", Short: "o"}, {Name: "buffer-size", Short: "S"},
-		{Name: "temporary-directory", Short: "T"}, {Name: "parallel"}, {Name: "batch-size"}, {Name: "compress-program"},
-		{Name: "files0-from"}, {Name: "random-source"}, {Name: "sort"},
-		{Name: obsoleteFlag, Whole: true}, {Name: "json", Whole: true}, {Name: "seed", Whole: true}, {Name: "header", Whole: true}, {Name: "delimiter", Whole: true},
-	} {
-		f.Value = true
-		flags = append(flags, f)
-	}
-	for _, name := range []string{"csv", "no-header", "lenient"} {
-		flags = append(flags, argv.Flag{Name: name, Whole: true})
-	}
-	specs := make([]argv.Spec, len(flags))
-	for i, f := range flags {
-		specs[i].Flag = f
-	}
-	return specs
+	return slices.Concat(
+		// The letters of these are also the options of a key, as the nr in -k2,2nr.
+		specs(argv.Flag{}, "ignore-leading-blanks,b", "dictionary-order,d", "ignore-case,f", "general-numeric-sort,g", "ignore-nonprinting,i", "month-sort,M",
+			"human-numeric-sort,h", "numeric-sort,n", "random-sort,R", "version-sort,V", "reverse,r"),
+		specs(argv.Flag{}, "check,c", "merge,m", "unique,u", "stable,s", "zero-terminated,z", "debug"),
+		specs(argv.Flag{Value: true}, "key,k", "field-separator,t", "output,o", "buffer-size,S", "temporary-directory,T", "parallel", "batch-size",
+			"compress-program", "files0-from", "random-source", "sort"),
+		specs(argv.Flag{Value: true, Whole: true}, obsoleteFlag, "json", "seed", "header", "delimiter"),
+		specs(argv.Flag{Whole: true}, "check-quiet,C", "csv", "no-header", "lenient"))
 }
 
 // sorter is one call of mrlocal sort. read sets its fields.
@@ -139,8 +78,7 @@ func runSort(ctx context.Context, c *Call) (int, error) {
 		for _, text := range debugger.Warnings(!s.order.Stable && !s.order.Unique, s.obsolete) {
 			fmt.Fprint(c.Stderr, argv.ErrorLine("sort", errors.New(text)))
 		}
-		// debugWriter adds marks below each line of the output.
-		s.Stdout = &debugWriter{w: s.Stdout, debugger: debugger, delim: delimiter(s.order.ZeroEnded)}
+		s.Stdout = debugger.Writer(s.Stdout, delimiter(s.order.ZeroEnded)) // marks below each line
 	}
 	switch {
 	// -c and -m do not sort, so they run without the engine.
@@ -588,33 +526,6 @@ func (c *Call) runFiles(ctx context.Context, chain jobs.Chain, files []string) e
 	o.Overwrite = o.OutputFile != ""
 	_, err := c.RunChain(ctx, chain)
 	return err
-}
-
-// debugWriter adds the marks of --debug below each line that it writes to w. They show which parts of
-// the line the order compares.
-type debugWriter struct {
-	w        io.Writer
-	debugger *sort.Debugger
-	delim    byte
-	line     []byte // the beginning of a line whose end no Write has brought yet
-	out      []byte // scratch memory of Write
-}
-
-// Write writes the whole lines of p, each with its marks, and keeps the rest for the next call. It
-// returns len(p) even after an error, because it does not write the bytes of p alone.
-func (d *debugWriter) Write(p []byte) (int, error) {
-	d.out = d.out[:0]
-	for rest := p; len(rest) > 0; {
-		n := bytes.IndexByte(rest, d.delim)
-		if n < 0 {
-			d.line = append(d.line, rest...)
-			break
-		}
-		d.out = d.debugger.AppendLine(d.out, append(d.line, rest[:n]...))
-		d.line, rest = d.line[:0], rest[n+1:]
-	}
-	_, err := d.w.Write(d.out)
-	return len(p), err
 }
 
 // engineInputs returns the files as the engine takes them. It replaces the device names of a standard

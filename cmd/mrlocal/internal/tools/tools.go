@@ -3,7 +3,8 @@
 // It reads standard input if no file is named, and writes only its result and its errors. mrlocal run
 // has similar jobs with the flags and the output directories of MapReduce.
 //
-// A tool is a value of type Tool, in a file of its own. runTool parses the command line, writes the
+// A tool is a value of type Tool, in a file of its own. Its text of --help is help/NAME.txt, one screen: a
+// line of usage, then what it does. --help-all adds the flags of the engine. runTool parses the command line, writes the
 // help and turns errors into exit codes.
 //
 // The exit code is that of Tool.Run if there is no error. It is 2 for every error, also for a failed
@@ -13,6 +14,7 @@ package tools
 import (
 	"bytes"
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -37,15 +39,34 @@ const exitTrouble = 2
 type Tool struct {
 	Name  string
 	Usage string      // one line, for the list of commands
-	Help  string      // the text of --help, one screen, after a line of usage; --help-all adds the flags of the engine
 	Flags []argv.Spec // they win over flags of the engine with the same name or letter
 
-	// Rewrite returns the arguments with old forms of flags replaced by those that package argv
-	// parses. It is called before the parser. nil: the tool has no old forms.
-	Rewrite func(args []string) ([]string, error)
+	// Forms replaces an old form of a flag, which args begin with, by words that package argv parses. used is
+	// the number of args that it replaces; 0: there is no old form. nil: the tool has none.
+	Forms func(args []string) (words []string, used int, err error)
 
 	// Run does the work. If it returns no error, its code is the exit code.
 	Run func(ctx context.Context, c *Call) (code int, err error)
+}
+
+// helps has the texts of --help.
+//
+//go:embed help
+var helps embed.FS
+
+// text returns the text of --help.
+func (t Tool) text() string {
+	text, _ := helps.ReadFile("help/" + t.Name + ".txt") // it is embedded, so this cannot fail
+	return string(text)
+}
+
+// specs returns flags like the given one. Each name is "long" or "long,letter".
+func specs(like argv.Flag, names ...string) (all []argv.Spec) {
+	for _, n := range names {
+		like.Name, like.Short, _ = strings.Cut(n, ",")
+		all = append(all, argv.Spec{Flag: like})
+	}
+	return all
 }
 
 // Call is one call of a tool: its streams, its flags with the Reader that reads them, and the options
@@ -72,7 +93,7 @@ func Sort() command.Command { return sortTool().command() }
 // command returns the tool as a command of package main. It has the flags of the tool and those of
 // the engine, for the completion of shells and the manual pages.
 func (t Tool) command() command.Command {
-	usage, about, _ := strings.Cut(t.Help, "\n")
+	usage, about, _ := strings.Cut(t.text(), "\n")
 	_, words, _ := strings.Cut(usage, " [FLAG]... ")
 	return command.Command{Usage: t.Usage, Args: words, Long: strings.TrimSpace(about), Flags: append(t.Flags, engineFlags()...), Tool: true,
 		Raw: func(ctx context.Context, args []string, e command.Env) (int, bool) {
@@ -110,11 +131,9 @@ func fail(ctx context.Context, t Tool, e command.Env, err error) int {
 
 // main parses the command line, then writes the help or calls Run.
 func (t Tool) main(ctx context.Context, args []string, e command.Env, options func(argv.Line) (mrlocal.Options, error)) (int, error) {
-	if t.Rewrite != nil {
-		var err error
-		if args, err = t.Rewrite(args); err != nil {
-			return 0, err
-		}
+	args, err := t.rewrite(args)
+	if err != nil {
+		return 0, err
 	}
 	// A flag of the tool wins over a flag of the engine with the same name or letter. A user of
 	// GNU tools expects GNU's meaning.
@@ -138,6 +157,48 @@ func (t Tool) main(ctx context.Context, args []string, e command.Env, options fu
 		return 0, err
 	}
 	return t.Run(ctx, c)
+}
+
+// rewrite replaces the old forms among args. The value of a flag stays as it is, and so do all words after
+// --.
+func (t Tool) rewrite(args []string) (words []string, err error) {
+	if t.Forms == nil {
+		return args, nil
+	}
+	flags := append(t.Flags[:len(t.Flags):len(t.Flags)], engineFlags()...)
+	for len(args) > 0 && args[0] != "--" {
+		plain, used, err := t.Forms(args)
+		if err != nil {
+			return nil, err
+		}
+		if used == 0 {
+			plain, used = args[:1], 1
+		}
+		if len(args) > used && takesNext(plain[len(plain)-1], flags) {
+			plain, used = append(plain[:len(plain):len(plain)], args[used]), used+1
+		}
+		words, args = append(words, plain...), args[used:]
+	}
+	return append(words, args...), nil
+}
+
+// takesNext reports whether the value of the flag word is the next word. word may be a long flag, whose name
+// may be shortened, or a bundle of letters.
+func takesNext(word string, flags []argv.Spec) bool {
+	if name, long := strings.CutPrefix(word, "--"); long {
+		if f := argv.Named(name, flags); f != nil {
+			return f.Value
+		}
+		// A shortened name means one flag, or the parser refuses it.
+		return slices.ContainsFunc(flags, func(f argv.Spec) bool { return f.Value && !f.Whole && strings.HasPrefix(f.Name, name) })
+	}
+	// The first letter that takes a value ends the bundle. Text behind the letter, as in -rk2, is the value.
+	for i := 1; i < len(word) && word[0] == '-'; i++ {
+		if f := argv.Named(word[i:i+1], flags); f != nil && f.Value {
+			return i == len(word)-1
+		}
+	}
+	return false
 }
 
 // without returns copies of those specs whose names are not in own. A copy loses its letter if own
@@ -165,7 +226,7 @@ func without(specs, own []argv.Spec) []argv.Spec {
 
 // help writes the text of --help to w. If all is true, a table of the flags of the engine follows.
 func (t Tool) help(w io.Writer, engine []argv.Spec, all bool) error {
-	if _, err := io.WriteString(w, t.Help); err != nil || !all {
+	if _, err := io.WriteString(w, t.text()); err != nil || !all {
 		return err
 	}
 	fmt.Fprint(w, "\nFlags of the engine:\n")
