@@ -78,7 +78,7 @@ const (
 
 // Attempts is the fold of a run's events. It knows for each slot its latest attempt, and for each job its
 // tasks, as the Ledger has them. It serves live readers, which may lose events, and whole files. Memory: about
-// 250 bytes a slot and 8 a task of the jobs that have not ended.
+// 250 bytes per slot and 8 per task of the jobs that have not ended.
 type Attempts struct {
 	slots   []Slot
 	latest  []Attempt // by slot; Seq 0: none

@@ -67,7 +67,7 @@ func (p *Plan) OpenResults(path, key string, jobs int) (*Results, error) {
 }
 
 // read reads the runs of a file whose rows are all there, into r.had. It returns the offset in bytes at
-// which the last of them ends. Each run has so many jobs. The identity of a run has the first words of
+// which the last of them ends. Each run has the given number of jobs. The identity of a run has the first words of
 // its rows, and its figures follow. It fails if the file is that of another sweep.
 func (r *Results) read(text []byte, header []string, words, jobs int) (whole int64, err error) {
 	if len(bytes.TrimSpace(text)) == 0 {

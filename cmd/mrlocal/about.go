@@ -86,7 +86,7 @@ func completionCommand() command.Command {
 
 // manCommand returns mrlocal man, which prints or writes manual pages.
 func manCommand() command.Command {
-	return command.Command{Usage: "print the manual page, or write a page a command", Args: "[DIR]",
+	return command.Command{Usage: "print the manual page, or write one page per command", Args: "[DIR]",
 		Long: "Without DIR the page of mrlocal goes to standard output. With DIR, the pages mrlocal.1, mrlocal-run-sort.1 and so on are written there; a missing DIR is created.",
 		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {
 			pages := manualPages(documentedCommands(), appHelp)

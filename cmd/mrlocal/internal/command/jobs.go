@@ -11,7 +11,7 @@ import (
 )
 
 // NamedJob is a job that run, tune, profile and workload files know by name. They know nothing else
-// about single jobs: whatever a job needs beside the others is a field.
+// about single jobs: whatever one job needs and the others do not is a field.
 type NamedJob struct {
 	Name, Use string                            // Use is the line of help
 	Example   string                            // the arguments after "mrlocal run NAME", or ""

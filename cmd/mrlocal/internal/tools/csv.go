@@ -30,7 +30,7 @@ func (c *Call) resultSpec() output.Spec {
 	return output.Spec{File: o.OutputFile, Overwrite: true, Stdout: c.Stdout, PipeMayClose: true, Compress: o.CompressOutput}
 }
 
-// headed returns a reader of files with headers of so many records. csv is nil for lines. --no-header wins
+// headed returns a reader of files with headers of the given number of records. csv is nil for lines. --no-header wins
 // over records.
 func (c *Call) headed(files []string, records int, csv *input.CSV, delim byte) *input.Headed {
 	if c.Line.Has("no-header") {
@@ -71,7 +71,7 @@ func checkCSVSeparator(flag, text string) error {
 	return nil
 }
 
-// sortHeaded writes the header of the first file, which has so many records, and then the sorted records of
+// sortHeaded writes the header of the first file, which has the given number of records, and then the sorted records of
 // all files. s.order must not be compiled yet.
 func (s *sorter) sortHeaded(ctx context.Context, header int) error {
 	var form *input.CSV
