@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mrlocal/internal/ppm"
+	"mrlocal/internal/stats"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -31,7 +32,7 @@ func Fit(runs []*Run) (stages []workload.Stage, warmUp time.Duration) {
 	first := runs[0]
 	var cold []float64
 	for i := range first.stages {
-		f := stageFit{Stage: workload.Stage{Size: sizeOf(first, i)}}
+		f := stageFit{Stage: workload.Stage{Size: newStageOf(first, i).Size}}
 		// The first job of a chain is submitted some time after the start of the run. Later ones follow
 		// the job before.
 		if i == 0 {
@@ -56,10 +57,7 @@ func Fit(runs []*Run) (stages []workload.Stage, warmUp time.Duration) {
 		}
 		stages = append(stages, f.Stage)
 	}
-	if len(cold) > 0 {
-		warmUp = max(0, toTime(median(cold))).Round(100 * time.Microsecond)
-	}
-	return stages, warmUp
+	return stages, max(0, toTime(median(cold))).Round(100 * time.Microsecond)
 }
 
 // stageFit computes a workload.Stage. Its methods run in the order of Fit, because each uses the
@@ -84,15 +82,16 @@ type stageOf struct {
 	copied int64 // bytes of map outputs that all reduces together have copied
 }
 
-// sizeOf returns the numbers of maps and reduces of a stage of a run, and the bytes of its input. It
-// counts the attempts that committed.
-func sizeOf(r *Run, stage int) (s workload.Size) {
-	for _, a := range r.stages[stage].attempts {
+// newStageOf returns a stage of a run. It counts the attempts that committed.
+func newStageOf(r *Run, stage int) stageOf {
+	s := stageOf{run: r, stageRun: &r.stages[stage]}
+	for _, a := range s.attempts {
 		if a.Kind == trace.Map {
 			s.Maps++
 			s.InputBytes += a.bytes
 		} else {
 			s.Reduces++
+			s.copied += a.bytes
 		}
 	}
 	return s
@@ -105,13 +104,7 @@ func (f *stageFit) divide(runs []*Run, stage int) {
 		if stage >= len(r.stages) {
 			continue
 		}
-		s := stageOf{run: r, stageRun: &r.stages[stage], Size: sizeOf(r, stage)}
-		for _, a := range s.attempts {
-			if a.Kind == trace.Reduce {
-				s.copied += a.bytes
-			}
-		}
-		if s.Maps > 0 {
+		if s := newStageOf(r, stage); s.Maps > 0 {
 			all = append(all, s)
 		}
 	}
@@ -129,30 +122,22 @@ func (f *stageFit) divide(runs []*Run, stage int) {
 	}
 }
 
-// alone returns the attempts of a kind that ran alone on the machine and were not the first on their
-// slot. If there are none, it returns those that were the first.
-func (s *stageOf) alone(kind trace.Kind) (all []*measuredAttempt) {
-	var cold []*measuredAttempt
+// times returns the times of the attempts of a kind, in seconds, that ran alone on the machine and were not
+// the first on their slot. If there are none, it returns those of the first ones.
+func (s *stageOf) times(kind trace.Kind) (all []float64) {
+	var cold []float64
 	for i := range s.attempts {
 		a := &s.attempts[i]
 		switch {
 		case a.Kind != kind || math.Round(a.concurrent) != 1:
 		case a.First:
-			cold = append(cold, a)
+			cold = append(cold, a.seconds())
 		default:
-			all = append(all, a)
+			all = append(all, a.seconds())
 		}
 	}
 	if len(all) == 0 {
 		return cold
-	}
-	return all
-}
-
-// times returns the times of the attempts that alone returns, in seconds.
-func (s *stageOf) times(kind trace.Kind) (all []float64) {
-	for _, a := range s.alone(kind) {
-		all = append(all, a.seconds())
 	}
 	return all
 }
@@ -218,17 +203,7 @@ func (f *stageFit) division(g *group) workload.Division {
 			perMiB = append(perMiB, max(0, mean(times)-f.Reduce.Fixed.Seconds())/s.reduceMiB())
 		}
 	}
-	d := workload.Division{MapBytes: max(1, int64(g.mapBytes))}
-	if len(maps) > 0 {
-		d.Map = toTime(median(maps))
-	}
-	if len(ratios) > 0 {
-		d.OutputRatio = ppm.Near(median(ratios))
-	}
-	if len(perMiB) > 0 {
-		d.ReducePerMiB = toTime(median(perMiB))
-	}
-	return d
+	return workload.Division{MapBytes: max(1, int64(g.mapBytes)), Map: toTime(median(maps)), OutputRatio: ppm.Near(median(ratios)), ReducePerMiB: toTime(median(perMiB))}
 }
 
 // expected returns the median time, in seconds, that a task of this stage and kind takes alone. It
@@ -317,7 +292,7 @@ func (f *stageFit) slowdown(kind trace.Kind, alone []float64) []ppm.Share {
 	for _, ratios := range by {
 		// If there are too few attempts for this number, the factor of one fewer is used.
 		slow := all[len(all)-1]
-		if len(ratios) >= leastSample {
+		if len(ratios) >= leastSample && len(alone) > 0 {
 			slow = max(ppm.One, ppm.Near(median(ratios)/median(alone)))
 		}
 		all = append(all, slow)
@@ -373,18 +348,28 @@ func spreadOf(ratios []float64) []ppm.Share {
 	return all
 }
 
-// points returns the quantiles of a sample from 5 % to 95 %, evenly spaced, with linear interpolation.
-// The sample must not be empty.
-func points(sample []float64) []float64 {
+// points returns the quantiles of a sample from 5 % to 95 %, evenly spaced. The sample must not be empty.
+func points(sample []float64) (all []float64) {
 	sorted := slices.Sorted(slices.Values(sample))
-	all := make([]float64, quantiles)
-	for i := range all {
-		at := (0.05 + 0.9*float64(i)/(quantiles-1)) * float64(len(sorted)-1)
-		low := int(at)
-		high := min(low+1, len(sorted)-1)
-		all[i] = sorted[low] + (at-float64(low))*(sorted[high]-sorted[low])
+	for i := range quantiles {
+		all = append(all, quantile(sorted, 0.05+0.9*float64(i)/(quantiles-1)))
 	}
 	return all
+}
+
+// quantile returns a quantile of a sorted sample, with linear interpolation.
+func quantile(sorted []float64, share float64) float64 {
+	at := share * float64(len(sorted)-1)
+	low := int(at)
+	return sorted[low] + (at-float64(low))*(sorted[min(low+1, len(sorted)-1)]-sorted[low])
+}
+
+// median returns the median of a sample, and 0 if it is empty. It leaves the sample as it is.
+func median(sample []float64) float64 {
+	if len(sample) == 0 {
+		return 0
+	}
+	return quantile(slices.Sorted(slices.Values(sample)), 0.5)
 }
 
 // toTime returns seconds as a duration in whole microseconds, since measured times are not more
@@ -394,10 +379,4 @@ func toTime(seconds float64) time.Duration {
 }
 
 // mean returns the mean of a sample, which must not be empty.
-func mean(all []float64) float64 {
-	sum := 0.0
-	for _, x := range all {
-		sum += x
-	}
-	return sum / float64(len(all))
-}
+func mean(sample []float64) float64 { return stats.IntervalOf(sample).Mean }

@@ -336,15 +336,6 @@ func (r *Result) recommend() {
 	r.Flags = []string{any, split}
 }
 
-// median returns the median of all, which must not be empty. It leaves all as it is.
-func median(all []float64) float64 {
-	sorted := slices.Sorted(slices.Values(all))
-	if n := len(sorted); n%2 == 0 {
-		return (sorted[n/2-1] + sorted[n/2]) / 2
-	}
-	return sorted[len(sorted)/2]
-}
-
 // period is the part of a task that is timed.
 type period uint8
 
