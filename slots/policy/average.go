@@ -46,44 +46,16 @@ func (s *speculation) lag(k *sample) time.Duration {
 // lookByAverage replaces the candidates by those of Hadoop's rule, in the order of jobs, kinds
 // and tasks. It is look for that rule.
 func (s *speculation) lookByAverage(v *slots.View) {
-	s.link()
-	for _, g := range s.groups {
-		s.judgeByAverage(v, g)
-	}
+	s.eachGroup(v, func(m *measured, kind slots.Kind) { s.judgeByAverage(v, m, kind) })
 	slices.SortStableFunc(s.list, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.Attempt.Job, b.Attempt.Job), cmp.Compare(a.Attempt.Kind, b.Attempt.Kind), cmp.Compare(a.Attempt.Task, b.Attempt.Task))
 	})
 }
 
-// link links the running attempts of each job and kind, in the order of slots. An attempt that
-// the Ledger has ordered to end does not count.
-func (s *speculation) link() {
-	for _, g := range s.groups { // of an earlier look
-		if m := s.jobs[g.job]; m != nil {
-			m.kinds[g.kind].first = slots.NoSlot
-		}
-	}
-	s.groups = s.groups[:0]
-	for _, id := range s.busy {
-		p := &s.places[id]
-		if p.killing {
-			continue
-		}
-		p.next = slots.NoSlot
-		k := s.sampleOf(p.attempt)
-		if k.first == slots.NoSlot {
-			k.first = id
-			s.groups = append(s.groups, group{p.attempt.Job, p.attempt.Kind})
-		} else {
-			s.places[k.last].next = id
-		}
-		k.last = id
-	}
-}
-
-// judgeByAverage adds the candidates among the running attempts of one job and kind.
-func (s *speculation) judgeByAverage(v *slots.View, g group) {
-	k := &s.of(g.job).kinds[g.kind]
+// judgeByAverage adds the candidates among the running attempts of one job and kind. An attempt
+// that the Ledger has ordered to end does not count.
+func (s *speculation) judgeByAverage(v *slots.View, m *measured, kind slots.Kind) {
+	k := &m.kinds[kind]
 	if !s.known(k) {
 		return
 	}
@@ -92,18 +64,21 @@ func (s *speculation) judgeByAverage(v *slots.View, g group) {
 		k.usual = max(1, s.least)
 	}
 	k.setUsual()
+	k.running = slices.DeleteFunc(k.running, func(r running) bool { return !s.runs(v, &r) })
 	// Of several attempts of a task, only the one with the most progress counts.
 	sum := int64(0)
-	for id := k.first; id != slots.NoSlot; id = s.places[id].next {
-		if done, _ := v.Progress(id); !s.hasCopy(s.places[id].attempt) || !s.overtaken(v, k, id) {
+	for i := range k.running {
+		id := k.running[i].slot
+		if done, _ := v.Progress(id); !s.hasCopy(id) || !s.overtaken(v, k, id) {
 			sum += int64(done)
 		}
 	}
-	j := v.Job(g.job)
-	average := averageProgress(j.Done(g.kind), sum, j.Total(g.kind))
-	for id := k.first; id != slots.NoSlot; id = s.places[id].next {
+	j := v.Job(s.places[k.running[0].slot].attempt.Job)
+	average := averageProgress(j.Done(kind), sum, j.Total(kind))
+	for i := range k.running {
+		id := k.running[i].slot
 		p := &s.places[id]
-		if s.hasCopy(p.attempt) {
+		if s.hasCopy(id) {
 			continue
 		}
 		s.lookAgain(v.Now() + k.every())
@@ -117,7 +92,8 @@ func (s *speculation) judgeByAverage(v *slots.View, g group) {
 // slot, or equal progress on an earlier slot.
 func (s *speculation) overtaken(v *slots.View, k *sample, id slots.SlotID) bool {
 	done, _ := v.Progress(id)
-	for other := k.first; other != slots.NoSlot; other = s.places[other].next {
+	for i := range k.running {
+		other := k.running[i].slot
 		if other == id || s.places[other].attempt.Task != s.places[id].attempt.Task {
 			continue
 		}

@@ -130,7 +130,7 @@ func (s *speculation) look(v *slots.View) {
 		s.count(&s.list[i], -1)
 	}
 	s.list = s.list[:0]
-	s.gather(v)
+	s.markCopied(v)
 	s.due, s.at = -1, v.Now()
 	if s.byAverage {
 		s.lookByAverage(v)
@@ -153,32 +153,21 @@ func (s *speculation) accept() {
 
 // lookByRate finds the candidates by LATE's rule.
 func (s *speculation) lookByRate(v *slots.View) {
-	most := mostCopies(v.Capacity(slots.Map)+v.Capacity(slots.Reduce)) - int32(len(s.copied))
+	most := mostCopies(v.Capacity(slots.Map)+v.Capacity(slots.Reduce)) - int32(len(s.copies))
 	if most <= 0 {
 		return // no look is due until a copy ends (Observe)
 	}
 	s.looks++
-	s.found = s.found[:0]
-	for _, id := range s.busy {
-		s.judge(v, id)
-	}
-	slices.SortFunc(s.found, func(a, b paying) int {
-		switch {
-		case a.left > b.left:
-			return -1
-		case a.left < b.left:
-			return 1
-		}
-		x, y := s.places[a.slot].attempt, s.places[b.slot].attempt
-		return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Kind, y.Kind), cmp.Compare(a.slot, b.slot))
-	})
+	s.fresh, s.rates = s.fresh[:0], s.rates[:0]
+	s.eachGroup(v, func(m *measured, kind slots.Kind) { s.judge(v, m, kind) })
+	s.sortFound()
 	for i := 0; i < len(s.found) && len(s.list) < int(most); i++ {
 		f := &s.found[i]
 		p := &s.places[f.slot]
 		m := s.of(p.attempt.Job)
 		k := &m.kinds[p.attempt.Kind]
 		if k.selected != s.looks {
-			k.selected, k.slowest = s.looks, s.slowestOf(v.Now(), m, p.attempt.Kind)
+			k.selected, k.slowest = s.looks, s.slowestOf(k)
 		}
 		if all := f.left + v.Now() - m.since(p.attempt.Kind, p.began); all >= k.slowest {
 			s.list = append(s.list, candidate{Attempt: p.attempt, Tracker: p.tracker, Total: all, Left: f.left, Usual: k.usual, Slowest: k.slowest})
@@ -189,27 +178,95 @@ func (s *speculation) lookByRate(v *slots.View) {
 	}
 }
 
-// group names the running attempts of a job and kind.
+// group names the attempts of a job and kind.
 type group struct {
 	job  slots.JobID
 	kind slots.Kind
 }
 
-// gather collects the slots on which attempts run, and the tasks that have a copy already.
-func (s *speculation) gather(v *slots.View) {
-	s.busy = s.busy[:0]
-	clear(s.copied)
-	for id := range slots.SlotID(len(s.places)) { // nothing ever started on the others
-		a, killing, speculative, ok := v.RunningOn(id)
-		if !ok {
+// eachGroup calls f with each job and kind of which attempts run, unless the Ledger has ordered the
+// end of all of them.
+func (s *speculation) eachGroup(v *slots.View, f func(m *measured, kind slots.Kind)) {
+	kept := 0
+	for _, g := range s.groups {
+		m := s.jobs[g.job]
+		if m == nil { // the job has ended
 			continue
 		}
-		s.places[id].killing = killing
-		s.busy = append(s.busy, id)
-		if speculative {
-			s.copied[of(a)] = true
+		k := &m.kinds[g.kind]
+		ended := 0
+		for ended < len(k.running) && !s.runs(v, &k.running[ended]) {
+			ended++
+		}
+		if ended > 0 {
+			k.running = slices.Delete(k.running, 0, ended)
+		}
+		if k.listed = len(k.running) > 0; k.listed {
+			s.groups[kept] = g
+			kept++
+			f(m, g.kind)
 		}
 	}
+	s.groups = s.groups[:kept]
+}
+
+// runs reports whether an attempt still runs, and the Ledger has not ordered its end.
+func (s *speculation) runs(v *slots.View, r *running) bool {
+	_, killing, _, ok := v.RunningOn(r.slot)
+	return ok && !killing && s.places[r.slot].starts == r.starts
+}
+
+// markCopied marks the attempts whose tasks have a running copy.
+func (s *speculation) markCopied(v *slots.View) {
+	s.marked++
+	s.copies = slices.DeleteFunc(s.copies, func(c copied) bool {
+		if _, _, _, ok := v.RunningOn(c.copy.slot); !ok || s.places[c.copy.slot].starts != c.copy.starts {
+			return true
+		}
+		for _, r := range []running{c.copy, c.of} {
+			if p := &s.places[r.slot]; p.starts == r.starts {
+				p.copied = s.marked
+			}
+		}
+		return false
+	})
+}
+
+// sortFound sets s.found to the attempts that this look has found, the longest time left first.
+// Those of the latest look are in that order already, or nearly so.
+func (s *speculation) sortFound() {
+	kept := s.found[:0]
+	for _, f := range s.found {
+		if p := &s.places[f.slot]; p.found == s.looks && p.starts == f.starts {
+			kept = append(kept, paying{f.slot, f.starts, p.left})
+		}
+	}
+	s.found = kept
+	slices.SortFunc(s.found, s.endsLater)
+	slices.SortFunc(s.fresh, s.endsLater)
+	at := len(s.found)
+	s.found = append(s.found, s.fresh...)
+	for i, n := len(s.found)-1, len(s.fresh); n > 0; i-- { // merge both, from the end on
+		if at > 0 && s.endsLater(s.found[at-1], s.fresh[n-1]) > 0 {
+			at--
+			s.found[i] = s.found[at]
+		} else {
+			n--
+			s.found[i] = s.fresh[n]
+		}
+	}
+}
+
+// endsLater compares attempts whose copies pay: the longest time left first.
+func (s *speculation) endsLater(a, b paying) int {
+	switch {
+	case a.left > b.left:
+		return -1
+	case a.left < b.left:
+		return 1
+	}
+	x, y := s.places[a.slot].attempt, s.places[b.slot].attempt
+	return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Kind, y.Kind), cmp.Compare(a.slot, b.slot))
 }
 
 // judgeTrackers sets the progress of each tracker, and s.slow, below which a tracker is slow.
@@ -218,9 +275,11 @@ func (s *speculation) judgeTrackers(v *slots.View) {
 	for range v.Trackers() - len(s.progress) {
 		s.progress = append(s.progress, 0)
 	}
-	for _, id := range s.busy {
-		done, _ := v.Progress(id)
-		s.progress[s.places[id].tracker] += int64(done)
+	for id := range slots.SlotID(len(s.places)) { // nothing ever started on the others
+		if _, _, _, ok := v.RunningOn(id); ok {
+			done, _ := v.Progress(id)
+			s.progress[s.places[id].tracker] += int64(done)
+		}
 	}
 	s.sorted = s.sorted[:0]
 	for t := range slots.TrackerID(v.Trackers()) {
@@ -233,64 +292,64 @@ func (s *speculation) judgeTrackers(v *slots.View) {
 	}
 }
 
-// judge links the attempt on a slot to those of its job and kind, if it has a meaningful rate. It
-// adds the attempt to those found, if a copy pays. A reduce is judged only after the maps of its
+// judge adds the rates of the running attempts of a job and kind to s.rates, if they are
+// meaningful. It finds the attempts whose copy pays. A reduce is judged only after the maps of its
 // job, because its waiting says nothing about its rate.
-func (s *speculation) judge(v *slots.View, id slots.SlotID) {
-	p := &s.places[id]
-	if p.killing {
+func (s *speculation) judge(v *slots.View, m *measured, kind slots.Kind) {
+	k := &m.kinds[kind]
+	k.from, k.to = len(s.rates), len(s.rates)
+	if !enough(k.ended, k.tasks) || kind == slots.Reduce && m.mapsDone < 0 {
 		return
 	}
-	m := s.jobs[p.attempt.Job]
-	if m == nil { // the job has ended
+	k.setUsual()
+	for i := range k.running {
+		if r := &k.running[i]; s.runs(v, r) && !s.hasCopy(r.slot) {
+			s.lookAgain(v.Now() + k.every())
+			break
+		}
+	}
+	latest := v.Now() - leastTime(k.usual, s.least) // those that began later have not run long enough
+	if kind == slots.Reduce && m.mapsDone > latest {
 		return
 	}
-	k := &m.kinds[p.attempt.Kind]
-	if k.looks != s.looks { // the first attempt of this job and kind
-		k.looks = s.looks
-		s.beginJudging(v.Now(), m, p.attempt.Kind)
+	kept, next := 0, 0
+	for ; next < len(k.running) && k.running[next].began <= latest; next++ {
+		if r := k.running[next]; s.runs(v, &r) {
+			k.running[kept] = r
+			kept++
+			s.judgeAttempt(v, k.usual, v.Now()-m.since(kind, r.began), r.slot)
+		}
 	}
-	if !k.ripe {
-		return
+	if kept < next {
+		k.running = slices.Delete(k.running, kept, next)
 	}
-	if k.again >= 0 && !s.hasCopy(p.attempt) {
-		s.lookAgain(k.again)
-		k.again = -1
-	}
-	if p.began > k.latest {
-		return
-	}
-	elapsed := v.Now() - m.since(p.attempt.Kind, p.began)
+	k.to = len(s.rates)
+}
+
+// judgeAttempt adds the rate of the attempt on a slot to s.rates, and finds the attempt if a copy
+// that takes the usual time pays.
+func (s *speculation) judgeAttempt(v *slots.View, usual, elapsed time.Duration, id slots.SlotID) {
 	done, known := v.Progress(id)
 	if !known {
 		return
 	}
-	p.done, p.next, k.first = done, k.first, id
-	if !takes(elapsed, done, elapsed+k.usual+1) { // a copy would not pay, as for most attempts
+	s.rates = append(s.rates, rate{elapsed, done})
+	if !takes(elapsed, done, elapsed+usual+1) { // a copy would not pay, as for most attempts
 		return
 	}
-	if !s.hasCopy(p.attempt) {
-		s.found = append(s.found, paying{id, timeLeft(elapsed, done)})
-	}
-}
-
-// beginJudging sets what a look at time now needs of all attempts of a job and kind.
-func (s *speculation) beginJudging(now time.Duration, m *measured, kind slots.Kind) {
-	k := &m.kinds[kind]
-	if k.ripe = enough(k.ended, k.tasks) && (kind == slots.Map || m.mapsDone >= 0); !k.ripe {
+	p := &s.places[id]
+	if s.hasCopy(id) {
 		return
 	}
-	k.setUsual()
-	k.first = slots.NoSlot
-	k.again = now + k.every()
-	k.latest = now - leastTime(k.usual, s.least)
-	if kind == slots.Reduce && m.mapsDone > k.latest {
-		k.latest = -1
+	p.left = timeLeft(elapsed, done)
+	if p.found != s.looks-1 {
+		s.fresh = append(s.fresh, paying{id, p.starts, p.left})
 	}
+	p.found = s.looks
 }
 
-// hasCopy reports whether the task of an attempt has a running copy.
-func (s *speculation) hasCopy(a slots.AttemptID) bool { return len(s.copied) > 0 && s.copied[of(a)] }
+// hasCopy reports whether the task of the attempt on a slot has a running copy.
+func (s *speculation) hasCopy(id slots.SlotID) bool { return s.places[id].copied == s.marked }
 
 // lookAgain makes the next look due at time at, or earlier.
 func (s *speculation) lookAgain(at time.Duration) {
@@ -300,43 +359,46 @@ func (s *speculation) lookAgain(at time.Duration) {
 }
 
 // slowestOf returns the least total time in the slowest quarter of a job's tasks of a kind. The
-// finished tasks and the running ones together decide what is slow. Most totals of running tasks
-// are far below the result of the look before. These are only counted, unless the result is, too.
-func (s *speculation) slowestOf(now time.Duration, m *measured, kind slots.Kind) (slowest time.Duration) {
-	k := &m.kinds[kind]
-	for least := k.slowest - k.slowest/8; ; least = 0 {
-		running := s.totalsFrom(now, m, kind, least)
-		slices.Sort(s.totals)
-		n := slowOf(len(k.order) + running)
-		i := len(k.order)
-		j := len(s.totals)
-		for ; n > 0 && i+j > 0; n-- { // the next one of both, from the greatest on
-			if i == 0 || j > 0 && s.totals[j-1] > k.order[i-1] {
-				j--
-				slowest = s.totals[j]
-			} else {
-				i--
-				slowest = k.order[i]
+// finished tasks and the running ones together decide what is slow. The totals of running tasks that
+// are far below the result are only counted. How far is guessed from the result of the look before,
+// unless the finished tasks alone bound it.
+func (s *speculation) slowestOf(k *sample) time.Duration {
+	running := s.rates[k.from:k.to]
+	slow := slowOf(len(k.order) + len(running))
+	least := k.slowest - k.slowest/8
+	finished := k.order
+	if n := len(finished) - slow; n >= 0 {
+		finished = finished[n:]
+		least = finished[0]
+	}
+	for ; ; least = 0 {
+		s.totals = s.totals[:0]
+		for i := range running {
+			if r := &running[i]; takes(r.elapsed, r.done, least) {
+				s.totals = append(s.totals, total(r.elapsed, r.done))
 			}
 		}
-		if n == 0 && slowest >= least {
-			return slowest
+		slices.Sort(s.totals)
+		if over := len(finished) + len(s.totals) - slow; over >= 0 {
+			if slowest := leastOf(finished, s.totals, over); slowest >= least {
+				return slowest
+			}
 		}
 	}
 }
 
-// totalsFrom sets s.totals to the total times of a job's running tasks of a kind that are at least
-// least. It returns the number of all of them.
-func (s *speculation) totalsFrom(now time.Duration, m *measured, kind slots.Kind, least time.Duration) (all int) {
-	s.totals = s.totals[:0]
-	for id := m.kinds[kind].first; id != slots.NoSlot; id = s.places[id].next {
-		all++
-		p := &s.places[id]
-		if elapsed := now - m.since(kind, p.began); takes(elapsed, p.done, least) {
-			s.totals = append(s.totals, total(elapsed, p.done))
+// leastOf returns the value at index n of two sorted lists together.
+func leastOf(a, b []time.Duration, n int) (least time.Duration) {
+	for i, j := 0, 0; i+j <= n; {
+		if j == len(b) || i < len(a) && a[i] <= b[j] {
+			least = a[i]
+			i++
+		} else {
+			least = b[j]
+			j++
 		}
 	}
-	return all
+	return least
 }
 
 // of returns the task of an attempt.

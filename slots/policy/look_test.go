@@ -83,6 +83,13 @@ func (p *looker) compare(v *slots.View) {
 		p.t.Fatalf("at %v: candidates %+v, want %+v", v.Now(), p.list, want)
 	}
 	p.found += len(want)
+	for _, m := range p.jobs {
+		for k := range trace.Kinds {
+			if m != nil && len(m.kinds[k].running) > 2*v.Slots()+8 {
+				p.t.Fatalf("at %v: %d attempts are kept for %d slots", v.Now(), len(m.kinds[k].running), v.Slots())
+			}
+		}
+	}
 	var count [trace.Kinds]int32
 	for _, c := range want {
 		count[c.Attempt.Kind]++

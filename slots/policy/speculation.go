@@ -23,6 +23,9 @@ type speculation struct {
 	local  bool        // pick prefers a map whose input is on the visited tracker to one that ends later
 	places []slotState // by slot
 	jobs   []*measured // by JobID; nil: nothing is known, or the job has ended
+	groups []group     // those with running attempts, and others
+	copies []copied    // the running copies, and others
+	marked int64       // number of calls of markCopied
 	done   []int64     // by tracker: progress of the tasks that finished there, in parts per billion
 
 	due  time.Duration // of the next look; negative: there is nothing to look at
@@ -37,14 +40,29 @@ type speculation struct {
 	expires   time.Duration        // before this time no candidate would end before a copy
 
 	// Of the latest look. progress is kept for slowTracker, the rest is scratch.
-	groups   []group         // of the running attempts, if they are linked
-	looks    int64           // number of looks so far
-	busy     []slots.SlotID  // slots on which attempts run
-	copied   map[taskOf]bool // tasks that have a running copy
-	progress []int64         // by tracker: done plus the progress of its running attempts
-	sorted   []int64         // progress of trackers with open slots
+	looks    int64   // number of looks so far
+	progress []int64 // by tracker: done plus the progress of its running attempts
+	sorted   []int64 // progress of trackers with open slots
 	totals   []time.Duration
-	found    []paying
+	rates    []rate
+	found    []paying // the longest time left first
+	fresh    []paying // those that the look before has not found
+}
+
+// running is an attempt that has been started. It may have ended.
+type running struct {
+	slot   slots.SlotID
+	starts uint32 // slotState.starts; another number there: it has ended
+	began  time.Duration
+}
+
+// copied is a copy, and the attempt beside which it was started.
+type copied struct{ copy, of running }
+
+// rate is the progress of an attempt, and the time that it took.
+type rate struct {
+	elapsed time.Duration
+	done    slots.Progress
 }
 
 // candidate is an attempt that is worth a copy.
@@ -64,8 +82,9 @@ type candidate struct {
 
 // paying is a running attempt whose copy pays: its slot, and its Left as a candidate.
 type paying struct {
-	slot slots.SlotID
-	left time.Duration
+	slot   slots.SlotID
+	starts uint32 // slotState.starts
+	left   time.Duration
 }
 
 // taskOf names a task.
@@ -90,16 +109,14 @@ type sample struct {
 	tasks int32           // number of tasks, as far as known
 	usual time.Duration   // the usual time of a task, at the latest look
 
-	first, last slots.SlotID  // of the running attempts at the latest look, which slotState.next links; first may be NoSlot
-	slowest     time.Duration // as slowestOf, at the latest look that needed it
-	selected    int64         // speculation.looks at that look
-	looks       int64         // speculation.looks at the latest look that judged them
-	ripe        bool          // they can be judged, at that look
-	latest      time.Duration // those that began later have not run long enough, at that look
-	again       time.Duration // when to look at them again; negative: this look has noted it
-	worth       int32         // number of candidates
-	ranked      int32         // worth when the job was ranked last (Copies.ranked)
-	recounted   bool          // it is in speculation.recounted
+	running   []running     // the running attempts in the order of their starts, and others
+	listed    bool          // it is in speculation.groups
+	from, to  int           // of its rates in speculation.rates, at the latest look
+	slowest   time.Duration // as slowestOf, at the latest look that needed it
+	selected  int64         // speculation.looks at that look
+	worth     int32         // number of candidates
+	ranked    int32         // worth when the job was ranked last (Copies.ranked)
+	recounted bool          // it is in speculation.recounted
 }
 
 // add adds the time of a finished task. If there are enough, it replaces the oldest one.
@@ -137,16 +154,17 @@ type slotState struct {
 	tracker slots.TrackerID
 	began   time.Duration
 	attempt slots.AttemptID
+	starts  uint32 // number of attempts so far
 
-	// Of the latest look at which the attempt ran.
-	killing bool           // the Ledger has ordered its end
-	done    slots.Progress // if it is linked, and LATE finds the candidates
-	next    slots.SlotID   // of the next attempt of the same job and kind, or NoSlot
+	copied int64 // speculation.marked when its task had a copy for the last time
+
+	found int64         // speculation.looks at the latest look that found it
+	left  time.Duration // its Left as a candidate, at that look
 }
 
 // newSpeculation returns a speculation for one Ledger, by the options that concern copies.
 func newSpeculation(o *Options) *speculation {
-	s := &speculation{least: o.CopyAfter, given: o.CopyAfter > 0, byAverage: o.CopyRule == copyHadoop, due: -1, copied: map[taskOf]bool{}}
+	s := &speculation{least: o.CopyAfter, given: o.CopyAfter > 0, byAverage: o.CopyRule == copyHadoop, due: -1}
 	if !s.given {
 		s.least = leastRun
 	}
@@ -166,8 +184,29 @@ func (s *speculation) started(v *slots.View, o slots.Start) {
 	p.tracker = v.Tracker()
 	p.began = v.Now()
 	p.attempt = o.Attempt
+	p.starts++
+	p.found, p.copied = -1, -1
+	r := running{o.Slot, p.starts, v.Now()}
 	s.forgetTask(o.Attempt)
-	s.wake(v.Now(), &s.of(o.Attempt.Job).kinds[o.Attempt.Kind])
+	k := s.sampleOf(o.Attempt)
+	if _, _, speculative, _ := v.RunningOn(o.Slot); speculative {
+		c := copied{r, r}
+		for i := range k.running {
+			if of := &k.running[i]; s.places[of.slot].attempt.Task == o.Attempt.Task && s.runs(v, of) {
+				c.of = *of
+			}
+		}
+		s.copies = append(s.copies, c)
+	}
+	if len(k.running) == cap(k.running) { // before it grows, those that have ended leave it
+		k.running = slices.DeleteFunc(k.running, func(r running) bool { return !s.runs(v, &r) })
+	}
+	k.running = append(k.running, r)
+	if !k.listed {
+		k.listed = true
+		s.groups = append(s.groups, group{o.Attempt.Job, o.Attempt.Kind})
+	}
+	s.wake(v.Now(), k)
 }
 
 // changed updates the measurements of a job that has changed. It drops those of a job that has
@@ -241,9 +280,6 @@ func (s *speculation) of(id slots.JobID) *measured {
 	m := At(&s.jobs, id)
 	if *m == nil {
 		*m = &measured{mapsDone: -1}
-		for k := range (*m).kinds {
-			(*m).kinds[k].first = slots.NoSlot
-		}
 	}
 	return *m
 }
