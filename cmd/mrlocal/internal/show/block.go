@@ -44,6 +44,10 @@ type block struct {
 // lines but the last one end with "\r\n". No line reaches the last column, because terminals differ in
 // what they do there.
 func (b *block) draw(m *model, now time.Duration, columns, rows int) []byte {
+	// The user may have made the terminal too small for a block.
+	if columns < leastWidth || rows <= leastLines {
+		return nil
+	}
 	b.out, b.column, b.line = b.out[:0], 0, 0
 	b.width, b.most = columns-1, min(mostLines, rows-1)
 	// The title, the slots and the resources need at least this many lines next to the bars.

@@ -8,7 +8,7 @@ import (
 	"mrlocal/trace"
 )
 
-// display shows a model. Its kinds are plain, jsonLines, live, and oneLine for tools. The goroutine
+// display shows a model. Its kinds are plain, jsonLines and live. The goroutine
 // of the follower calls draw, and other goroutines call note. follower.drawing orders the calls.
 type display interface {
 	// note shows whole lines.

@@ -17,34 +17,35 @@ const liveInterval = 100 * time.Millisecond
 // screen.
 const eraseBelow = "\r\x1b[J"
 
-// live is the display with a block on a terminal. Between two drawings, the cursor is at the start
+// live is the display with a drawing on a terminal: a block, or the line of a tool. Between two drawings, the cursor is at the start
 // of the block. So a new drawing begins where the old one began, even if the terminal has got
 // another width and broken lines again.
 type live struct {
-	w     io.Writer
-	size  func() (columns, rows int)
-	block block
-	next  []byte // scratch memory of draw
-	shown []byte // the bytes that drew the block on the screen; empty: there is no block
+	w       io.Writer
+	size    func() (columns, rows int)
+	every   time.Duration                                               // between two drawings
+	picture func(m *model, now time.Duration, columns, rows int) []byte // nothing: there is no drawing now
+	next    []byte                                                      // scratch memory of draw
+	shown   []byte                                                      // the bytes that drew the block on the screen; empty: there is no block
 }
 
-// newLive returns a display that draws on the terminal w. size returns the current size of w.
+// newLive returns a display that draws a block on the terminal w. size returns the current size of w.
 func newLive(w io.Writer, l look, size func() (columns, rows int)) *live {
-	return &live{w: w, size: size, block: block{look: l}}
+	return &live{w: w, size: size, every: liveInterval, picture: (&block{look: l}).draw}
 }
 
 // interval returns the time between two drawings.
-func (l *live) interval() time.Duration { return liveInterval }
+func (l *live) interval() time.Duration { return l.every }
 
-// draw draws the block in place of the one before, if it has changed.
+// draw draws the picture in place of the one before, if it has changed.
 func (l *live) draw(m *model, now time.Duration) {
 	columns, rows := l.size()
-	// The user may have made the terminal too small for a block.
-	if columns < leastWidth || rows <= leastLines {
+	drawing := l.picture(m, now, columns, rows)
+	if len(drawing) == 0 {
 		l.erase()
 		return
 	}
-	l.next = l.frame(l.next[:0], l.block.draw(m, now, columns, rows))
+	l.next = l.frame(l.next[:0], drawing)
 	// In a long run, most drawings are equal to the one before.
 	if bytes.Equal(l.next, l.shown) {
 		return

@@ -89,34 +89,24 @@ func (p plain) close(*model, time.Duration) {}
 const (
 	quietTime    = 2 * time.Second // a shorter run of a tool shows no progress
 	lineInterval = 500 * time.Millisecond
-	eraseLine    = "\r\x1b[K" // moves to the start of the line and erases it
 )
-
-// oneLine is the display of a tool: one line of a terminal, from quietTime on.
-type oneLine struct {
-	w     io.Writer
-	drawn bool // the line is on the terminal
-}
 
 // NewQuietScreen returns a screen for a tool. On a terminal it shows a line of progress if the run
 // takes longer than quietTime. Elsewhere, and on a dumb terminal, it shows nothing.
 func NewQuietScreen(stderr io.Writer, dumb bool) *Screen {
 	s := &Screen{stderr: stderr, quiet: true}
 	if !dumb && IsTerminal(stderr) && Width(stderr) >= leastWidth {
-		s.display, s.tears = &oneLine{w: stderr}, true
+		s.display, s.tears = &live{w: stderr, size: sizeOf(stderr), every: lineInterval, picture: oneLine}, true
 		s.follower = follow(s.display)
 	}
 	return s
 }
 
-// interval returns the time between two drawings.
-func (l *oneLine) interval() time.Duration { return lineInterval }
-
-// draw draws the line in place of the one before. It shows the current job of the chain.
-func (l *oneLine) draw(m *model, now time.Duration) {
+// oneLine draws a line with the current job of a chain, from quietTime on.
+func oneLine(m *model, now time.Duration, columns, _ int) []byte {
 	j := m.current()
 	if now < quietTime || j == nil {
-		return
+		return nil
 	}
 	text := errs.OneLine(j.name)
 	for k := range j.kinds {
@@ -128,24 +118,5 @@ func (l *oneLine) draw(m *model, now time.Duration) {
 		text += "  " + humanize.IBytes(uint64(rate)) + "/s"
 	}
 	// A carriage return goes back to the start of one line only, so the text must not wrap.
-	text = text[:min(len(text), Width(l.w)-1)]
-	_, _ = io.WriteString(l.w, eraseLine+text)
-	l.drawn = true
-}
-
-// note removes the line and writes text. The next drawing puts the line below text.
-func (l *oneLine) note(text string) {
-	l.erase()
-	_, _ = io.WriteString(l.w, text)
-}
-
-// close removes the line.
-func (l *oneLine) close(*model, time.Duration) { l.erase() }
-
-// erase removes the line from the terminal.
-func (l *oneLine) erase() {
-	if l.drawn {
-		_, _ = io.WriteString(l.w, eraseLine)
-		l.drawn = false
-	}
+	return []byte(text[:max(0, min(len(text), columns-1))])
 }

@@ -30,9 +30,6 @@ func Recorded(ctx context.Context, line argv.Line, stdin io.Reader, stdout io.Wr
 	case !slices.ContainsFunc(PictureFlags(), func(f argv.Spec) bool { return line.Has(f.Name) }):
 		return errs.Optionf("", "give one of %s", flags[2:])
 	}
-	if first := slices.Index(words, "-"); first >= 0 && slices.Contains(words[first+1:], "-") {
-		return errs.Optionf("-", "standard input can be only one of the runs")
-	}
 	runs, names, w := make([]io.Reader, len(words)), make([]string, len(words)), process.Work{Stdout: stdout}
 	for i, path := range words {
 		events, err := process.OpenEvents(path, stdin)

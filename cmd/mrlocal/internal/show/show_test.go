@@ -108,13 +108,12 @@ func TestNamesOfJobsAreEscaped(t *testing.T) {
 	m := newModel(twoSlots)
 	e := submit()
 	m.apply(&e, func(int32) []string { return []string{name} })
-	var lines, one bytes.Buffer
+	var lines bytes.Buffer
 	plain{&lines}.draw(m, time.Second)
 	if got, want := lines.String(), "mrlocal: "+escaped+": map 0% (0/4), reduce 0% (0/1), slots ..\n"; got != want {
 		t.Errorf("a line\n got  %q\n want %q", got, want)
 	}
-	(&oneLine{w: &one}).draw(m, quietTime)
-	if got, want := one.String(), eraseLine+escaped+"  map 0/4  reduce 0/1"; got != want {
+	if got, want := string(oneLine(m, quietTime, 80, 24)), escaped+"  map 0/4  reduce 0/1"; got != want {
 		t.Errorf("the line of a tool\n got  %q\n want %q", got, want)
 	}
 	r := &report.Report{Policy: "fair", Jobs: []report.JobReport{{Name: name}}}
