@@ -215,15 +215,8 @@ func (w *Work) Open(flag, path string) (*AuxFile, error) {
 		}
 		return &AuxFile{path: path, stdout: w.Stdout}, nil
 	}
-	for _, file := range w.Files {
-		if path != "" && paths.Locate(path) == paths.Locate(file) {
-			return nil, errs.Optionf("--output-file", "%s: is the --events or --report file too", path)
-		}
-	}
-	for _, dir := range w.Outputs { // these directories may not exist yet
-		if path != "" && dir != "" && paths.Locate(path) == paths.Locate(dir) {
-			return nil, errs.Optionf("--"+flag, "%s: is a directory of the run; name another file", path)
-		}
+	if err := w.checkOutputs(flag, path); err != nil {
+		return nil, err
 	}
 	return openAuxFile(flag, path, w.Inputs, w.Outputs)
 }
@@ -231,12 +224,20 @@ func (w *Work) Open(flag, path string) (*AuxFile, error) {
 // CheckDirectory returns an options error if the directory path is an input or an output of the
 // command, or lies within one.
 func (w *Work) CheckDirectory(flag, path string) error {
-	for _, out := range slices.Concat(w.Files, w.Outputs) { // outputs may not exist yet
-		if paths.Locate(path) == paths.Locate(out) {
+	if err := w.checkOutputs(flag, path); err != nil {
+		return err
+	}
+	return checkApart(flag, path, w.Inputs, w.Outputs)
+}
+
+// checkOutputs returns an options error if path, which may be "", is an output, which may not exist yet.
+func (w *Work) checkOutputs(flag, path string) error {
+	for _, out := range slices.Concat(w.Files, w.Outputs) {
+		if path != "" && out != "" && paths.Locate(path) == paths.Locate(out) {
 			return errs.Optionf("--"+flag, "%s: is the output too; name another", path)
 		}
 	}
-	return checkApart(flag, path, w.Inputs, w.Outputs)
+	return nil
 }
 
 // OnStdout reports whether the file is standard output.

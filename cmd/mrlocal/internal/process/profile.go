@@ -2,12 +2,12 @@ package process
 
 import (
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
 	"runtime/trace"
+	"strings"
 
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
@@ -20,14 +20,14 @@ const allocBytes = 64 << 10
 // Profile turns it on for its run. main calls SampleNoAllocations first.
 func SampleNoAllocations() { runtime.MemProfileRate = 0 }
 
-// ProfileNames returns the names of the files that Profile writes.
-func ProfileNames() []string { return []string{"cpu.pprof", "heap.pprof", "allocs.pprof", "trace.out"} }
+// ProfileNames returns the names of the files that Profile writes. The runtime writes the first two during the run.
+func ProfileNames() []string { return []string{"cpu.pprof", "trace.out", "heap.pprof", "allocs.pprof"} }
 
 // recording writes the profiles of one run into a directory.
 type recording struct {
-	dir        string
-	made       bool     // open has created the directory
-	cpu, trace *os.File // files under temporary names, which the runtime writes during the run
+	dir   string
+	made  bool       // open has created the directory
+	files []*os.File // under temporary names, in the order of ProfileNames
 }
 
 // CheckProfile checks that Profile can record into dir. It leaves no file behind. dir must not be
@@ -86,25 +86,28 @@ func refused(dir string, err error) error {
 	return errs.Optionf("--profile", "%s: %v", dir, errs.Cause(err))
 }
 
-// open creates the directory, unless it exists, and the files that the runtime writes during the
-// run. After an error the caller must call drop.
+// open creates the directory, unless it exists, and the files. After an error the caller must call drop.
 func (r *recording) open() error {
 	err := os.Mkdir(r.dir, 0o777)
 	if r.made = err == nil; err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	if r.cpu, err = r.create("cpu.pprof"); err == nil {
-		r.trace, err = r.create("trace.out")
+	for _, name := range ProfileNames() {
+		f, err := disk.Beside(filepath.Join(r.dir, name))
+		if err != nil {
+			return err
+		}
+		r.files = append(r.files, f)
 	}
-	return err
+	return nil
 }
 
 // begin starts the profilers of the runtime.
 func (r *recording) begin() error {
-	if err := pprof.StartCPUProfile(r.cpu); err != nil {
+	if err := pprof.StartCPUProfile(r.files[0]); err != nil {
 		return err
 	}
-	if err := trace.Start(r.trace); err != nil {
+	if err := trace.Start(r.files[1]); err != nil {
 		pprof.StopCPUProfile()
 		return err
 	}
@@ -113,14 +116,9 @@ func (r *recording) begin() error {
 	return nil
 }
 
-// create creates a file with a temporary name in the directory.
-func (r *recording) create(name string) (*os.File, error) {
-	return disk.Beside(filepath.Join(r.dir, name))
-}
-
 // stop ends the recording and gives the files their names. If the run was refused before it
 // started, stop removes them instead.
-func (r *recording) stop(refused bool) error {
+func (r *recording) stop(refused bool) (err error) {
 	trace.Stop()
 	pprof.StopCPUProfile()
 	runtime.GC() // the heap profile shows the state after the last collection, so this is one at the end of the run
@@ -129,38 +127,27 @@ func (r *recording) stop(refused bool) error {
 		r.drop()
 		return nil
 	}
-	return errors.Join(
-		r.place("cpu.pprof", r.cpu, nil), r.place("trace.out", r.trace, nil),
-		r.lookup("heap"), r.lookup("allocs"))
-}
-
-// lookup writes a profile that the runtime keeps in memory, such as heap.
-func (r *recording) lookup(name string) error {
-	f, err := r.create(name + ".pprof")
-	if err != nil {
-		return err
+	for i, name := range ProfileNames() {
+		f := r.files[i]
+		var wrong error
+		if kept := pprof.Lookup(strings.TrimSuffix(name, ".pprof")); kept != nil { // the runtime keeps it in memory
+			wrong = kept.WriteTo(f, 0)
+		}
+		if wrong != nil {
+			wrong = errors.Join(wrong, f.Close(), os.Remove(f.Name()))
+		} else {
+			wrong = disk.Publish(disk.Of(f), filepath.Join(r.dir, name))
+		}
+		err = errors.Join(err, wrong)
 	}
-	return r.place(name+".pprof", f, func(w io.Writer) error { return pprof.Lookup(name).WriteTo(w, 0) })
-}
-
-// place calls write, unless it is nil, closes f and gives it its name. After an error it removes f.
-func (r *recording) place(name string, f *os.File, write func(io.Writer) error) (err error) {
-	if write != nil {
-		err = write(f)
-	}
-	if err != nil {
-		return errors.Join(err, f.Close(), os.Remove(f.Name()))
-	}
-	return disk.Publish(disk.Of(f), filepath.Join(r.dir, name))
+	return err
 }
 
 // drop closes and removes all files, and removes the directory if open has created it.
 func (r *recording) drop() {
-	for _, f := range []*os.File{r.cpu, r.trace} {
-		if f != nil {
-			f.Close()
-			_ = os.Remove(f.Name())
-		}
+	for _, f := range r.files {
+		f.Close()
+		_ = os.Remove(f.Name())
 	}
 	// Remove fails if the directory is not empty. Then it has files of the user, and must stay.
 	if r.made {
