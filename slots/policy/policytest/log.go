@@ -22,3 +22,6 @@ func (l *Log) Rule(e *trace.Event) trace.Rule { return trace.RuleOf(l.stream.Tex
 func (l *Log) Line(e *trace.Event) string {
 	return string(trace.AppendJSON(nil, e, l.stream.Texts(e.Ref)))
 }
+
+// Texts returns the texts that the Ref of one of Events refers to.
+func (l *Log) Texts(e *trace.Event) []string { return l.stream.Texts(e.Ref) }
