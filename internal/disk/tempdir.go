@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -112,6 +113,16 @@ func (r *TempRoot) Create(pattern string) (*TempFile, error) {
 		problems = append(problems, err)
 	}
 	return nil, fmt.Errorf("create temp file: %w", errors.Join(problems...))
+}
+
+// Keep copies from to a new file, and returns its path.
+func (r *TempRoot) Keep(from io.Reader) (path string, err error) {
+	f, err := r.Create("input-*")
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(f, from)
+	return f.Name(), errors.Join(err, f.Close())
 }
 
 // Dir returns the run's own directory in the first of the directories. The caller may make other

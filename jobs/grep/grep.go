@@ -25,6 +25,7 @@ package grep
 import (
 	"mrlocal/internal/errs"
 	"mrlocal/jobs"
+	"slices"
 )
 
 // DefaultPattern is the pattern that New uses if Options has none. It finds the links of a
@@ -57,6 +58,7 @@ type Options struct {
 	ListFiles   bool   // -l
 	Invert      bool   // -v
 	IgnoreCase  bool   // -i
+	SmartCase   bool   // -S of ripgrep: IgnoreCase, unless a pattern has an upper case letter
 	Fixed       bool   // -F
 	Word        bool   // -w
 	Whole       bool   // -x
@@ -101,7 +103,7 @@ type Context struct {
 
 // selects reports whether Options select lines. Otherwise they count matches.
 func (o Options) selects() bool {
-	return o.Lines || o.LineNumbers || o.Names != NamesAuto || o.Count || o.ListFiles || o.Invert || o.IgnoreCase ||
+	return o.Lines || o.LineNumbers || o.Names != NamesAuto || o.Count || o.ListFiles || o.Invert || o.IgnoreCase || o.SmartCase ||
 		o.Fixed || o.Word || o.Whole || o.OnlyMatched || o.Multiline || o.Quiet || o.MaxCount != nil ||
 		o.ListOthers || o.NULNames || o.NULEnded || o.Offsets || o.Tab || o.Context != nil || o.Color || o.JSON || o.BinaryMatch != nil || o.NoBinary
 }
@@ -113,6 +115,7 @@ func New(o Options) (jobs.Chain, error) {
 	if o.Multiline && o.NULEnded {
 		return nil, errs.Optionf("Options.Multiline", "lines that end with NUL are not searched so")
 	}
+	o.IgnoreCase = o.IgnoreCase || o.SmartCase && !slices.ContainsFunc(o.Patterns, hasUpper)
 	p, err := compile(o)
 	if err != nil {
 		return nil, err

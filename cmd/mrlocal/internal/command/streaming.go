@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -142,16 +141,7 @@ func spoolInput(o *mrlocal.Options, batch bool) (*disk.TempRoot, error) {
 	case batch || o.Stdin == nil:
 		return root, errs.Optionf("input", "-: there is no standard input for this job; name a file")
 	}
-	dir, err := root.Dir()
-	if err != nil {
-		return root, err
-	}
-	path := filepath.Join(dir, "standard-input")
-	f, err := os.Create(path)
-	if err == nil {
-		_, err = io.Copy(f, o.Stdin)
-		err = errors.Join(err, f.Close())
-	}
+	path, err := root.Keep(o.Stdin)
 	if err != nil {
 		return root, errors.Join(fmt.Errorf("keep standard input: %w", err), root.Close())
 	}

@@ -8,12 +8,10 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
-	"unicode"
 
 	"golang.org/x/term"
 
@@ -49,12 +47,8 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 		}
 		words = words[1:]
 	}
-	if c.Err == nil && selectsNothing(&o) {
+	if c.Err == nil && o.SelectsNothing() {
 		return 1, nil
-	}
-	// As in ripgrep, an upper case letter in any pattern turns -S off for all of them.
-	if c.caseFlag() == "smart-case" {
-		o.IgnoreCase = !slices.ContainsFunc(o.Patterns, hasUpper)
 	}
 	roots := c.roots(words)
 	// After a file that cannot be read, the search goes on. The walk and the engine call Missing from
@@ -277,34 +271,16 @@ func (c *Call) spool(temp *disk.TempRoot, root *string) error {
 	if info != nil && info.Mode().IsRegular() {
 		return nil
 	}
-	f, err := temp.Create("pipe-*")
+	path, err := temp.Keep(in)
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(f, in); err != nil {
-		return errors.Join(err, f.Close())
-	}
 	if *root != "-" {
-		*root = f.Name()
-		return f.Close()
+		*root = path
+		return nil
 	}
-	file, err := f.Open()
-	if err == nil {
-		c.Stdin = file
-	}
-	return errors.Join(err, f.Close())
-}
-
-// selectsNothing reports whether no line can be selected: there is no pattern, or all lines match and -v
-// leaves them out. GNU grep then opens no file. With -L it does, and so does ripgrep.
-func selectsNothing(o *grep.Options) bool {
-	switch {
-	case o.ListOthers || o.JSON:
-		return false
-	case slices.Equal(o.Patterns, []string{matchNothing}):
-		return !o.Invert
-	}
-	return o.Invert && !o.Whole && !o.Word && strings.Trim(strings.Join(o.Patterns, "\n"), "\n") == ""
+	c.Stdin, err = disk.OpenInput(path)
+	return err
 }
 
 // unreadable names a path that cannot be read on standard error, unless -s is given.
@@ -379,7 +355,7 @@ func (c *Call) grepOptions() grep.Options {
 	o := grep.Options{
 		Lines:       true,
 		LineNumbers: on("line-number"), Count: on("count"), ListFiles: on("files-with-matches"), ListOthers: on("files-without-match"),
-		Invert: on("invert-match"), IgnoreCase: c.caseFlag() == "ignore-case", Fixed: on("fixed-strings"), Word: on("word-regexp"), Whole: on("line-regexp"),
+		Invert: on("invert-match"), IgnoreCase: c.caseFlag() == "ignore-case", SmartCase: c.caseFlag() == "smart-case", Fixed: on("fixed-strings"), Word: on("word-regexp"), Whole: on("line-regexp"),
 		OnlyMatched: on("only-matching"), Longest: on("fixed-strings"), Quiet: on("quiet") || on("silent"), NULNames: on("null"), NULEnded: on("null-data"), JSON: on("json"),
 		Offsets: on("byte-offset"), Tab: on("initial-tab"), Colors: c.Getenv("GREP_COLORS"), Labels: c.labels(),
 	}
@@ -444,7 +420,7 @@ func (c *Call) grepOptions() grep.Options {
 	c.patterns(&o)
 	// With -L and a bound of 0 no line is selected, so each file is listed.
 	if o.ListOthers && o.MaxCount != nil && *o.MaxCount == 0 {
-		o.Patterns = []string{matchNothing}
+		o.Patterns = []string{grep.MatchNothing}
 		o.Fixed, o.Invert = false, false
 		o.MaxCount = nil
 	}
@@ -496,7 +472,7 @@ func (c *Call) patterns(o *grep.Options) {
 	}
 	// As in GNU grep, an empty file of patterns matches no line.
 	if c.Line.Has("file") && len(o.Patterns) == 0 {
-		o.Patterns, o.Fixed = []string{matchNothing}, false
+		o.Patterns, o.Fixed = []string{grep.MatchNothing}, false
 	}
 }
 
@@ -515,9 +491,6 @@ func (c *Call) text(flag, name string) string {
 	}
 	return string(data)
 }
-
-// matchNothing is a pattern that never matches: a character outside of the range of all characters.
-const matchNothing = `[^\x00-\x{10FFFF}]`
 
 // choice reads the flags that choose files. The caller sets Missing.
 func (c *Call) choice() find.Options {
@@ -578,12 +551,3 @@ func fileInfo(stream any) fs.FileInfo {
 	}
 	return nil
 }
-
-// hasUpper reports whether a pattern has an upper case letter that stands for itself. A letter in
-// an escape, such as \S, does not count.
-func hasUpper(pattern string) bool {
-	return strings.ContainsFunc(escapes.ReplaceAllString(pattern, ""), unicode.IsUpper)
-}
-
-// escapes matches an escape of RE2, such as \S, \pL or \p{Greek}.
-var escapes = regexp.MustCompile(`\\(?:[pP](?:\{[^}]*\}|.)|.)`)
