@@ -43,11 +43,11 @@ func SpeedProbe() func() workload.Probe {
 	}
 	p.measure() // the first one takes longer, because the kernel has to provide pages
 	return func() workload.Probe {
-		var all probesOf
+		var all []workload.Probe
 		for range probeTries {
-			all.add(p.measure())
+			all = append(all, p.measure())
 		}
-		return all.middle()
+		return middle(all)
 	}
 }
 
@@ -118,16 +118,12 @@ func (c *probeCore) work() time.Duration {
 	return time.Since(began)
 }
 
-// probesOf collects the times of several probes, in seconds.
-type probesOf struct{ alone, all []float64 }
-
-// add adds the times of one probe.
-func (o *probesOf) add(p workload.Probe) {
-	o.alone, o.all = append(o.alone, p.Alone.Seconds()), append(o.all, p.All.Seconds())
-}
-
-// middle returns the medians of the times. A median ignores a single probe that another program has
-// interrupted.
-func (o *probesOf) middle() workload.Probe {
-	return workload.Probe{Alone: toTime(median(o.alone)), All: toTime(median(o.all))}
+// middle returns the medians of the times of several probes. A median ignores a single probe that another
+// program has interrupted.
+func middle(probes []workload.Probe) workload.Probe {
+	var alone, all []float64
+	for _, p := range probes {
+		alone, all = append(alone, p.Alone.Seconds()), append(all, p.All.Seconds())
+	}
+	return workload.Probe{Alone: toTime(median(alone)), All: toTime(median(all))}
 }

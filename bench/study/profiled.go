@@ -54,7 +54,8 @@ func (p *Profiler) Profile(ctx context.Context) (string, error) {
 	}
 	m := &workload.Measured{Cores: runtime.NumCPU()}
 	probe := SpeedProbe()
-	before, probes := probe(), probesOf{}
+	var probes []workload.Probe
+	before := probe()
 	runs, rounds := make([][]*Run, len(p.File.Jobs)), max(1, p.Rounds)
 	var all []planned
 	for i := range p.File.Jobs {
@@ -72,14 +73,14 @@ func (p *Profiler) Profile(ctx context.Context) (string, error) {
 		// The probe after a run is also the one before the next run.
 		run.probes = [2]workload.Probe{before, probe()}
 		before = run.probes[1]
-		probes.add(before)
+		probes = append(probes, before)
 		return err
 	})
 	if err != nil {
 		return "", err
 	}
 	// The times of tasks in the file are medians. The times of the probe are medians too.
-	m.Probe = probes.middle()
+	m.Probe = middle(probes)
 	for i, all := range runs {
 		for _, run := range all {
 			run.setSpeed(m.Cores, m.Probe)

@@ -39,6 +39,9 @@ func Values(flag, text string) (values []string, err error) {
 	bad := func(format string, args ...any) ([]string, error) {
 		return nil, errs.Optionf("--"+flag, "%s: %s", text, fmt.Sprintf(format, args...))
 	}
+	if text == "" {
+		return nil, errs.Optionf("--"+flag, "the value is empty")
+	}
 	if from, rest, ranged := strings.Cut(text, ".."); ranged {
 		var problem string
 		if values, problem = steps(from, rest); problem != "" {

@@ -226,8 +226,10 @@ func (s *simulation) simulate(line argv.Line, p *study.Plan, files *study.Files)
 			return nil, nil, err
 		}
 		run := *s // a copy for each run, because Complete changes it
-		if run.Scheduling, err = scheduling(line, p.Flags(t)); err != nil {
-			return nil, nil, err
+		if flags := p.Flags(t); len(flags) > 0 {
+			if run.Scheduling, err = scheduling(line, flags); err != nil {
+				return nil, nil, err
+			}
 		}
 		if err := run.Complete(f); err != nil {
 			return nil, nil, err
