@@ -81,7 +81,7 @@ func TestTheExampleOfADeadline(t *testing.T) {
 	}
 }
 
-// The figures are those of the README.
+// The figures of J1 to J5 are those of docs/performance.md.
 func TestTableOneIsThatOfThePaper(t *testing.T) {
 	var l lab.Lab
 	var list struct{ Examples []lab.Example }
