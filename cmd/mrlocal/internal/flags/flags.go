@@ -1,0 +1,262 @@
+// Package flags reads the command line. A command has a table of settings. normalise puts the words
+// of a GNU command line into plain form, by the table, and the flag library (urfave/cli/v2) parses it,
+// sets the values, lays out the help, and makes manual pages and completion.
+package flags
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
+)
+
+// Command is a command of mrlocal, or a subcommand, such as a job of run.
+type Command struct {
+	Name     string
+	Usage    string // one line
+	Args     string // the positional words in the help, as in "JOB [FLAGS] [PATH…]"
+	Long     string // the paragraphs of help below the usage
+	Group    string // heading in the list of commands
+	Examples []string
+	Settings []setting.Setting // they keep what the line sets
+	Sub      []Entry           // subcommands
+
+	// Tool: long names may be shortened, and the word after a flag is always its value, as in GNU tools.
+	Tool bool
+	// Rewrite returns the arguments of a tool with old forms of flags replaced; nil: there are none.
+	Rewrite func(args []string) ([]string, error)
+	Help    string // the text of --help of a tool, one screen; "": the library lays out the help
+
+	// Run does the work, after the settings are set. nil: the command needs a subcommand.
+	Run func(ctx context.Context, line *Line) (code int, err error)
+}
+
+// Entry is a command by name. Make makes it. A start makes only the command that it needs, because
+// the settings of all commands take more than a millisecond.
+type Entry struct {
+	Name string
+	Make func() *Command
+}
+
+// Line is a parsed command line.
+type Line struct {
+	Command *Command
+	Path    []string // the names of the command, as "run", "sort"
+	Given   []Given  // the flags in the order given
+	Words   []string // the others
+}
+
+// Given is a flag of a line with the text of its value; "true" for a flag without one.
+type Given struct{ Name, Text string }
+
+// Has reports whether the line has the flag of that name. It panics if the command has no such flag.
+func (l *Line) Has(name string) bool {
+	if setting.Named(l.Command.Settings, name) == nil {
+		panic("no flag --" + name)
+	}
+	return slices.ContainsFunc(l.Given, func(g Given) bool { return g.Name == name })
+}
+
+// NoWords returns an options error if the line has words that are not flags.
+func (l *Line) NoWords() error {
+	if len(l.Words) > 0 {
+		return errs.Optionf(errs.Quote(l.Words[0]), "one word too many")
+	}
+	return nil
+}
+
+// Program is the program with its commands.
+type Program struct {
+	Name, Usage, Version string
+	About                string // the paragraphs of mrlocal --help
+	Commands             []Entry
+	Out                  io.Writer // gets help, version and completions
+}
+
+// Run runs the command that args name, or writes the help or the version. It returns the exit code of
+// the command. line names the command, also with an error; nil: there is none.
+func (p *Program) Run(ctx context.Context, args []string) (line *Line, code int, err error) {
+	if len(args) == 0 || args[0] == "" && len(args) == 1 {
+		return nil, 0, errs.Optionf("", "name a command: mrlocal --help lists them, mrlocal demo shows what mrlocal does")
+	}
+	if last := len(args) - 1; args[last] == completing {
+		return nil, 0, p.complete(args[:last])
+	}
+	switch args[0] {
+	case "help", "--help", "-h", "--help-all":
+		args = append(slices.Clone(args[1:]), "--help")
+	case "--version", "-v":
+		return nil, 0, p.print(p.Version + "\n")
+	}
+	if args[0] == "--help" {
+		return nil, 0, p.help()
+	}
+	line, args, err = p.find(args)
+	if err != nil {
+		return line, 0, err
+	}
+	c := line.Command
+	if c.Rewrite != nil {
+		if args, err = c.Rewrite(args); err != nil {
+			return line, 0, err
+		}
+	}
+	plain, err := normalise(c.Settings, args, c.Tool)
+	switch { // help wins over mistakes
+	case plain.help || slices.Contains(args, "--help") && err != nil:
+		return line, 0, p.helpOf(line, plain.all)
+	case err == nil && !c.Tool && slices.Contains(plain.flags, "--version"):
+		return line, 0, p.print(p.Version + "\n")
+	case err == nil && c.Run == nil:
+		err = c.needsSub(plain.words)
+	}
+	if err == nil {
+		err = line.parse(plain)
+	}
+	if err != nil {
+		return line, 0, err
+	}
+	code, err = c.Run(ctx, line)
+	return line, code, err
+}
+
+// print writes text to p.Out.
+func (p *Program) print(text string) error {
+	_, err := io.WriteString(p.Out, text)
+	return err
+}
+
+// find returns the command that args begin with, and the words after its names.
+func (p *Program) find(args []string) (*Line, []string, error) {
+	line := &Line{}
+	below := p.Commands
+	for len(args) > 0 && len(below) > 0 {
+		i := slices.IndexFunc(below, func(e Entry) bool { return e.Name == args[0] })
+		if i < 0 {
+			break
+		}
+		line.Path, line.Command = append(line.Path, below[i].Name), below[i].Make()
+		line.Command.Name = below[i].Name
+		below, args = line.Command.Sub, args[1:]
+	}
+	switch {
+	case line.Command != nil:
+		return line, args, nil
+	case strings.HasPrefix(args[0], "-"):
+		return nil, nil, errs.Optionf(args[0], "flags stand after the name of the command; mrlocal --help lists the commands")
+	}
+	return nil, nil, unknownCommand("command", args[0], p.Commands)
+}
+
+// needsSub returns the error of a command that needs a subcommand. words are those of the line.
+func (c *Command) needsSub(words []string) error {
+	if len(words) == 0 {
+		first, _, _ := strings.Cut(c.Args, " ")
+		return errs.Optionf("", "name a %s: mrlocal %s --help lists them", first, c.Name)
+	}
+	first, _, _ := strings.Cut(strings.ToLower(c.Args), " ")
+	return unknownCommand(first, words[0], c.Sub)
+}
+
+// unknownCommand returns the error for a word that is none of known. what says what they are.
+func unknownCommand(what, word string, known []Entry) error {
+	var names []string
+	for _, e := range known {
+		names = append(names, e.Name)
+	}
+	if n := errs.Nearest(word, names); n != "" {
+		return errs.Optionf(errs.Quote(word), "no such %s; did you mean %s?", what, n)
+	}
+	return errs.Optionf(errs.Quote(word), "no such %s; there are %s", what, strings.Join(names, ", "))
+}
+
+// parse makes the flag library parse the plain line. The library sets the values of the settings.
+func (l *Line) parse(p plain) error {
+	l.Words = p.words
+	c := &cli.Command{Name: l.Command.Name, HideHelp: true, Action: func(*cli.Context) error { return nil }}
+	var mistake error
+	for i := range l.Command.Settings {
+		c.Flags = append(c.Flags, l.flag(&l.Command.Settings[i], &mistake))
+	}
+	c.OnUsageError = func(_ *cli.Context, err error, _ bool) error { return unknownFlag(l.Command.Settings, err) }
+	app := &cli.App{Name: "mrlocal", HideHelp: true, HideVersion: true, Commands: []*cli.Command{c}, ExitErrHandler: func(*cli.Context, error) {}, Writer: io.Discard, ErrWriter: io.Discard}
+	// The words stay out, because the library could take one for a subcommand.
+	err := app.Run(append([]string{"mrlocal", c.Name}, p.flags...))
+	if mistake != nil {
+		return mistake
+	}
+	return err
+}
+
+// kept is the value of a flag for the library. It sets the setting, and keeps text and mistakes.
+type kept struct {
+	setting.Value
+	set func(text string) error
+}
+
+// Set implements flag.Value.
+func (k kept) Set(text string) error { return k.set(text) }
+
+// IsBoolFlag makes the library take the flag without a value.
+func (k kept) IsBoolFlag() bool { return (&setting.Setting{Value: k.Value}).Toggle() }
+
+// flag returns a setting as a flag of the library. It keeps the first mistake.
+func (l *Line) flag(s *setting.Setting, mistake *error) cli.Flag {
+	set := func(text string) error {
+		err := s.Value.Set(text)
+		if err != nil && *mistake == nil {
+			*mistake = errs.Optionf("--"+s.Name, "%w", err)
+		}
+		l.Given = append(l.Given, Given{s.Name, text})
+		return err
+	}
+	return &cli.GenericFlag{Name: s.Name, Value: kept{s.Value, set}}
+}
+
+// unknownFlag returns the error for what the library says about a flag: it suggests the nearest one.
+func unknownFlag(all []setting.Setting, err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	if !unknown {
+		return errs.Optionf("", "%s", strings.TrimPrefix(err.Error(), "flag: "))
+	}
+	if other := otherFlag(name); other != nil {
+		return other
+	}
+	var names []string
+	for i := range all {
+		names = append(names, all[i].Name)
+	}
+	if n := errs.Nearest(name, names); n != "" {
+		return errs.Optionf("--"+name, "no such flag; did you mean --%s?", n)
+	}
+	return errs.Optionf("--"+name, "no such flag; --help lists them")
+}
+
+// otherFlag returns the error for a flag of other commands that a user may expect here, or nil.
+func otherFlag(name string) error {
+	switch name {
+	case "resume":
+		return errs.Optionf("--resume", "only mrlocal run JOB goes on after a kill; streaming, batches, tools and simulations start anew")
+	case "alone", "cost", "heartbeat", "seeds":
+		return errs.Optionf("--"+name, "only for simulated runs; mrlocal sim and sweep have it")
+	}
+	return nil
+}
+
+// unknownLetter returns the error for a letter of word that is not the letter of a flag.
+func unknownLetter(all []setting.Setting, word, letter string) error {
+	name, _, _ := strings.Cut(word[1:], "=")
+	if len(name) > 1 && setting.Named(all, name) != nil {
+		return errs.Optionf(word, "no such flag; did you mean --%s?", name)
+	}
+	in := ""
+	if "-"+letter != word {
+		in = " (in " + errs.Quote(word) + ")"
+	}
+	return errs.Optionf("-"+letter, "no such flag%s; --help lists them; a file of that name is given after --", in)
+}

@@ -1,0 +1,130 @@
+package flags
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
+)
+
+// plain is a command line as the flag library takes it.
+type plain struct {
+	flags []string // as --name=value, or --name, in the order given
+	words []string // the others
+	help  bool     // the line has --help, --help-all, or -h where this is no other flag
+	all   bool     // the line has --help-all
+}
+
+// normalise puts the words of a GNU command line into plain form. Flags may stand between other words,
+// and -- ends them. Letters may be bundled (-rn), with a value attached (-k2,3n). The word after a flag
+// that takes a value is its value. A flag that all does not have stays as it is, so that the library
+// refuses it. With short, a long name may be shortened, and the word after a flag is always its value.
+func normalise(all []setting.Setting, args []string, short bool) (p plain, err error) {
+	for i := 0; i < len(args); i++ {
+		switch word := args[i]; {
+		case word == "--":
+			p.words = append(p.words, args[i+1:]...)
+			return p, nil
+		case word == "--help" || word == "--help-all" || word == "-h" && byLetter(all, "h") == nil:
+			p.help, p.all = true, p.all || word == "--help-all"
+		case strings.HasPrefix(word, "--"):
+			name, value, attached := strings.Cut(word[2:], "=")
+			s, err := long(all, name, short)
+			switch {
+			case err != nil:
+				return p, err
+			case s == nil:
+				p.flags = append(p.flags, word)
+				continue
+			case !attached && s.Toggle():
+				p.flags = append(p.flags, "--"+s.Name)
+				continue
+			case !attached:
+				i++
+				if value, err = next(all, s, word, args[i:], short); err != nil {
+					return p, err
+				}
+			}
+			p.flags = append(p.flags, "--"+s.Name+"="+value)
+		case len(word) > 1 && word[0] == '-': // a dash alone is standard input
+			used, err := p.bundle(all, word, args[i+1:], short)
+			if i += used; err != nil {
+				return p, err
+			}
+		default:
+			p.words = append(p.words, word)
+		}
+	}
+	return p, nil
+}
+
+// bundle reads word, letters of flags. It returns how many words of rest it takes: 1 if the last letter
+// is a flag whose value is the next word.
+func (p *plain) bundle(all []setting.Setting, word string, rest []string, short bool) (used int, err error) {
+	for i := 1; i < len(word); {
+		_, n := utf8.DecodeRuneInString(word[i:])
+		letter := word[i : i+n]
+		i += n
+		switch s := byLetter(all, letter); {
+		case s == nil:
+			return 0, unknownLetter(all, word, letter)
+		case s.Toggle():
+			p.flags = append(p.flags, "--"+s.Name)
+		case i < len(word): // the value is attached
+			p.flags = append(p.flags, "--"+s.Name+"="+word[i:])
+			return 0, nil
+		default:
+			value, err := next(all, s, "-"+letter, rest, short)
+			p.flags = append(p.flags, "--"+s.Name+"="+value)
+			return 1, err
+		}
+	}
+	return 0, nil
+}
+
+// next returns the value of s, the first word of rest. as is the flag as the user wrote it.
+func next(all []setting.Setting, s *setting.Setting, as string, rest []string, short bool) (string, error) {
+	if len(rest) == 0 {
+		return "", errs.Optionf(as, "needs a value")
+	}
+	// If the next word is the name of a flag, the user most likely forgot the value.
+	if name, isLong := strings.CutPrefix(rest[0], "--"); isLong && !s.Literal && !short {
+		name, _, _ = strings.Cut(name, "=")
+		if name == "help" || setting.Named(all, name) != nil {
+			return "", errs.Optionf(as, "needs a value, but the flag --%s follows; if that is the value, write --%s=%s", name, s.Name, errs.Quote(rest[0]))
+		}
+	}
+	return rest[0], nil
+}
+
+// long returns the setting of that name, or nil. With short, the name may be the beginning of one name
+// that is not Whole.
+func long(all []setting.Setting, name string, short bool) (*setting.Setting, error) {
+	if s := setting.Named(all, name); s != nil || !short {
+		return s, nil
+	}
+	begins := func(s setting.Setting) bool { return !s.Whole && strings.HasPrefix(s.Name, name) }
+	var found []string
+	for i := range all {
+		if begins(all[i]) {
+			found = append(found, all[i].Name)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, nil
+	case 1:
+		return &all[slices.IndexFunc(all, begins)], nil
+	}
+	return nil, errs.Optionf("--"+name, "can be --%s", strings.Join(found, " or --"))
+}
+
+// byLetter returns the setting with that letter, or nil.
+func byLetter(all []setting.Setting, letter string) *setting.Setting {
+	if i := slices.IndexFunc(all, func(s setting.Setting) bool { return s.Short == letter || s.Name == letter }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
