@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/slots/policy/registry"
 )
@@ -55,28 +58,12 @@ func printVersion(e command.Env, err error) (code int, _ error) {
 	return command.Done, e.Write([]byte(process.Version(mrlocal.Version) + "\n"))
 }
 
-// documentedCommands returns all commands and subcommands with their flags, in the order of the help.
-func documentedCommands() (list []documented) {
-	for _, c := range all() {
-		list = append(list, document(c))
-		for _, s := range c.Sub {
-			list = append(list, document(s, c.Name))
-		}
-	}
-	return list
-}
-
-// document returns c as a documented command. above is the path of the command above c.
-func document(c command.Command, above ...string) documented {
-	return documented{Path: append(above, c.Name), Usage: c.Usage, Args: c.Args, Long: c.Long, Flags: c.AllFlags()}
-}
-
 // completionCommand returns mrlocal completion, which prints a script for a shell.
 func completionCommand() command.Command {
 	return command.Command{Usage: "print a script that completes command lines in a shell", Args: "bash|zsh|fish",
 		Long: "The script completes commands, flags, policies, other choices, and files.",
 		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {
-			script, err := completionScript(line.Words, documentedCommands(), append(registry.Names(), "all"))
+			script, err := program(e).Script(strings.Join(line.Words, " "))
 			if err != nil {
 				return 0, err
 			}
@@ -84,15 +71,19 @@ func completionCommand() command.Command {
 		}}
 }
 
-// manCommand returns mrlocal man, which prints or writes manual pages.
+// manCommand returns mrlocal man, which prints a manual page, or writes all of them.
 func manCommand() command.Command {
-	return command.Command{Usage: "print the manual page, or write one page per command", Args: "[DIR]",
-		Long: "Without DIR the page of mrlocal goes to standard output. With DIR, the pages mrlocal.1, mrlocal-run-sort.1 and so on are written there; a missing DIR is created.",
+	return command.Command{Usage: "print a manual page, or write all of them", Args: "[COMMAND… | DIR]",
+		Long: "Without words the page of mrlocal goes to standard output, and with the names of a command the page of this command. With DIR, which has a slash or is there, the pages mrlocal.1, mrlocal-run-sort.1 and so on are written there; a missing DIR is created.",
 		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {
-			pages := manualPages(documentedCommands(), appHelp)
-			if len(line.Words) == 0 {
-				return command.Done, e.Write([]byte(pages["mrlocal"]))
+			p := program(e)
+			if w := line.Words; len(w) == 1 && !slices.ContainsFunc(p.Commands, func(c flags.Entry) bool { return c.Name == w[0] }) {
+				return command.Done, p.WritePages(w[0])
 			}
-			return command.Done, writeManualPages(line.Words, pages)
+			page, err := p.Page(line.Words)
+			if err != nil {
+				return 0, err
+			}
+			return command.Done, e.Write([]byte(page))
 		}}
 }

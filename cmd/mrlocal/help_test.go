@@ -1,28 +1,38 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"io"
+	"os"
 	"os/exec"
-	"regexp"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/slots/policy/registry"
+	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/flags"
 )
+
+// quiet is mrlocal without streams.
+func quiet() *flags.Program {
+	return program(command.Env{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }})
+}
 
 // A flag that batch and sim share must be in a group.
 func TestEachSharedFlagHasAHeading(t *testing.T) {
-	in := map[string]int{}
-	for _, c := range documentedCommands() {
-		if name := strings.Join(c.Path, " "); name == "batch" || name == "sim" || name == "run sort" {
-			for _, f := range c.Flags {
-				in[f.Name]++
+	in, heading := map[string]int{}, map[string]string{}
+	quiet().Each(func(path []string, c *flags.Command) {
+		if name := strings.Join(path, " "); name == "batch" || name == "sim" || name == "run sort" {
+			for _, s := range c.Settings {
+				in[s.Name]++
+				heading[s.Name] = s.Group
 			}
 		}
-	}
+	})
 	for name, n := range in {
-		if n > 1 && groupOf(name) == "" {
+		if n > 1 && heading[name] == "" {
 			t.Errorf("--%s has no heading", name)
 		}
 	}
@@ -31,22 +41,37 @@ func TestEachSharedFlagHasAHeading(t *testing.T) {
 // Every example of the help is a command line that the parser takes.
 func TestExamplesAreCommandLines(t *testing.T) {
 	some := 0
-	for _, c := range documentedCommands() {
-		for _, example := range examplesOf(c.Path) {
-			words, ok := strings.CutPrefix(example, "mrlocal ")
-			if !ok || strings.ContainsAny(words, "|>") {
+	quiet().Each(func(path []string, c *flags.Command) {
+		for _, example := range c.Examples {
+			words, ok := strings.CutPrefix(strings.ReplaceAll(example, "'== .* =='", "x"), "mrlocal "+strings.Join(path, " "))
+			if strings.ContainsAny(words, "|>") || len(c.Sub) > 0 || !ok && len(path) == 1 {
 				continue
 			}
 			some++
-			words = strings.ReplaceAll(words, "'== .* =='", "x")
-			if _, err := argv.Parse(strings.Fields(words), leaves(all())); err != nil {
+			if _, err := c.Parse(strings.Fields(words)); err != nil || !ok {
 				t.Errorf("%s: %v", example, err)
 			}
 		}
-	}
+	})
 	if some < 20 {
 		t.Errorf("only %d examples", some)
 	}
+}
+
+// No two flags of a command have one name or one letter, and each has a help, unless the text of a tool has it.
+func TestFlagsOfACommandDiffer(t *testing.T) {
+	quiet().Each(func(path []string, c *flags.Command) {
+		seen := map[string]bool{}
+		for _, s := range c.Settings {
+			if seen[s.Name] || s.Short != "" && s.Short != s.Name && seen[s.Short] {
+				t.Errorf("%s: --%s stands twice", path, s.Name)
+			}
+			seen[s.Name], seen[s.Short] = true, true
+			if s.Help == "" && !c.Tool {
+				t.Errorf("%s: --%s has no help", path, s.Name)
+			}
+		}
+	})
 }
 
 // bash runs the script in a process of its own and completes the last of the typed words.
@@ -55,7 +80,7 @@ func TestBashCompletesCommandsFlagsAndPolicies(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	script, err := completionScript([]string{"bash"}, documentedCommands(), registry.Names())
+	script, err := quiet().Script("bash")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +101,8 @@ func TestBashCompletesCommandsFlagsAndPolicies(t *testing.T) {
 			ask += "'" + w + "' "
 		}
 		ask += ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\ncd \"$(mktemp -d)\"\n_mrlocal\nprintf '%s\\n' \"${COMPREPLY[@]}\""
-		out, err := exec.Command(bash, "-c", ask).CombinedOutput()
+		c := exec.Command(bash, "-c", ask) // TestMain has put mrlocal into the PATH
+		out, err := c.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s: %v: %s", typed, err, out)
 		}
@@ -89,12 +115,9 @@ func TestBashCompletesCommandsFlagsAndPolicies(t *testing.T) {
 // fish and zsh read their scripts without an error, if they are installed.
 func TestOtherShellsReadTheirScripts(t *testing.T) {
 	for _, shell := range []string{"zsh", "fish"} {
-		script, err := completionScript([]string{shell}, documentedCommands(), registry.Names())
+		script, err := quiet().Script(shell)
 		if err != nil {
 			t.Fatal(err)
-		}
-		if !strings.Contains(script, "table") && strings.Count(script, "pi-dhfs") == 0 {
-			t.Errorf("%s: no policy", shell)
 		}
 		path, err := exec.LookPath(shell)
 		if err != nil {
@@ -107,47 +130,41 @@ func TestOtherShellsReadTheirScripts(t *testing.T) {
 			t.Errorf("%s: %v: %s", shell, err, out)
 		}
 	}
-	if _, err := completionScript([]string{"tcsh"}, nil, nil); err == nil {
+	if _, err := quiet().Script("tcsh"); err == nil {
 		t.Error("tcsh has a script")
 	}
 }
 
-func TestTheManualPageOfACommandDescribesIt(t *testing.T) {
-	pages := manualPages(documentedCommands(), appHelp)
-	for name, want := range map[string]string{
-		"gen":  ".B mrlocal gen\n[FLAGS] KIND DIR_OR_FILE\n.SH DESCRIPTION\nKIND is one of these:\n.nf\n  wiki ",
-		"sort": ".B mrlocal sort\n[FLAGS] [FILE]...\n.SH DESCRIPTION\nWrites the sorted lines",
-	} {
-		if page := pages["mrlocal-"+name]; !strings.Contains(page, want) {
-			t.Errorf("%s lacks %q: %s", name, want, page)
-		}
+// groff formats each page without a warning, if it is installed. Each page names the flags of its command.
+func TestManualPagesDescribeTheirCommands(t *testing.T) {
+	dir := t.TempDir()
+	p := quiet()
+	if err := p.WritePages(dir); err != nil {
+		t.Fatal(err)
 	}
-}
-
-// groff formats each page without a warning, if it is installed.
-func TestManualPagesAreWellFormed(t *testing.T) {
-	groff, err := exec.LookPath("groff")
-	pages := manualPages(documentedCommands(), appHelp)
-	if len(pages) < 20 {
-		t.Fatalf("%d pages", len(pages))
-	}
-	for name, page := range pages {
-		if strings.Contains(page, "`") {
-			t.Errorf("%s has a backquote", name)
-		}
-		if bare := regexp.MustCompile(`(?m)^\.B (-.*)\n$`).FindStringSubmatch(page); bare != nil {
-			t.Errorf("%s: %s has no description", name, bare[1])
-		}
+	groff, missing := exec.LookPath("groff")
+	p.Each(func(path []string, c *flags.Command) {
+		name := filepath.Join(dir, "mrlocal-"+strings.Join(path, "-")+".1")
+		page, err := os.ReadFile(name)
 		if err != nil {
-			continue
+			t.Fatal(err)
 		}
-		c := exec.Command(groff, "-man", "-Tascii", "-ww", "-z")
-		c.Stdin = strings.NewReader(page)
-		if out, err := c.CombinedOutput(); err != nil || len(out) > 0 {
-			t.Errorf("%s: %v: %s", name, err, out)
+		for _, s := range c.Settings {
+			if plain := strings.ReplaceAll(string(page), `\-`, "-"); !strings.Contains(plain, "-"+s.Name) && (s.Help != "" || !c.Tool) {
+				t.Errorf("%s does not have --%s", name, s.Name)
+			}
 		}
+		if missing == nil {
+			g := exec.CommandContext(context.Background(), groff, "-man", "-Tascii", "-ww", "-z", name)
+			if out, err := g.CombinedOutput(); err != nil || len(out) > 0 {
+				t.Errorf("%s: %v: %s", name, err, out)
+			}
+		}
+	})
+	if missing != nil && !errors.Is(missing, exec.ErrNotFound) {
+		t.Error(missing)
 	}
-	if err != nil {
-		t.Log("groff is not here")
+	if _, err := p.Page([]string{"run", "srot"}); err == nil {
+		t.Error("there is a page of no command")
 	}
 }

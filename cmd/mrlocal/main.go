@@ -34,12 +34,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"mrlocal"
 	"os"
 	"regexp"
+	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/demo"
+	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/hadoop"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/runjob"
@@ -48,28 +51,65 @@ import (
 	"mrlocal/internal/errs"
 )
 
-// entry is a command of the table.
+// entry is a command of the table, below a heading of the list of commands.
 type entry struct {
-	name string
-	make func() command.Command // returns the command without its name
+	group, name string
+	make        func() command.Command
 }
 
-// table lists the commands in the order of the help. A new command gets a line here. make is a
-// function, because making the flags of all commands takes more than a millisecond. A start makes
-// only the command that it needs.
+// table lists the commands. A new command gets a line here.
 func table() []entry {
 	return []entry{
-		{"count", tools.Count}, {"grep", tools.Grep}, {"sort", tools.Sort},
-		{"run", runjob.Command}, {"streaming", hadoop.Streaming}, {"lint", hadoop.Lint},
-		{"batch", workloads.Batch}, {"submit", hadoop.Submit}, {"stream", hadoop.Stream},
-		{"sim", workloads.Sim}, {"sweep", workloads.Sweep}, {"workload", workloads.Workload},
-		{"profile", workloads.Profile}, {"tune", runjob.Tune}, {"reproduce", reproduceCommand},
-		{"replay", replayCommand}, {"explain", explainCommand}, {"compare", compareCommand},
-		{"validate", workloads.Validate}, {"show", showCommand}, {"ui", uiCommand},
-		{"gen", genCommand}, {"clean", cleanCommand}, {"demo", demo.Command}, {"policies", policiesCommand},
-		{"completion", completionCommand}, {"man", manCommand}, {"version", versionCommand},
+		{"TOOLS", "sort", tools.Sort}, {"TOOLS", "grep", tools.Grep}, {"TOOLS", "count", tools.Count},
+		{"RUN", "run", runjob.Command}, {"RUN", "batch", workloads.Batch}, {"RUN", "streaming", hadoop.Streaming}, {"RUN", "submit", hadoop.Submit},
+		{"LAB", "sim", workloads.Sim}, {"LAB", "sweep", workloads.Sweep}, {"LAB", "compare", compareCommand}, {"LAB", "explain", explainCommand}, {"LAB", "replay", replayCommand}, {"LAB", "reproduce", reproduceCommand}, {"LAB", "tune", runjob.Tune}, {"LAB", "profile", workloads.Profile}, {"LAB", "validate", workloads.Validate},
+		{"SEE", "demo", demo.Command}, {"SEE", "show", showCommand}, {"SEE", "ui", uiCommand},
+		{"", "workload", workloads.Workload}, {"", "gen", genCommand}, {"", "lint", hadoop.Lint}, {"", "stream", hadoop.Stream}, {"", "policies", policiesCommand}, {"", "clean", cleanCommand}, {"", "completion", completionCommand}, {"", "man", manCommand}, {"", "version", versionCommand},
 	}
 }
+
+// program returns mrlocal with its commands.
+func program(e command.Env) *flags.Program {
+	p := &flags.Program{Name: "mrlocal", Usage: "MapReduce on the files and cores of one machine", About: about, Version: process.Version(mrlocal.Version), Write: e.Write}
+	for _, c := range table() {
+		p.Commands = append(p.Commands, flags.Entry{Name: c.name, Make: func() *flags.Command {
+			made := c.make().Made(e)
+			made.Group, made.Examples = c.group, append(made.Examples, examples()[c.name]...)
+			return made
+		}})
+	}
+	return p
+}
+
+// examples returns command lines for the help, by command.
+func examples() map[string][]string {
+	return map[string][]string{
+		"batch":      {"mrlocal batch two.yaml --sched fair,pi-dhfs --gantt", "mrlocal batch two.yaml --events run.jsonl"},
+		"sim":        {"mrlocal sim bench/workloads/table1-5.yaml --sched all", "mrlocal sim two.yaml --sched fair,pi-dhfs --gantt --compare"},
+		"sweep":      {"mrlocal sweep two.yaml --borrow-map 0..1/0.5 --sched pi-dhfs", "mrlocal sweep two.yaml --total-slots 4 --map-slots 1..3 --svg curve.svg"},
+		"profile":    {"mrlocal profile wordcount wiki/", "mrlocal profile two.yaml -o measured.yaml"},
+		"validate":   {"mrlocal validate measured.yaml --sched fair,pi-dhfs --runs 5"},
+		"tune":       {"mrlocal tune wordcount wiki/"},
+		"reproduce":  {"mrlocal reproduce fig4", "mrlocal reproduce --format csv"},
+		"explain":    {"mrlocal explain run.jsonl --slot 1 --at 5.3s", "mrlocal explain run.jsonl --lent"},
+		"compare":    {"mrlocal compare run.jsonl.fair run.jsonl.pi-dhfs"},
+		"replay":     {"mrlocal replay run.jsonl"},
+		"show":       {"mrlocal show run.jsonl --svg run.svg", "mrlocal show run.jsonl.fair.zst run.jsonl.pi-dhfs.zst --html runs.html"},
+		"ui":         {"mrlocal ui run.jsonl", "mrlocal ui"},
+		"demo":       {"mrlocal demo", "mrlocal demo --list", "mrlocal demo borrow", "mrlocal demo pools --ui"},
+		"gen":        {"mrlocal gen wiki --size 256MiB wiki", "mrlocal gen records --size 1GiB -"},
+		"clean":      {"mrlocal clean"},
+		"completion": {"source <(mrlocal completion bash)", "mrlocal completion zsh > ~/.zfunc/_mrlocal", "mrlocal completion fish > ~/.config/fish/completions/mrlocal.fish"},
+		"man":        {"mrlocal man | man -l -", "mrlocal man ~/.local/share/man/man1"},
+	}
+}
+
+// about is the description in mrlocal --help and in the manual page of mrlocal.
+const about = `Results go to standard output, everything else to standard error.
+
+Exit codes: 0 done; 1 nothing matched (grep, run grep), out of order (sort -c), or a difference (replay, compare, sim --compare, lint); 2 wrong usage or input, nothing was started; 3 the job failed; 128 plus the number of the signal when interrupted.
+
+Sizes: 64MiB, 100MB (decimal), K M G T (binary). Times: 250ms, 20s. Shares: 0.5. Flags stand after the name of the command; -- ends them.`
 
 // main passes the arguments and the streams of the process to run, and exits with its code.
 // Everything else is in run, so that tests can call it.
@@ -98,25 +138,15 @@ func run(ctx context.Context, args []string, e command.Env) (code int) {
 			code = fail(ctx, e, what, fmt.Errorf("a bug in mrlocal: %v", r))
 		}
 	}()
-	if c, rest := raw(args); c != nil {
-		if code, done := c.Raw(ctx, rest, e); done {
-			return code
+	line, code, err := program(e).Run(ctx, hadoop.JobFirst(args))
+	tool := false
+	if line != nil {
+		what, tool = strings.Join(line.Path, " "), line.Command.Tool
+	}
+	if err != nil {
+		if code = fail(ctx, e, what, err); tool && code == command.Failed {
+			code = command.Usage // as in GNU tools
 		}
-	}
-	// Lines such as mrlocal help and mrlocal --version name no command that the parser knows.
-	if code, done := shortcut(args, e); done {
-		return code
-	}
-	args = hadoop.JobFirst(args)
-	tree := meant(args)
-	line, err := argv.Parse(args, leaves(tree))
-	if err != nil {
-		return fail(ctx, e, "", err)
-	}
-	what = join(line.Path)
-	code, err = dispatch(ctx, tree, line, e)
-	if err != nil {
-		return fail(ctx, e, what, err)
 	}
 	return code
 }

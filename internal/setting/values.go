@@ -313,6 +313,7 @@ type Custom struct {
 	Show  func() string           // as Value.String; nil: ""
 	Valid func() error            // says what is wrong with the value that is there; nil: nothing
 	Bare  bool                    // the flag takes no value; Read gets "true"
+	Words []string                // some words that Read takes; nil: unknown
 }
 
 // Set implements Value.
@@ -328,6 +329,9 @@ func (c Custom) String() string {
 
 // IsBoolFlag reports whether the flag takes no value.
 func (c Custom) IsBoolFlag() bool { return c.Bare }
+
+// Choices returns c.Words.
+func (c Custom) Choices() []string { return c.Words }
 
 // Check calls Valid.
 func (c Custom) Check() error {

@@ -46,20 +46,24 @@ type Env struct {
 // Command is a node of the tree of commands. A leaf has Run or Raw. An inner node has
 // subcommands. A node with Run and subcommands takes a file or the name of a subcommand (profile).
 type Command struct {
-	Name  string // the table of commands sets it
-	Usage string // one line of help
-	Args  string // for the help: the positional words, as in "JOB [FLAGS] [PATH…]"
-	Long  string // the paragraphs of help below the usage
-	Flags []argv.Spec
-	More  func() []argv.Spec // further flags, made only when they are needed; nil: none
-	Sub   []Command
-	Run   func(ctx context.Context, e Env, line argv.Line) (code int, err error)
+	Name     string   // the table of commands sets it
+	Usage    string   // one line of help
+	Args     string   // for the help: the positional words, as in "JOB [FLAGS] [PATH…]"
+	Long     string   // the paragraphs of help below the usage
+	Examples []string // command lines for the help
+	Flags    []argv.Spec
+	More     func() []argv.Spec // further flags, made only when they are needed; nil: none
+	Sub      []Command
+	Run      func(ctx context.Context, e Env, line argv.Line) (code int, err error)
 
 	// Raw stands in place of Run for a command that parses its arguments itself. args are the words
-	// after the name of the command. Raw returns done as false when args only ask for help and
-	// package main has to write this help.
-	Raw  func(ctx context.Context, args []string, e Env) (code int, done bool)
-	Tool bool // Raw also writes the help for "mrlocal help NAME"
+	// after the name of the command.
+	Raw func(ctx context.Context, args []string, e Env) (code int, err error)
+
+	// These are as in flags.Command.
+	Tool    bool
+	Rewrite func(args []string) ([]string, error)
+	Help    string
 }
 
 // IsHelp reports whether word asks for help.

@@ -14,7 +14,7 @@ import (
 // about single jobs: whatever one job needs and the others do not is a field.
 type NamedJob struct {
 	Name, Use string                            // Use is the line of help
-	Example   string                            // the arguments after "mrlocal run NAME", or ""
+	Examples  []string                          // the arguments after "mrlocal run NAME"
 	Inputs    int                               // the number of paths that it takes: noInput, or 0 for any number above 0
 	Flags     []argv.Spec                       // the flags of this job alone
 	Build     func(*Reader) (jobs.Chain, error) // reads those flags and makes the chain
@@ -32,9 +32,9 @@ type NamedJob struct {
 // the examples of wordcount, sort and grep.
 func Jobs() []NamedJob {
 	return append([]NamedJob{
-		{Name: "wordcount", Use: "count words; prints word, TAB, count, in byte order of the word", Flags: wordcountFlags(), Build: wordcountJob},
-		{Name: "sort", Use: "sort lines in byte order or by keys as in GNU sort", Flags: sortFlags(), Build: sortJob},
-		{Name: "grep", Use: "count the matches of a pattern, most frequent first; --lines and the flags of GNU grep select lines", Flags: grepFlags(), Build: grepJob,
+		{Name: "wordcount", Use: "count words; prints word, TAB, count, in byte order of the word", Examples: []string{"wiki/ -o words.txt", "--top 10 --alnum --ignore-case wiki/"}, Flags: wordcountFlags(), Build: wordcountJob},
+		{Name: "sort", Use: "sort lines in byte order or by keys as in GNU sort", Examples: []string{"-k2,2nr words.txt -o by-count.txt", "--memory 64MiB words.txt --output sorted/"}, Flags: sortFlags(), Build: sortJob},
+		{Name: "grep", Use: "count the matches of a pattern, most frequent first; --lines and the flags of GNU grep select lines", Examples: []string{"--input wiki/ --sched pi-dhfs", "-n -e '== .* ==' wiki/"}, Flags: grepFlags(), Build: grepJob,
 			Without: []string{"quiet"}, UTF16: true, Matches: true, Check: missingPattern, Adapt: adaptGrep}, // as in mrlocal grep, --quiet is that of GNU grep
 		StreamingJob(),
 	}, paperJobs()...)
@@ -82,7 +82,7 @@ type RunJob = func(ctx context.Context, e Env, line argv.Line, j *NamedJob) (int
 func ForEachJob(c Command, flags func(NamedJob) []argv.Spec, run RunJob) Command {
 	c.Args = "JOB [FLAGS] [PATH…]"
 	for _, j := range Jobs() {
-		c.Sub = append(c.Sub, Command{Name: j.Name, Usage: j.Use, Args: "[PATH…]", Long: c.Long,
+		c.Sub = append(c.Sub, Command{Name: j.Name, Usage: j.Use, Args: "[PATH…]", Long: c.Long, Examples: examples(c.Name, &j),
 			More: func() []argv.Spec {
 				shared := flags(j)
 				return slices.Concat(shared, slices.DeleteFunc(slices.Clone(j.Flags), func(own argv.Spec) bool {
@@ -92,6 +92,16 @@ func ForEachJob(c Command, flags func(NamedJob) []argv.Spec, run RunJob) Command
 			Run: func(ctx context.Context, e Env, line argv.Line) (int, error) { return run(ctx, e, line, &j) }})
 	}
 	return c
+}
+
+// examples returns the examples in the help of a job of run.
+func examples(command string, j *NamedJob) (all []string) {
+	for _, args := range j.Examples {
+		if command == "run" {
+			all = append(all, "mrlocal run "+j.Name+" "+args)
+		}
+	}
+	return all
 }
 
 // StreamingJob returns the job of run streaming. Its Build also sets Reader.Stream, the work that the

@@ -41,18 +41,7 @@ func paperJobs() []NamedJob {
 
 // paper returns a NamedJob without anything special.
 func paper(name, use, example string, inputs int, flags []argv.Spec, build func(*Reader) (jobs.Chain, error)) NamedJob {
-	return NamedJob{Name: name, Use: use, Example: example, Inputs: inputs, Flags: flags, Build: build}
-}
-
-// Example returns an example of the arguments after "mrlocal run JOB". It returns "" for a job that is
-// not among the paperJobs.
-func Example(job string) string {
-	for _, j := range paperJobs() {
-		if j.Name == job {
-			return j.Example
-		}
-	}
-	return ""
+	return NamedJob{Name: name, Use: use, Examples: []string{example}, Inputs: inputs, Flags: flags, Build: build}
 }
 
 // withoutOptions returns a NamedJob.Build for a job that has no flags of its own.

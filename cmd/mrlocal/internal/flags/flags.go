@@ -32,6 +32,9 @@ type Command struct {
 	Rewrite func(args []string) ([]string, error)
 	Help    string // the text of --help of a tool, one screen; "": the library lays out the help
 
+	// Raw stands in place of Run for a command that parses its arguments itself; nil: none does.
+	Raw func(ctx context.Context, args []string) (code int, err error)
+
 	// Run does the work, after the settings are set. nil: the command needs a subcommand.
 	Run func(ctx context.Context, line *Line) (code int, err error)
 }
@@ -75,7 +78,7 @@ type Program struct {
 	Name, Usage, Version string
 	About                string // the paragraphs of mrlocal --help
 	Commands             []Entry
-	Out                  io.Writer // gets help, version and completions
+	Write                func(text []byte) error // gets help, version and completions
 }
 
 // Run runs the command that args name, or writes the help or the version. It returns the exit code of
@@ -101,19 +104,21 @@ func (p *Program) Run(ctx context.Context, args []string) (line *Line, code int,
 		return line, 0, err
 	}
 	c := line.Command
-	if c.Rewrite != nil {
-		if args, err = c.Rewrite(args); err != nil {
-			return line, 0, err
+	if c.Raw != nil {
+		if len(args) == 1 && args[0] == "--help" && c.Help == "" {
+			return line, 0, p.helpOf(line, true)
 		}
+		code, err = c.Raw(ctx, args)
+		return line, code, err
 	}
-	plain, err := normalise(c.Settings, args, c.Tool)
-	switch { // help wins over mistakes
-	case plain.help || slices.Contains(args, "--help") && err != nil:
+	plain, err := c.normal(args, len(line.Path) == 1 && !c.Tool)
+	switch { // help and version win over mistakes
+	case plain.help || !c.Tool && slices.Contains(args, "--help") && err != nil:
 		return line, 0, p.helpOf(line, plain.all)
-	case err == nil && !c.Tool && slices.Contains(plain.flags, "--version"):
+	case slices.Contains(plain.flags, "--version"):
 		return line, 0, p.print(p.Version + "\n")
-	case err == nil && c.Run == nil:
-		err = c.needsSub(plain.words)
+	case c.Run == nil:
+		err = c.needsSub(args)
 	}
 	if err == nil {
 		err = line.parse(plain)
@@ -125,11 +130,36 @@ func (p *Program) Run(ctx context.Context, args []string) (line *Line, code int,
 	return line, code, err
 }
 
-// print writes text to p.Out.
-func (p *Program) print(text string) error {
-	_, err := io.WriteString(p.Out, text)
-	return err
+// normal returns the plain form of args, the words after the name of the command. With ask, -h asks for
+// help; below a job and in a tool it is a flag of their own.
+func (c *Command) normal(args []string, ask bool) (plain, error) {
+	if c.Rewrite != nil {
+		var err error
+		if args, err = c.Rewrite(args); err != nil {
+			return plain{}, err
+		}
+	}
+	all := c.Settings
+	if c.Tool { // their names may be shortened, too
+		all = append(slices.Clone(all), setting.Of("help", "", "", "", setting.Call(func() {})), setting.Of("version", "", "", "", setting.Call(func() {})))
+	}
+	p, err := normalise(all, args, c.Tool, ask)
+	p.help = p.help || slices.Contains(p.flags, "--help")
+	return p, err
 }
+
+// Parse sets the settings of the command by args, the words after its name.
+func (c *Command) Parse(args []string) (*Line, error) {
+	line := &Line{Command: c, Path: []string{c.Name}}
+	p, err := c.normal(args, false)
+	if err == nil {
+		err = line.parse(p)
+	}
+	return line, err
+}
+
+// print writes text with p.Write.
+func (p *Program) print(text string) error { return p.Write([]byte(text)) }
 
 // find returns the command that args begin with, and the words after its names.
 func (p *Program) find(args []string) (*Line, []string, error) {
@@ -150,29 +180,40 @@ func (p *Program) find(args []string) (*Line, []string, error) {
 	case strings.HasPrefix(args[0], "-"):
 		return nil, nil, errs.Optionf(args[0], "flags stand after the name of the command; mrlocal --help lists the commands")
 	}
+	for _, e := range p.Commands {
+		if slices.Contains(names(e.Make().Sub), args[0]) {
+			return nil, nil, errs.Optionf(errs.Quote(args[0]), "no such command; did you mean %s %s?", e.Name, args[0])
+		}
+	}
 	return nil, nil, unknownCommand("command", args[0], p.Commands)
 }
 
-// needsSub returns the error of a command that needs a subcommand. words are those of the line.
-func (c *Command) needsSub(words []string) error {
-	if len(words) == 0 {
-		first, _, _ := strings.Cut(c.Args, " ")
-		return errs.Optionf("", "name a %s: mrlocal %s --help lists them", first, c.Name)
+// needsSub returns the error of a command that needs a subcommand. args are the words after its name.
+func (c *Command) needsSub(args []string) error {
+	what, _, _ := strings.Cut(strings.ToLower(c.Args), " ") // as job
+	switch {
+	case len(args) == 0:
+		return errs.Optionf("", "no %s named; one of %s", what, strings.Join(names(c.Sub), ", "))
+	case strings.HasPrefix(args[0], "-"):
+		return errs.Optionf(args[0], "flags stand after the name of the %s", what)
 	}
-	first, _, _ := strings.Cut(strings.ToLower(c.Args), " ")
-	return unknownCommand(first, words[0], c.Sub)
+	return unknownCommand(what, args[0], c.Sub)
+}
+
+// names returns the names of commands.
+func names(all []Entry) (words []string) {
+	for _, e := range all {
+		words = append(words, e.Name)
+	}
+	return words
 }
 
 // unknownCommand returns the error for a word that is none of known. what says what they are.
 func unknownCommand(what, word string, known []Entry) error {
-	var names []string
-	for _, e := range known {
-		names = append(names, e.Name)
-	}
-	if n := errs.Nearest(word, names); n != "" {
+	if n := errs.Nearest(word, names(known)); n != "" {
 		return errs.Optionf(errs.Quote(word), "no such %s; did you mean %s?", what, n)
 	}
-	return errs.Optionf(errs.Quote(word), "no such %s; there are %s", what, strings.Join(names, ", "))
+	return errs.Optionf(errs.Quote(word), "no such %s; --help lists them", what)
 }
 
 // parse makes the flag library parse the plain line. The library sets the values of the settings.
@@ -253,6 +294,9 @@ func unknownLetter(all []setting.Setting, word, letter string) error {
 	name, _, _ := strings.Cut(word[1:], "=")
 	if len(name) > 1 && setting.Named(all, name) != nil {
 		return errs.Optionf(word, "no such flag; did you mean --%s?", name)
+	}
+	if letter == "h" {
+		return errs.Optionf("-h", "this job has no such flag; help is --help")
 	}
 	in := ""
 	if "-"+letter != word {

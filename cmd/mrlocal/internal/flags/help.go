@@ -2,6 +2,7 @@ package flags
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,10 +23,12 @@ const common = " input output output-file overwrite sched map-slots reduce-slots
 
 // shown returns the settings that the help has. all is true for --help-all.
 func (c *Command) shown(all bool) []setting.Setting {
-	if all || len(c.Settings) <= mostShown {
-		return c.Settings
+	// The text of Help describes the flags of a tool that have no help.
+	described := slices.DeleteFunc(slices.Clone(c.Settings), func(s setting.Setting) bool { return c.Tool && s.Help == "" })
+	if all || len(described) <= mostShown {
+		return described
 	}
-	return slices.DeleteFunc(slices.Clone(c.Settings), func(s setting.Setting) bool {
+	return slices.DeleteFunc(described, func(s setting.Setting) bool {
 		return s.Group != "" && !strings.Contains(common, " "+s.Name+" ")
 	})
 }
@@ -38,15 +41,15 @@ func (c *Command) library(path []string, all bool) *cli.Command {
 		usage = strings.TrimSpace("[FLAGS] " + usage)
 	}
 	name := strings.Join(path, " ")
-	l := &cli.Command{Name: c.Name, HelpName: "mrlocal " + name, Usage: c.Usage, UsageText: "mrlocal " + name + " " + usage, Description: c.Long, Category: c.Group, HideHelp: true}
+	l := &cli.Command{Name: c.Name, HelpName: "mrlocal " + name, Usage: c.Usage, UsageText: "mrlocal " + name + " " + usage, Description: c.Long, HideHelp: true}
 	for _, s := range c.shown(all) {
 		var letters []string
 		if s.Short != "" && s.Short != s.Name {
 			letters = []string{s.Short}
 		}
-		heading := s.Group
-		if !all {
-			heading = ""
+		heading := ""
+		if len(c.Settings) > mostShown && (all || s.Group == "") {
+			heading = cmp.Or(s.Group, "OF THIS COMMAND")
 		}
 		if s.Toggle() {
 			l.Flags = append(l.Flags, &cli.BoolFlag{Name: s.Name, Aliases: letters, Usage: s.Help, DefaultText: s.Default, DisableDefaultText: s.Default == "", Category: heading})
@@ -58,7 +61,7 @@ func (c *Command) library(path []string, all bool) *cli.Command {
 		sub := e.Make()
 		l.Subcommands = append(l.Subcommands, &cli.Command{Name: e.Name, Usage: sub.Usage, Category: sub.Group})
 	}
-	if len(l.Flags) < len(c.Settings) {
+	if !all && len(l.Flags) < len(c.shown(true)) {
 		l.Description += "\n\n--help-all shows all flags, in groups."
 	}
 	if len(c.Examples) > 0 {
@@ -115,7 +118,7 @@ func each(above []string, all []Entry, f func([]string, *Command)) {
 // Page returns the manual page of the program for an empty path, and else that of the command at path.
 func (p *Program) Page(path []string) (string, error) {
 	if len(path) == 0 {
-		return p.app().ToManWithSection(1)
+		return page(p.app())
 	}
 	line, rest, err := p.find(path)
 	switch {
@@ -130,7 +133,13 @@ func (p *Program) Page(path []string) (string, error) {
 		about = "```\n" + line.Command.Help + "```\n\n" + about
 	}
 	app := &cli.App{Name: p.Name + "-" + strings.Join(path, "-"), Usage: l.Usage, UsageText: l.UsageText, Description: about, Flags: l.Flags, HideHelp: true, HideVersion: true}
-	return app.ToManWithSection(1)
+	return page(app)
+}
+
+// page returns the manual page of app, in ASCII.
+func page(app *cli.App) (string, error) {
+	text, err := app.ToManWithSection(1)
+	return strings.ReplaceAll(text, "…", "..."), err
 }
 
 // WritePages writes a manual page for the program and for each command into dir. It creates a missing
@@ -180,7 +189,8 @@ func (p *Program) complete(args []string) error {
 		words = append(words, e.Name)
 	}
 	if c != nil && len(before) > 0 {
-		if s := setting.Named(c.Settings, strings.TrimPrefix(before[len(before)-1], "--")); s != nil && !s.Toggle() {
+		last, isFlag := strings.CutPrefix(before[len(before)-1], "--")
+		if s := setting.Named(c.Settings, last); isFlag && s != nil && !s.Toggle() {
 			words = s.Choices()
 		} else if strings.HasPrefix(typed, "-") {
 			for _, s := range c.Settings {

@@ -21,13 +21,14 @@ type plain struct {
 // and -- ends them. Letters may be bundled (-rn), with a value attached (-k2,3n). The word after a flag
 // that takes a value is its value. A flag that all does not have stays as it is, so that the library
 // refuses it. With short, a long name may be shortened, and the word after a flag is always its value.
-func normalise(all []setting.Setting, args []string, short bool) (p plain, err error) {
+// With ask, -h asks for help.
+func normalise(all []setting.Setting, args []string, short, ask bool) (p plain, err error) {
 	for i := 0; i < len(args); i++ {
 		switch word := args[i]; {
 		case word == "--":
 			p.words = append(p.words, args[i+1:]...)
 			return p, nil
-		case word == "--help" || word == "--help-all" || word == "-h" && byLetter(all, "h") == nil:
+		case word == "--help" || word == "--help-all" || word == "-h" && ask:
 			p.help, p.all = true, p.all || word == "--help-all"
 		case strings.HasPrefix(word, "--"):
 			name, value, attached := strings.Cut(word[2:], "=")

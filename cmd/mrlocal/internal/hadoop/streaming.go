@@ -25,8 +25,8 @@ const exitJobNotSuccessful, exitNotLaunched = 1, 5
 // because options of hadoop-streaming are long names with one hyphen.
 func Streaming() command.Command {
 	return command.Command{Usage: "run a job of Hadoop Streaming with the arguments of hadoop-streaming", Args: "[FLAGS OF run] ARGS…",
-		Raw: func(ctx context.Context, args []string, e command.Env) (int, bool) {
-			return runStreaming(ctx, args, e), true
+		Raw: func(ctx context.Context, args []string, e command.Env) (int, error) {
+			return runStreaming(ctx, args, e), nil
 		}}
 }
 
@@ -34,12 +34,7 @@ func Streaming() command.Command {
 // Its exit code is 0 if it finds nothing, 1 if it finds something, and 2 for wrong arguments.
 func Lint() command.Command {
 	return command.Command{Usage: "report what would differ if a streaming job ran on a cluster", Args: "streaming [--no-run] ARGS…",
-		Raw: func(ctx context.Context, args []string, e command.Env) (int, bool) {
-			if len(args) > 0 && command.IsHelp(args[len(args)-1]) {
-				return 0, false
-			}
-			return lint(ctx, args, e), true
-		}}
+		Raw: func(ctx context.Context, args []string, e command.Env) (int, error) { return lint(ctx, args, e), nil }}
 }
 
 // runStreaming runs the job and returns the exit code. An error in the arguments has the text of
@@ -52,7 +47,7 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 	kind := command.StreamingJob()
 	flags := append(append(command.RunFlags(""), command.VerboseFlag(), command.QuietFlag()), kind.Flags...)
 	ours, theirs := divide(args, flags)
-	line, err := argv.ParseTool("streaming", ours, argv.Flags(flags))
+	line, err := command.ParseTool("streaming", ours, flags)
 	var job *streaming.ParsedJob
 	if err == nil {
 		job, err = streaming.Args(theirs)

@@ -24,7 +24,7 @@ const Help = `Exit codes: 0 done, the result is complete and durable; 1 nothing 
 
 // Command returns mrlocal run, with a subcommand for each job. All of them take command.RunFlags.
 func Command() command.Command {
-	return command.ForEachJob(command.Command{Usage: "run a job on real files: wordcount, sort, grep, a job of the papers, or commands as mapper and reducer", Long: Help},
+	return command.ForEachJob(command.Command{Name: "run", Usage: "run a job on real files: wordcount, sort, grep, a job of the papers, or commands as mapper and reducer", Long: Help},
 		func(j command.NamedJob) []argv.Spec {
 			flags := append(command.RunFlags(j.OutputLetter()), command.VerboseFlag(), command.QuietFlag())
 			return slices.DeleteFunc(flags, func(f argv.Spec) bool { return slices.Contains(j.Without, f.Name) })

@@ -316,7 +316,7 @@ func (c *Call) listFiles(roots []string) (int, error) {
 		return 0, err
 	}
 	end := "\n"
-	if c.Line.Has("null") {
+	if c.Line.Has("null") || c.Line.Has("0") {
 		end = "\x00"
 	}
 	out := bufio.NewWriter(c.Stdout)
@@ -356,7 +356,7 @@ func (c *Call) grepOptions() grep.Options {
 		Lines:       true,
 		LineNumbers: on("line-number"), Count: on("count"), ListFiles: on("files-with-matches"), ListOthers: on("files-without-match"),
 		Invert: on("invert-match"), IgnoreCase: c.caseFlag() == "ignore-case", SmartCase: c.caseFlag() == "smart-case", Fixed: on("fixed-strings"), Word: on("word-regexp"), Whole: on("line-regexp"),
-		OnlyMatched: on("only-matching"), Longest: on("fixed-strings"), Quiet: on("quiet") || on("silent"), NULNames: on("null"), NULEnded: on("null-data"), JSON: on("json"),
+		OnlyMatched: on("only-matching"), Longest: on("fixed-strings"), Quiet: on("quiet") || on("silent"), NULNames: on("null") || on("0"), NULEnded: on("null-data"), JSON: on("json"),
 		Offsets: on("byte-offset"), Tab: on("initial-tab"), Colors: c.Getenv("GREP_COLORS"), Labels: c.labels(),
 	}
 	if o.Multiline = on("multiline"); o.Multiline {

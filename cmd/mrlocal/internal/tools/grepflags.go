@@ -22,7 +22,7 @@ func grepFlags() []argv.Spec {
 			"no-ignore-case", "byte-offset,b", "initial-tab,T", "no-group-separator", "line-buffered", "binary"),
 		// The beginning of a long name means a flag of GNU grep, so these names must be whole.
 		specs(argv.Flag{Value: true, Whole: true}, "glob,g", "type,t", "sort", "decode"),
-		specs(argv.Flag{Whole: true}, "without-match,I", "multiline,U", "smart-case,S", "null,0", "json", "hidden", "no-ignore", "unrestricted,u", "follow", "files"))
+		specs(argv.Flag{Whole: true}, "without-match,I", "multiline,U", "smart-case,S", "0", "json", "hidden", "no-ignore", "unrestricted,u", "follow", "files"))
 }
 
 // grepForms is Tool.Forms of mrlocal grep. It turns --color without a value into --color=auto, because

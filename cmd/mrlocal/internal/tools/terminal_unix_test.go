@@ -35,7 +35,7 @@ func TestTheLastColorWins(t *testing.T) {
 		"--colour=never --color=auto":   true,
 		"--color=always --color=never":  false,
 	} {
-		line, err := argv.ParseTool("grep", append(strings.Fields(flags), "pattern"), argv.Flags(grepFlags()))
+		line, err := command.ParseTool("grep", append(strings.Fields(flags), "pattern"), grepFlags())
 		if err != nil {
 			t.Fatal(err)
 		}

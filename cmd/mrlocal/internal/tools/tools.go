@@ -12,16 +12,13 @@
 package tools
 
 import (
-	"bytes"
 	"context"
 	"embed"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"sync"
-	"text/tabwriter"
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
@@ -90,67 +87,21 @@ func Grep() command.Command { return grepTool().command() }
 // Sort returns mrlocal sort, which sorts lines, and checks or merges sorted files.
 func Sort() command.Command { return sortTool().command() }
 
-// command returns the tool as a command of package main. It has the flags of the tool and those of
-// the engine, for the completion of shells and the manual pages.
+// command returns the tool as a command of package main.
 func (t Tool) command() command.Command {
-	usage, about, _ := strings.Cut(t.text(), "\n")
+	usage, _, _ := strings.Cut(t.text(), "\n")
 	_, words, _ := strings.Cut(usage, " [FLAG]... ")
-	return command.Command{Usage: t.Usage, Args: words, Long: strings.TrimSpace(about), Flags: append(t.Flags, engineFlags()...), Tool: true,
-		Raw: func(ctx context.Context, args []string, e command.Env) (int, bool) {
-			return runTool(ctx, t, args, e, engineOptions), true
+	return command.Command{Usage: t.Usage, Args: words, Help: t.text(), Rewrite: t.rewrite, Tool: true,
+		// A flag of the tool wins over a flag of the engine with the same name or letter. A user of
+		// GNU tools expects GNU's meaning.
+		Flags: append(slices.Clone(t.Flags), without(engineFlags(), append([]argv.Spec{{Flag: argv.Flag{Name: "help"}}, {Flag: argv.Flag{Name: "version"}}}, t.Flags...))...),
+		Run: func(ctx context.Context, e command.Env, line argv.Line) (int, error) {
+			return t.call(ctx, line, e, engineOptions)
 		}}
 }
 
-// runTool runs a tool and returns the exit code. args are the words after its name. options reads
-// engineFlags; tests replace it. runTool writes an error as one line.
-func runTool(ctx context.Context, t Tool, args []string, e command.Env, options func(argv.Line) (mrlocal.Options, error)) (code int) {
-	defer func() { // the engine catches panics of user code, so this one is a bug
-		if r := recover(); r != nil {
-			code = fail(ctx, t, e, fmt.Errorf("a bug in mrlocal: %v", r))
-		}
-	}()
-	code, err := t.main(ctx, args, e, options)
-	if err != nil {
-		return fail(ctx, t, e, err)
-	}
-	return code
-}
-
-// fail writes err as one line to standard error and returns the exit code.
-func fail(ctx context.Context, t Tool, e command.Env, err error) int {
-	code := exitTrouble
-	// After a signal, err is only a consequence. The message and the exit code are those of the
-	// signal.
-	var s process.Interrupted
-	if errors.As(context.Cause(ctx), &s) {
-		err, code = s, s.ExitCode()
-	}
-	fmt.Fprint(e.Stderr, argv.ErrorLine(t.Name, err))
-	return code
-}
-
-// main parses the command line, then writes the help or calls Run.
-func (t Tool) main(ctx context.Context, args []string, e command.Env, options func(argv.Line) (mrlocal.Options, error)) (int, error) {
-	args, err := t.rewrite(args)
-	if err != nil {
-		return 0, err
-	}
-	// A flag of the tool wins over a flag of the engine with the same name or letter. A user of
-	// GNU tools expects GNU's meaning.
-	own := append([]argv.Spec{{Flag: argv.Flag{Name: "help"}}, {Flag: argv.Flag{Name: "version"}}, {Flag: argv.Flag{Name: "help-all", Whole: true}}}, t.Flags...)
-	engine := without(engineFlags(), own)
-	line, err := argv.ParseTool(t.Name, args, argv.Flags(append(own, engine...)))
-	switch {
-	// --help and --version win over mistakes in the line, as in GNU tools. --help-all is an ordinary
-	// flag, and a mistake wins over it.
-	case line.Help || err == nil && line.Has("help-all"):
-		var text bytes.Buffer
-		return 0, errors.Join(t.help(&text, engine, !line.Help), e.Write(text.Bytes()))
-	case line.Has("version"):
-		return 0, e.Write([]byte(process.Version(mrlocal.Version) + "\n"))
-	case err != nil:
-		return 0, err
-	}
+// call runs the tool. options reads engineFlags; tests replace it.
+func (t Tool) call(ctx context.Context, line argv.Line, e command.Env, options func(argv.Line) (mrlocal.Options, error)) (code int, err error) {
 	c := &Call{name: t.Name, Reader: argv.Reader{Line: line}, Env: e, complaining: &sync.Mutex{}}
 	// Run gets the options of the engine, because flags of the tool may raise or replace them.
 	if c.Options, err = options(line); err != nil {
@@ -222,30 +173,6 @@ func without(specs, own []argv.Spec) []argv.Spec {
 		rest = append(rest, f)
 	}
 	return rest
-}
-
-// help writes the text of --help to w. If all is true, a table of the flags of the engine follows.
-func (t Tool) help(w io.Writer, engine []argv.Spec, all bool) error {
-	if _, err := io.WriteString(w, t.text()); err != nil || !all {
-		return err
-	}
-	fmt.Fprint(w, "\nFlags of the engine:\n")
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, f := range engine {
-		name, help := "--"+f.Name, strings.ReplaceAll(f.Help, "`", "")
-		// The help of a flag has the name of its value in backquotes. The table shows this name after
-		// the flag.
-		if f.Value {
-			_, rest, _ := strings.Cut(f.Help, "`")
-			metavar, _, _ := strings.Cut(rest, "`")
-			name += " " + metavar
-		}
-		if f.Default != "" {
-			help += " (default: " + f.Default + ")"
-		}
-		fmt.Fprintf(table, "  %s\t%s\n", name, help)
-	}
-	return table.Flush()
 }
 
 // RunChain runs the chain with c.Options and the standard input of c. Its result goes to c.Stdout
