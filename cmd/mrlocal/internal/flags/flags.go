@@ -113,7 +113,7 @@ func (p *Program) Run(ctx context.Context, args []string) (line *Line, code int,
 	}
 	plain, err := c.normal(args, len(line.Path) == 1 && !c.Tool)
 	switch { // help and version win over mistakes
-	case plain.help || !c.Tool && slices.Contains(args, "--help") && err != nil:
+	case plain.help || slices.Contains(args, "--help") && err != nil:
 		return line, 0, p.helpOf(line, plain.all)
 	case slices.Contains(plain.flags, "--version"):
 		return line, 0, p.print(p.Version + "\n")
@@ -262,8 +262,8 @@ func (l *Line) flag(s *setting.Setting, mistake *error) cli.Flag {
 // unknownFlag returns the error for what the library says about a flag: it suggests the nearest one.
 func unknownFlag(all []setting.Setting, err error) error {
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
-	if !unknown {
-		return errs.Optionf("", "%s", strings.TrimPrefix(err.Error(), "flag: "))
+	if !unknown { // such as "bad flag syntax: ---all"
+		return errs.Optionf(errs.Quote(err.Error()[strings.LastIndex(err.Error(), " ")+1:]), "no such flag; --help lists them")
 	}
 	if other := otherFlag(name); other != nil {
 		return other

@@ -36,7 +36,7 @@ func TestTheFlagsOfGNUSortAreKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, table, _ := strings.Cut(string(page), "## What differs")
-	flags := append(argv.Flags(sortFlags()), argv.Flag{Name: "help"}, argv.Flag{Name: "version"})
+	flags := append(sortFlags(), argv.Spec{Flag: argv.Flag{Name: "help"}}, argv.Spec{Flag: argv.Flag{Name: "version"}})
 	var names []string
 	for _, line := range strings.Split(help, "\n") {
 		if !strings.HasPrefix(strings.TrimLeft(line, " "), "-") {
