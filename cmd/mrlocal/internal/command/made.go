@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
@@ -47,9 +46,15 @@ func ParseTool(name string, args []string, specs []argv.Spec) (argv.Line, error)
 // settings returns the flags of specs as settings that add to line.
 func settings(specs []argv.Spec, line *argv.Line) []setting.Setting {
 	all := make([]setting.Setting, len(specs))
+	groups := map[string]string{}
+	for _, g := range flagGroups() {
+		for name := range strings.FieldsSeq(g[1]) {
+			groups[name] = g[0]
+		}
+	}
 	for i := range specs {
 		f := &specs[i]
-		all[i] = setting.Setting{Name: f.Name, Short: f.Short, Help: f.Help, Default: f.Default, Literal: f.Any, Whole: f.Whole, Group: groupOf(f.Name),
+		all[i] = setting.Setting{Name: f.Name, Short: f.Short, Help: f.Help, Default: f.Default, Literal: f.Any, Whole: f.Whole, Group: groups[f.Name],
 			Value: setting.Custom{Bare: !f.Value, Words: choicesOf(f), Read: func(text string) error {
 				switch {
 				case f.Value:
@@ -78,16 +83,6 @@ func choicesOf(f *argv.Spec) []string {
 		return all
 	}
 	return nil
-}
-
-// groupOf returns the heading of the group of a flag, or "" if the flag is in no group.
-func groupOf(flag string) string {
-	for _, g := range flagGroups() {
-		if slices.Contains(strings.Fields(g[1]), flag) {
-			return g[0]
-		}
-	}
-	return ""
 }
 
 // flagGroups returns the headings of --help-all, each with the names of its flags, separated by

@@ -221,8 +221,16 @@ func (l *Line) parse(p plain) error {
 	l.Words = p.words
 	c := &cli.Command{Name: l.Command.Name, HideHelp: true, Action: func(*cli.Context) error { return nil }}
 	var mistake error
+	// The library takes 10 µs for a flag, so it gets those of the line.
+	given := map[string]bool{}
+	for _, f := range p.flags {
+		name, _, _ := strings.Cut(strings.TrimPrefix(f, "--"), "=")
+		given[name] = true
+	}
 	for i := range l.Command.Settings {
-		c.Flags = append(c.Flags, l.flag(&l.Command.Settings[i], &mistake))
+		if s := &l.Command.Settings[i]; given[s.Name] {
+			c.Flags = append(c.Flags, l.flag(s, &mistake))
+		}
 	}
 	c.OnUsageError = func(_ *cli.Context, err error, _ bool) error { return unknownFlag(l.Command.Settings, err) }
 	app := &cli.App{Name: "mrlocal", HideHelp: true, HideVersion: true, Commands: []*cli.Command{c}, ExitErrHandler: func(*cli.Context, error) {}, Writer: io.Discard, ErrWriter: io.Discard}
