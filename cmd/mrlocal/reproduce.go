@@ -21,7 +21,7 @@ import (
 // reproduceHelp is the help text of mrlocal reproduce below its usage.
 const reproduceHelp = `Runs the experiments of the papers in the simulator: all of them, or those with the given names. It compares the results with the figures that the papers print. The binary contains the workloads: --list lists the experiments, --file prints the workload file of NAME for mrlocal sim. FILE is a workload file of your own with experiments (docs/workloads.md), such as ./mine.yaml, or - for standard input; then NAMEs are of its experiments.
 
---write writes docs/reproduction.md, its charts and its figures, below the current directory. --format prints all figures at the end, as CSV, JSON or tables of Markdown, instead of each experiment when it is done. A verdict is exact, inside, outside or words; docs/reproduction.md explains them.`
+--write writes docs/reproduction.md, its charts and its figures, below the current directory; without it the command prints the details of each experiment. --format prints all figures at the end, as CSV, JSON or tables of Markdown, instead of each experiment when it is done. A verdict is exact, or inside or outside the band around the figure of the paper. With words the paper only compares, and ours is true or false. Fitted: a constant of the model was chosen by this figure. Withdrawn: a band that was set after a run, so it does not count. docs/reproduction.md says more.`
 
 // reproduceCommand returns mrlocal reproduce, which runs the experiments of the papers. It uses
 // only the simulator, so its results do not depend on the machine.
