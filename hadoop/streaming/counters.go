@@ -273,7 +273,7 @@ func cut(text string) string {
 	return text
 }
 
-// showStatus passes a status to Options.Status, but at most one a second of the whole job.
+// showStatus passes a status to Options.Status, but at most one per second of the whole job.
 func (w *Work) showStatus(id taskID, text string) {
 	if w.o.Status == nil {
 		return
