@@ -105,10 +105,9 @@ func BenchmarkLedger(b *testing.B) {
 	}
 }
 
-// BenchmarkLedgerRecorded measures the same with a stream and a lossy reader.
+// BenchmarkLedgerRecorded measures the same with a stream.
 func BenchmarkLedgerRecorded(b *testing.B) {
 	stream := trace.NewStream()
-	stream.Follow(1024)
 	s := newSteady(b, "pi-dhfs", 100, 10, stream)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -122,7 +121,6 @@ func TestADecisionAllocatesNothing(t *testing.T) {
 	}
 	for _, name := range policies() {
 		stream := trace.NewStream()
-		stream.Follow(64)
 		s := newSteady(t, name, 100, 10, stream)
 		for range 1000 {
 			s.step(t)

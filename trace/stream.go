@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/bits"
 	"sync"
-	"sync/atomic"
 )
 
 // Slot describes a slot in the header of a stream.
@@ -27,7 +26,7 @@ type Header struct {
 	Config json.RawMessage // the whole configuration of the Ledger
 }
 
-// Sink is an exact reader. It gets every event on the coordinator's goroutine,
+// Sink is a reader. It gets every event on the coordinator's goroutine,
 // which waits for it. e is borrowed until Record returns. After an error the stream
 // gives the sink no more events; Err and Close return the error.
 type Sink interface {
@@ -47,7 +46,6 @@ type Stream struct {
 	seq    uint64         // number of the last event
 	header *Header        // nil before Open
 	sinks  []Sink         // nil: the sink has failed
-	follow []*Reader      // lossy readers, which never delay the owner
 	err    error          // errors of sinks, joined
 	rules  map[Rule]int32 // numbers of texts, by rule
 
@@ -64,7 +62,7 @@ func NewStream() *Stream {
 	return s
 }
 
-// Attach adds an exact reader. After Open the sink is opened at once; it does not
+// Attach adds a reader. After Open the sink is opened at once; it does not
 // get the events that were appended before.
 func (s *Stream) Attach(k Sink) {
 	s.sinks = append(s.sinks, k)
@@ -94,9 +92,6 @@ func (s *Stream) openSink(i int) {
 func (s *Stream) Append(e Event) {
 	s.seq++
 	e.Seq = s.seq
-	for _, r := range s.follow {
-		r.offer(&e)
-	}
 	for i, k := range s.sinks {
 		if k != nil {
 			s.record(i, k, e)
@@ -133,8 +128,7 @@ func (s *Stream) fail(i int, err error) {
 // Err returns the errors of sinks so far, joined.
 func (s *Stream) Err() error { return s.err }
 
-// Close closes the sinks, ends the lossy readers and returns the errors of all
-// sinks, joined.
+// Close closes the sinks and returns the errors of all of them, joined.
 func (s *Stream) Close() error {
 	for i, k := range s.sinks {
 		if c, ok := k.(closer); ok {
@@ -142,10 +136,7 @@ func (s *Stream) Close() error {
 		}
 		s.sinks[i] = nil
 	}
-	for _, r := range s.follow {
-		r.ended.Store(true)
-	}
-	s.sinks, s.follow = nil, nil
+	s.sinks = nil
 	return s.err
 }
 
@@ -180,58 +171,6 @@ func (s *Stream) Texts(ref int32) []string {
 	}
 	return s.mu.texts[ref]
 }
-
-// Reader is a lossy reader of a Stream: a ring between the coordinator, which never
-// waits, and one reading goroutine. If the ring is full, the reader does not get the event
-// and finds a gap in Event.Seq.
-type Reader struct {
-	ring    []Event
-	written atomic.Uint64 // number of events written; only the coordinator changes it
-	read    atomic.Uint64 // number of events read; only the reading goroutine changes it
-	ended   atomic.Bool
-}
-
-// Follow adds a lossy reader and returns it. The reader holds at most capacity
-// unread events; capacity is rounded up to a power of two, at least 64.
-func (s *Stream) Follow(capacity int) *Reader {
-	// A power of two makes the index a mask.
-	n := 64
-	for n < capacity {
-		n *= 2
-	}
-	r := &Reader{ring: make([]Event, n)}
-	s.follow = append(s.follow, r)
-	return r
-}
-
-// offer adds e unless the ring is full. The coordinator calls it.
-func (r *Reader) offer(e *Event) {
-	w := r.written.Load()
-	// The counters never wrap, so their difference is the number of unread events.
-	if w-r.read.Load() == uint64(len(r.ring)) {
-		return
-	}
-	r.ring[w&uint64(len(r.ring)-1)] = *e
-	// After the event, because Read takes all events below the counter.
-	r.written.Store(w + 1)
-}
-
-// Read copies the oldest unread events to dst and returns their number. It never
-// waits.
-func (r *Reader) Read(dst []Event) int {
-	at, end := r.read.Load(), r.written.Load()
-	n := 0
-	for ; at < end && n < len(dst); at++ {
-		dst[n] = r.ring[at&uint64(len(r.ring)-1)]
-		n++
-	}
-	// From here on the coordinator may overwrite the places that were read.
-	r.read.Store(at)
-	return n
-}
-
-// Ended reports whether the stream is closed. There may still be unread events.
-func (r *Reader) Ended() bool { return r.ended.Load() }
 
 // Digest is a hash of a sequence of facts. Each Assign records the digest of all facts
 // before it. So a replay also finds changed facts that lead to the same decisions. The zero

@@ -10,10 +10,8 @@
 // nothing. Texts (names of jobs, pools, users and rules) are in a table of the
 // Stream; an event refers to them by number.
 //
-// Ownership: a Stream belongs to one goroutine, that of the coordinator. Exact readers
-// (Sink) run on that goroutine, which waits for them. A lossy reader (Follow) may
-// run on any goroutine. It loses events if it is slow, and finds a gap in the numbers of the
-// events.
+// Ownership: a Stream belongs to one goroutine, that of the coordinator. Its readers
+// (Sink) run on that goroutine, which waits for them.
 package trace
 
 import (

@@ -217,73 +217,8 @@ func TestAnEventFileThatCannotBeWrittenIsReported(t *testing.T) {
 	}
 }
 
-func TestASlowDisplayLosesEventsAndSeesAGap(t *testing.T) {
-	s := NewStream()
-	r := s.Follow(10) // rounded up to 64
-	for i := range 100 {
-		s.Append(Event{Op: OpProgress, A: int64(i)})
-	}
-	buf := make([]Event, 50)
-	if n := r.Read(buf); n != 50 || buf[0].Seq != 1 || buf[49].A != 49 {
-		t.Errorf("first read: %d events", n)
-	}
-	s.Append(Event{Op: OpProgress, A: 100})
-	if n := r.Read(buf); n != 15 || buf[13].Seq != 64 || buf[14].Seq != 101 || buf[14].A != 100 {
-		t.Errorf("second read: %d events, %+v", n, buf[:n])
-	}
-	if r.Ended() {
-		t.Error("ended before the stream is")
-	}
-	if err := s.Close(); err != nil || !r.Ended() || r.Read(buf) != 0 {
-		t.Errorf("after the end: %v", err)
-	}
-}
-
-// TestADisplayReadsBesideTheCoordinator is for the race detector. Events come in order,
-// and none comes twice.
-func TestADisplayReadsBesideTheCoordinator(t *testing.T) {
-	const events = 100_000
-	s := NewStream()
-	r := s.Follow(256)
-	got, last := make(chan uint64), uint64(0)
-	go func() {
-		n, lost, buf := uint64(0), uint64(0), make([]Event, 100)
-		for {
-			ended := r.Ended()
-			k := r.Read(buf)
-			for _, e := range buf[:k] {
-				if e.Seq <= last {
-					t.Errorf("event %d after %d", e.Seq, last)
-				}
-				lost += e.Seq - last - 1
-				last = e.Seq
-				_ = s.Texts(e.Ref)
-			}
-			n += uint64(k)
-			if ended && k == 0 {
-				got <- n + lost + events - last
-				return
-			}
-		}
-	}()
-	for i := range events {
-		e := Event{Op: OpSample}
-		if i%1000 == 0 {
-			e.Ref = s.Refer("a text")
-		}
-		s.Append(e)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if n := <-got; n != events {
-		t.Errorf("%d events were read or lost, of %d", n, events)
-	}
-}
-
 func TestAppendAllocatesNothing(t *testing.T) {
 	s := NewStream()
-	s.Follow(64)
 	if n := testing.AllocsPerRun(100, func() { s.Append(Event{Op: OpStart}) }); n != 0 && !invariant.Enabled {
 		t.Errorf("%v allocations an event", n)
 	}
@@ -296,7 +231,6 @@ func TestAppendAllocatesNothing(t *testing.T) {
 
 func BenchmarkAppend(b *testing.B) {
 	s := NewStream()
-	s.Follow(1024)
 	b.ReportAllocs()
 	for b.Loop() {
 		s.Append(Event{Op: OpStart})

@@ -1,8 +1,9 @@
 package show
 
 import (
+	"bytes"
+	"io"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"mrlocal/trace"
@@ -15,36 +16,46 @@ type display interface {
 	note(text string)
 	// interval returns the time between two calls of draw.
 	interval() time.Duration
-	// draw shows the state of m. now is the time since the start of the run.
+	// draw shows the state of m, which it may read during the call. now is the time since the start of the run.
 	draw(m *model, now time.Duration)
 	// close ends the display with the last state; nil: the run has not begun.
 	close(m *model, now time.Duration)
 }
 
-// follower reads the events of a run on a goroutine of its own, and draws until stop. Its reader
-// loses events rather than slow the run down.
+// follower is a trace.Sink that keeps the model of a run, and draws it on a goroutine of its own until stop. The
+// goroutine of the run waits for a drawing in memory at most, never for the terminal.
 type follower struct {
 	display display
-	drawing sync.Mutex // orders calls of display
+	out     *outbox    // to which display writes
+	drawing sync.Mutex // orders calls of display, and writes
 	begin   sync.Mutex // orders watch and stop, because a signal may come while a run begins
 	started time.Time
-	header  atomic.Pointer[trace.Header] // set by the goroutine of the stream
-	ended   chan struct{}                // closed by stop
-	model   *model                       // owned by the goroutine until done; nil: no header yet
-	events  []trace.Event                // the memory of one read
+	ended   chan struct{} // closed by stop
 	once    sync.Once
 	done    sync.WaitGroup // the goroutine
+
+	mu struct {
+		sync.Mutex
+		model *model // nil: no header yet
+		over  bool   // no event follows
+	}
 }
 
-const (
-	eventsPerRead = 256      // the largest number of events of one read
-	ringEvents    = 16 << 10 // the largest number of events that wait between two reads; further ones are lost
-	readInterval  = 100 * time.Millisecond
-)
+// outbox keeps what a display writes until flush.
+type outbox struct {
+	bytes.Buffer
+	to io.Writer
+}
 
-// follow returns a follower that draws on d. watch starts its goroutine.
-func follow(d display) *follower {
-	return &follower{display: d, ended: make(chan struct{})}
+// flush writes what is there. Errors of the terminal are ignored, as for all progress.
+func (o *outbox) flush() {
+	_, _ = o.WriteTo(o.to)
+	o.Reset()
+}
+
+// follow returns a follower that draws on d, which writes to out. watch starts its goroutine.
+func follow(d display, out *outbox) *follower {
+	return &follower{display: d, out: out, ended: make(chan struct{})}
 }
 
 // watch starts the goroutine that follows s, unless stop was called. It is called before the first
@@ -56,64 +67,68 @@ func (f *follower) watch(s *trace.Stream) {
 		return
 	}
 	f.started = time.Now()
-	// The reader is attached here and not in loop, so that it gets the first event.
-	r := s.Follow(ringEvents)
-	s.Attach(headerSink{f})
+	s.Attach(f)
 	f.done.Add(1)
-	go f.loop(s, r)
+	go f.loop()
 }
 
-// loop reads events and draws until stop. It reads more often than most displays draw, so that the
-// ring of waiting events does not fill up.
-func (f *follower) loop(s *trace.Stream, r *trace.Reader) {
+// Open begins the model.
+func (f *follower) Open(h *trace.Header) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.model = newModel(h.Slots)
+	f.mu.model.policy = h.Policy
+	return nil
+}
+
+// Record applies an event to the model.
+func (f *follower) Record(s *trace.Stream, e *trace.Event) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.model.apply(e, s.Texts)
+	return nil
+}
+
+// Close keeps the last drawing until stop.
+func (f *follower) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.over = true
+	return nil
+}
+
+// loop draws until stop.
+func (f *follower) loop() {
 	defer f.done.Done()
-	every := f.display.interval()
-	tick := time.NewTicker(min(every, readInterval))
+	tick := time.NewTicker(f.display.interval())
 	defer tick.Stop()
-	f.events = make([]trace.Event, eventsPerRead)
-	for next := every; ; {
+	for {
 		select {
 		case <-f.ended:
-			f.read(s, r)
 			return
 		case <-tick.C:
 		}
-		now := time.Since(f.started)
-		// After the last event, the last drawing stays until stop.
-		if f.read(s, r); f.model != nil && !r.Ended() && now >= next {
-			f.drawing.Lock()
-			f.display.draw(f.model, now)
-			f.drawing.Unlock()
-			// Ticks are not exact. Half a tick less keeps the next drawing from slipping to a later
-			// tick.
-			next = now + every - min(every, readInterval)/2
-		}
+		f.change(func(m *model, over bool) {
+			if m != nil && !over {
+				f.display.draw(m, time.Since(f.started))
+			}
+		})
 	}
+}
+
+// change calls a function that calls the display, and then writes what the display has written.
+func (f *follower) change(draw func(m *model, over bool)) {
+	f.drawing.Lock()
+	defer f.drawing.Unlock()
+	f.mu.Lock()
+	draw(f.mu.model, f.mu.over)
+	f.mu.Unlock()
+	f.out.flush()
 }
 
 // note shows whole lines on the display.
 func (f *follower) note(text string) {
-	f.drawing.Lock()
-	defer f.drawing.Unlock()
-	f.display.note(text)
-}
-
-// read applies all waiting events to the model. Until the stream has a header, the slots are
-// unknown, and the events wait.
-func (f *follower) read(s *trace.Stream, r *trace.Reader) {
-	if f.model == nil {
-		h := f.header.Load()
-		if h == nil {
-			return
-		}
-		f.model = newModel(h.Slots)
-		f.model.policy = h.Policy
-	}
-	for n := r.Read(f.events); n > 0; n = r.Read(f.events) {
-		for i := range f.events[:n] {
-			f.model.apply(&f.events[i], s.Texts)
-		}
-	}
+	f.change(func(*model, bool) { f.display.note(text) })
 }
 
 // stop ends the goroutine, waits for it, and closes the display. It may be called again, and by any
@@ -124,7 +139,7 @@ func (f *follower) stop() {
 		close(f.ended)
 		f.begin.Unlock()
 		f.done.Wait()
-		f.display.close(f.model, time.Since(f.started))
+		f.change(func(m *model, _ bool) { f.display.close(m, time.Since(f.started)) })
 	})
 }
 
@@ -137,15 +152,3 @@ func (f *follower) stopped() bool {
 		return false
 	}
 }
-
-// headerSink is a trace.Sink that keeps the header of a stream, which the lossy reader does not get.
-type headerSink struct{ f *follower }
-
-// Open keeps the header for read.
-func (k headerSink) Open(h *trace.Header) error {
-	k.f.header.Store(h)
-	return nil
-}
-
-// Record ignores events, since the lossy reader gets them.
-func (k headerSink) Record(*trace.Stream, *trace.Event) error { return nil }

@@ -1,9 +1,9 @@
 // Package show shows the progress of a run on standard error. On a terminal it is a live block, and
 // elsewhere a line every few seconds. Programs can get JSON objects. A table comes at the end.
 //
-// A Screen belongs to one run. Its follower reads the events of the run with a lossy reader, so that a
-// slow terminal does not slow the run down. The follower applies the events to a model, the state of
-// jobs and slots, and a display draws the model. A Picture keeps all events of a run and draws the
+// A Screen belongs to one run. Its follower applies each event of the run to a model, the state of
+// jobs and slots, and a display draws the model into memory. Only the goroutine of the follower writes to the
+// terminal, so that a slow one does not slow the run down. A Picture keeps all events of a run and draws the
 // gantt of --gantt.
 //
 // The model and the block are free of side effects. A block turns a model and the size of a terminal
@@ -19,7 +19,7 @@ import (
 )
 
 // model is the state of a run after the events so far. All times in it are since the start of the
-// run. The goroutine of the follower owns it.
+// run. The lock of the follower guards it.
 type model struct {
 	policy   string
 	jobs     []*shownJob // in order of submission
@@ -172,8 +172,7 @@ func (j *shownJob) sync() {
 	}
 }
 
-// job returns the job with that id, or nil. The id is the index in m.jobs unless the lossy reader
-// has lost a submission.
+// job returns the job with that id, or nil. The id is the index in m.jobs if the submissions come in order.
 func (m *model) job(id int32) *shownJob {
 	if id >= 0 && int(id) < len(m.jobs) && m.jobs[id].id == id {
 		return m.jobs[id]

@@ -96,8 +96,9 @@ const (
 func NewQuietScreen(stderr io.Writer, dumb bool) *Screen {
 	s := &Screen{stderr: stderr, quiet: true}
 	if !dumb && IsTerminal(stderr) && Width(stderr) >= leastWidth {
-		s.display, s.tears = &live{w: stderr, size: sizeOf(stderr), every: lineInterval, picture: oneLine}, true
-		s.follower = follow(s.display)
+		out := &outbox{to: stderr}
+		s.display, s.tears = &live{w: out, size: sizeOf(stderr), every: lineInterval, picture: oneLine}, true
+		s.follower = follow(s.display, out)
 	}
 	return s
 }

@@ -70,18 +70,19 @@ func NewScreen(stderr io.Writer, mode string, t Terminal, picture *Picture) *Scr
 	s := &Screen{stderr: stderr, quiet: mode == "none" || mode == "json", picture: picture}
 	size := sizeOf(stderr)
 	columns, rows := size()
+	out := &outbox{to: stderr}
 	switch {
 	case mode == "none":
 		return s
 	case mode == "json":
-		s.display = &jsonLines{stderr}
+		s.display = &jsonLines{out}
 	case mode == "auto" && !t.Dumb && IsTerminal(stderr) && columns >= leastWidth && rows > leastLines:
-		s.display, s.tears = newLive(stderr, look{t.NoColor, t.ASCII}, size), true
+		s.display, s.tears = newLive(out, look{t.NoColor, t.ASCII}, size), true
 	default:
-		s.display = plain{stderr}
+		s.display = plain{out}
 	}
 	// follow starts no goroutine. This happens when the run begins.
-	s.follower = follow(s.display)
+	s.follower = follow(s.display, out)
 	return s
 }
 

@@ -2,6 +2,7 @@ package show
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -137,7 +138,7 @@ func (r *recorder) interval() time.Duration { return time.Millisecond }
 func TestAFollowerDrawsWhatTheStreamHasAndStops(t *testing.T) {
 	r := &recorder{}
 	r.w = &r.buf
-	f := follow(r)
+	f := follow(r, &outbox{to: io.Discard})
 	s := trace.NewStream()
 	f.watch(s)
 	s.Open(trace.Header{Slots: twoSlots})
@@ -153,6 +154,45 @@ func TestAFollowerDrawsWhatTheStreamHasAndStops(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// stuck is a terminal whose first write takes until it is closed.
+type stuck struct{ closed chan struct{} }
+
+func (s stuck) Write(p []byte) (int, error) {
+	<-s.closed
+	return len(p), nil
+}
+
+// A follower has every event, and the run does not wait for the terminal.
+func TestAFollowerLosesNothing(t *testing.T) {
+	const maps = 100_000
+	out := &outbox{to: stuck{make(chan struct{})}}
+	r := &recorder{}
+	r.w = out
+	f := follow(r, out)
+	s := trace.NewStream()
+	f.watch(s)
+	s.Open(trace.Header{Slots: twoSlots})
+	e := submit()
+	e.Job, e.A = 0, maps
+	e.Ref = s.Refer("wordcount", "pool", "user")
+	s.Append(e)
+	time.Sleep(20 * time.Millisecond) // the terminal is stuck by now
+	for i := range int32(maps) {
+		begun, done := start(trace.Map, i, 0, 0), finish(trace.Map, i, 0, trace.OK, 1)
+		begun.Job, done.Job = 0, 0
+		s.Append(begun)
+		s.Append(done)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	close(out.to.(stuck).closed)
+	f.stop()
+	if got := f.mu.model.line(0); !strings.Contains(got, "map 100% (100000/100000)") {
+		t.Error(got)
 	}
 }
 
@@ -180,7 +220,7 @@ func (d *slow) note(string) {
 // TestNotesAndDrawingsTakeTurns: a note that comes while the follower draws would join the line.
 func TestNotesAndDrawingsTakeTurns(t *testing.T) {
 	d := &slow{}
-	screen := &Screen{display: d, follower: follow(d)}
+	screen := &Screen{display: d, follower: follow(d, &outbox{to: io.Discard})}
 	s := trace.NewStream()
 	screen.follower.watch(s)
 	s.Open(trace.Header{Slots: twoSlots})
