@@ -80,11 +80,7 @@ func send(w http.ResponseWriter, in *bufio.Reader, from uint64, sse bool) {
 	_ = control.SetWriteDeadline(time.Now().Add(writeTime))
 	_ = control.Flush() // sends the headers now, because the first event may come late
 	for {
-		line, err := in.ReadSlice('\n')
-		if err == bufio.ErrBufferFull { // a line longer than the buffer, such as the header of a large cluster
-			rest, more := in.ReadBytes('\n')
-			line, err = append(bytes.Clone(line), rest...), more
-		}
+		line, err := in.ReadBytes('\n')
 		if err != nil {
 			break
 		}

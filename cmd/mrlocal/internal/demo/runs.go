@@ -24,11 +24,8 @@ import (
 // lessonRun is a trace.Sink that records a run of a lesson. The goroutine of the run owns it until
 // the run has ended.
 type lessonRun struct {
-	header *trace.Header
-	stream *trace.Stream
-	events []trace.Event
 	model  *view.Model
-	file   bytes.Buffer // the event file, which the page reads after the run
+	file   bytes.Buffer // the event file, whole after the run
 	result []*digest    // of a lesson with an input, by job
 	after  func()       // is called after each event, on the goroutine of the run; may be nil
 }
@@ -36,16 +33,11 @@ type lessonRun struct {
 // newLessonRun returns the record of a run that has not begun.
 func newLessonRun() *lessonRun { return &lessonRun{model: view.New(view.Options{})} }
 
-// Open keeps the header and opens the model.
-func (t *lessonRun) Open(h *trace.Header) error {
-	t.header = h
-	return t.model.Open(h)
-}
+// Open opens the model.
+func (t *lessonRun) Open(h *trace.Header) error { return t.model.Open(h) }
 
-// Record keeps a copy of the event and passes it to the model. A run of a lesson has some hundreds
-// of events.
+// Record passes the event to the model.
 func (t *lessonRun) Record(s *trace.Stream, e *trace.Event) error {
-	t.stream, t.events = s, append(t.events, *e)
 	err := t.model.Record(s, e)
 	if t.after != nil {
 		t.after()
@@ -56,18 +48,19 @@ func (t *lessonRun) Record(s *trace.Stream, e *trace.Event) error {
 // Close closes the model at the end of the run.
 func (t *lessonRun) Close() error { return t.model.Close() }
 
-// timeline returns a timeline of the events whose sequence numbers are below before. It is empty if
-// the run has not begun.
+// timeline returns a timeline of those events of a run that has ended whose sequence numbers are below before.
 func (t *lessonRun) timeline(before uint64) *trace.Timeline {
 	line := &trace.Timeline{}
-	if t.header == nil {
+	d, err := trace.NewDecoder(bytes.NewReader(t.file.Bytes()))
+	if err != nil { // the run was refused
 		return line
 	}
-	_ = line.Open(t.header)
-	for i := range t.events {
-		if t.events[i].Seq < before {
-			_ = line.Record(t.stream, &t.events[i])
+	_ = line.Open(d.Header())
+	for e, err := range d.All() {
+		if err != nil || e.Seq >= before {
+			break
 		}
+		line.Add(e, d.Texts(e.Ref))
 	}
 	return line
 }

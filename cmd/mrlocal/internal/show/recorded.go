@@ -40,10 +40,20 @@ func Recorded(ctx context.Context, line argv.Line, stdin io.Reader, stdout io.Wr
 		if runs[i] = events; path != "-" {
 			w.Inputs = append(w.Inputs, path)
 		}
-		if len(words) > 1 {
-			if runs[i], names[i], err = checked(ctx, events, path, names[:i]); err != nil {
-				return err
-			}
+		if len(words) == 1 {
+			break
+		}
+		again, err := events.Seekable(ctx)
+		if err != nil {
+			return errs.Inputf(errs.Quote(path), "%v", err)
+		}
+		m, err := modelOf(ctx, again, path)
+		if err != nil {
+			return err
+		}
+		runs[i], names[i] = again, nameOf(m, names[:i])
+		if _, err = again.Seek(0, io.SeekStart); err != nil {
+			return err
 		}
 	}
 	files, err := Open(line, names, "", "", w)
@@ -51,12 +61,10 @@ func Recorded(ctx context.Context, line argv.Line, stdin io.Reader, stdout io.Wr
 		return err
 	}
 	for i, path := range words {
-		var m *view.Model
-		if files.html == nil {
-			m, err = modelOf(ctx, runs[i], path)
-		} else {
-			m, err = modelOf(ctx, io.TeeReader(runs[i], files.html.events), path)
+		if files.html != nil {
+			runs[i] = io.TeeReader(runs[i], files.html.events)
 		}
+		m, err := modelOf(ctx, runs[i], path)
 		if err != nil {
 			return err
 		}
@@ -69,20 +77,6 @@ func Recorded(ctx context.Context, line argv.Line, stdin io.Reader, stdout io.Wr
 		}
 	}
 	return nil
-}
-
-// checked reads the events of a run once. It returns them at their start, and a name that is not in names.
-func checked(ctx context.Context, events *process.EventFile, path string, names []string) (run io.Reader, name string, err error) {
-	again, err := events.Seekable(ctx)
-	if err != nil {
-		return nil, "", errs.Inputf(errs.Quote(path), "%v", err)
-	}
-	m, err := modelOf(ctx, again, path)
-	if err != nil {
-		return nil, "", err
-	}
-	_, err = again.Seek(0, io.SeekStart)
-	return again, nameOf(m, names), err
 }
 
 // modelOf returns the model of the events of a run, which stand in the file path.
