@@ -54,17 +54,22 @@ import (
 // entry is a command of the table, below a heading of the list of commands.
 type entry struct {
 	group, name string
-	make        func() command.Command
+	make        func(command.Env) *flags.Command
+}
+
+// old adapts a command whose flags package argv describes.
+func old(c func() command.Command) func(command.Env) *flags.Command {
+	return func(e command.Env) *flags.Command { return c().Made(e) }
 }
 
 // table lists the commands. A new command gets a line here.
 func table() []entry {
 	return []entry{
-		{"TOOLS", "sort", tools.Sort}, {"TOOLS", "grep", tools.Grep}, {"TOOLS", "count", tools.Count},
-		{"RUN", "run", runjob.Command}, {"RUN", "batch", workloads.Batch}, {"RUN", "streaming", hadoop.Streaming}, {"RUN", "submit", hadoop.Submit},
-		{"LAB", "sim", workloads.Sim}, {"LAB", "sweep", workloads.Sweep}, {"LAB", "compare", compareCommand}, {"LAB", "explain", explainCommand}, {"LAB", "replay", replayCommand}, {"LAB", "reproduce", reproduceCommand}, {"LAB", "tune", runjob.Tune}, {"LAB", "profile", workloads.Profile}, {"LAB", "validate", workloads.Validate},
-		{"SEE", "demo", demo.Command}, {"SEE", "show", showCommand}, {"SEE", "ui", uiCommand},
-		{"", "workload", workloads.Workload}, {"", "gen", genCommand}, {"", "lint", hadoop.Lint}, {"", "stream", hadoop.Stream}, {"", "policies", policiesCommand}, {"", "clean", cleanCommand}, {"", "completion", completionCommand}, {"", "man", manCommand}, {"", "version", versionCommand},
+		{"TOOLS", "sort", old(tools.Sort)}, {"TOOLS", "grep", old(tools.Grep)}, {"TOOLS", "count", old(tools.Count)},
+		{"RUN", "run", old(runjob.Command)}, {"RUN", "batch", old(workloads.Batch)}, {"RUN", "streaming", old(hadoop.Streaming)}, {"RUN", "submit", old(hadoop.Submit)},
+		{"LAB", "sim", workloads.Sim}, {"LAB", "sweep", old(workloads.Sweep)}, {"LAB", "compare", old(compareCommand)}, {"LAB", "explain", old(explainCommand)}, {"LAB", "replay", old(replayCommand)}, {"LAB", "reproduce", old(reproduceCommand)}, {"LAB", "tune", old(runjob.Tune)}, {"LAB", "profile", old(workloads.Profile)}, {"LAB", "validate", old(workloads.Validate)},
+		{"SEE", "demo", old(demo.Command)}, {"SEE", "show", old(showCommand)}, {"SEE", "ui", old(uiCommand)},
+		{"", "workload", old(workloads.Workload)}, {"", "gen", old(genCommand)}, {"", "lint", old(hadoop.Lint)}, {"", "stream", old(hadoop.Stream)}, {"", "policies", old(policiesCommand)}, {"", "clean", old(cleanCommand)}, {"", "completion", old(completionCommand)}, {"", "man", old(manCommand)}, {"", "version", old(versionCommand)},
 	}
 }
 
@@ -73,7 +78,7 @@ func program(e command.Env) *flags.Program {
 	p := &flags.Program{Name: "mrlocal", Usage: "MapReduce on the files and cores of one machine", About: about, Version: process.Version(mrlocal.Version), Write: e.Write}
 	for _, c := range table() {
 		p.Commands = append(p.Commands, flags.Entry{Name: c.name, Make: func() *flags.Command {
-			made := c.make().Made(e)
+			made := c.make(e)
 			made.Group, made.Examples = c.group, append(made.Examples, examples()[c.name]...)
 			return made
 		}})

@@ -189,8 +189,8 @@ func (c *Config) Fields(b Bounds) []setting.Setting {
 		setting.Of("map-slots", "MapSlots", "`N` home map slots on each tracker", or+"its cores minus the reduce slots; in a simulation 2", setting.Count(&c.MapSlots, 1, b.Slots)),
 		setting.Of("reduce-slots", "ReduceSlots", "`N` home reduce slots on each tracker", or+"a sixth of its cores, at least 1; in a simulation 1", setting.Count(&c.ReduceSlots, b.Reduces, b.Slots)),
 		setting.Of("trackers", "Trackers", "`N` trackers; each is a group of cores, or a node of a simulated cluster", or+"1", setting.Count(&c.Trackers, 1, b.Trackers)),
-		setting.Of("max-slots", "MaxSlots", "a policy may open at most `N` slots on each tracker, home slots included; mrlocal policies says which can open extra ones", "twice the home slots", setting.Count(&c.MaxSlots, 1, 4*b.Slots)),
-		setting.Of("slowstart", "Slowstart", "`SHARE` of maps finished before reduces are ready, except under policies with a rule of their own (mrlocal policies)", or+"1.0", setting.Optional(&c.Slowstart, setting.Share)),
+		setting.Of("max-slots", "MaxSlots", "a policy may open at most `N` slots on each tracker, home slots included", "twice the home slots", setting.Count(&c.MaxSlots, 1, 4*b.Slots)),
+		setting.Of("slowstart", "Slowstart", "`SHARE` of maps finished before reduces are ready", or+"1.0", setting.Optional(&c.Slowstart, setting.Share)),
 		setting.Of("replicas", "Replicas", "place the input of each map on `N` trackers, at random", or+"no placement", setting.Count(&c.Replicas, 1, b.Trackers)),
 		setting.Of("seed", "Seed", "seed `N` of drawn times and of the placement", "1", setting.Seed(&c.Seed)),
 	}), setting.In("FAULTS AND EFFECTS", []setting.Setting{

@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
+	"mrlocal/internal/setting"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
@@ -24,6 +26,63 @@ import (
 type Scheduling struct {
 	setup.Config
 	PolicyOptions policy.Options
+	Names         []string // of --sched
+}
+
+// NewScheduling returns the settings of a command before it has read its line.
+func NewScheduling() Scheduling {
+	return Scheduling{PolicyOptions: policy.DefaultOptions(), Names: []string{mrlocal.DefaultPolicy}}
+}
+
+// Settings returns the settings that say which task may run where: --sched and those of the policies and
+// of setup.Config. b has the bounds. With several, --sched takes several policies. Done must follow
+// when the line is read.
+func (s *Scheduling) Settings(b setup.Bounds, several bool) []setting.Setting {
+	sched := setting.Of("sched", "Policy", "slot policy `NAME`; mrlocal policies lists them", mrlocal.DefaultPolicy,
+		setting.Custom{Words: registry.Names(), Read: func(text string) error { return s.readPolicies(text, several) }})
+	if several {
+		sched.Help = "slot policies `NAME[,NAME]`, one run each, or all; see mrlocal policies"
+	}
+	all := append(setting.In("POLICIES", []setting.Setting{sched}), s.Config.Fields(b)...)
+	if m := setting.Named(all, "max-slots"); m != nil {
+		m.Help += "; " + strings.Join(registry.Openers(), ", ") + " can open extra ones"
+	}
+	if m := setting.Named(all, "slowstart"); m != nil {
+		m.Help += "; " + strings.Join(registry.OwnSlowstart(), ", ") + " have their own"
+	}
+	return append(all, s.PolicyOptions.Fields()...)
+}
+
+// Done copies what two packages need: the delay is an option of policies and of the cluster.
+func (s *Scheduling) Done() { s.LocalityDelay = s.PolicyOptions.LocalityDelay }
+
+// readPolicies reads names of policies with commas between, or all. A single run takes one name.
+func (s *Scheduling) readPolicies(text string, several bool) error {
+	known := registry.Names()
+	if text == "all" && several { // the registry has the order of mrlocal policies: simplest first
+		s.Names = known
+		return nil
+	}
+	names := []string{text}
+	if several {
+		names = strings.Split(text, ",")
+	}
+	for i, name := range names {
+		switch {
+		case name == "all":
+			return errors.New("all stands alone, in sim, batch and sweep; run takes one policy")
+		// Each policy writes files with its name at the end.
+		case slices.Contains(names[:i], name):
+			return fmt.Errorf("%s is given twice", errs.Quote(name))
+		case !slices.Contains(known, name):
+			if near := errs.Nearest(name, known); near != "" {
+				return fmt.Errorf("%s: no such policy; did you mean %s?", errs.Quote(name), near)
+			}
+			return fmt.Errorf("%s: no such policy; there are %s", errs.Quote(name), strings.Join(known, ", "))
+		}
+	}
+	s.Names = names
+	return nil
 }
 
 // SchedulingFlags returns the flags that say which task may run where. A flag means the same in a

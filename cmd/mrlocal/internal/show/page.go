@@ -11,6 +11,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 	"mrlocal/trace"
 	"mrlocal/view/lesson"
 	"mrlocal/view/web"
@@ -27,6 +28,66 @@ const UIHelp = `RUN is a file that --events of run, batch or sim wrote; it may b
    mrlocal ui --export site             the playground as files for any web host
 
 Exit codes: 0 the files of --export are written; 2 wrong usage, a port that is taken, a file that is cut short or was not written by mrlocal; 128 plus the number of the signal when interrupted.`
+
+// PageOptions are the flags of a page. Addr and AllowRemote are those of the server.
+type PageOptions struct {
+	web.Options
+	On, Hold bool // --ui, --ui=hold
+}
+
+// Settings returns --addr and --allow-remote.
+func (o *PageOptions) Settings() []setting.Setting {
+	return setting.In("PAGE", []setting.Setting{
+		setting.Of("addr", "Addr", "`HOST:PORT` of the page; only this machine can open it unless --allow-remote is given", "a free port of 127.0.0.1", setting.Text(&o.Addr)),
+		setting.Of("allow-remote", "AllowRemote", "let --addr be an address that other machines reach; the page then needs the token in the printed address", "", setting.Toggle(&o.AllowRemote)),
+	})
+}
+
+// RunSettings returns Settings and --ui, for a command that runs something.
+func (o *PageOptions) RunSettings() []setting.Setting {
+	ui := setting.Of("ui", "", "print the address of a page that follows the run: slots, loans, decisions with their reasons; --ui=hold keeps the page after the run until Ctrl-C", "",
+		setting.Custom{Bare: true, Words: []string{"hold"}, Read: func(text string) error {
+			if o.On, o.Hold = true, text == "hold"; !o.Hold && text != "true" {
+				return fmt.Errorf("%s: no such choice; --ui or --ui=hold", errs.Quote(text))
+			}
+			return nil
+		}})
+	return append(setting.In("PAGE", []setting.Setting{ui}), o.Settings()...)
+}
+
+// check refuses flags that contradict each other.
+func (o *PageOptions) check(on bool) error {
+	switch {
+	case o.AllowRemote && o.Addr == "":
+		return errs.Optionf("--allow-remote", "needs --addr HOST:PORT")
+	case !on && o.Addr != "":
+		return errs.Optionf("--addr", "needs --ui")
+	}
+	return nil
+}
+
+// Run calls run and returns its result. p is the page of --ui, which is open during the call, or nil
+// without --ui. If run returns no error, the page stays open as long as Page.end says. The first run
+// prints the address, and not Run, because the line may have a mistake that run finds.
+func (o PageOptions) Run(ctx context.Context, stderr io.Writer, run func(p *Page) (int, error)) (int, error) {
+	if err := o.check(o.On); err != nil || !o.On {
+		if err != nil {
+			return 0, err
+		}
+		return run(nil)
+	}
+	server, err := web.Listen(o.Options)
+	if err != nil {
+		return 0, err
+	}
+	p := &Page{server: server, hold: o.Hold, stderr: stderr}
+	defer p.close()
+	code, err := run(p)
+	if err == nil {
+		p.end(ctx)
+	}
+	return code, err
+}
 
 // pageFlags returns --ui and the flags of its address, for a command that runs something.
 func pageFlags() []argv.Spec {

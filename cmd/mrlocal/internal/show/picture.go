@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 	"mrlocal/trace"
 )
 
@@ -37,6 +38,34 @@ type Picture struct {
 	By    trace.Grouping  // what the letters stand for
 	Width int             // of the lines, in columns; 0: the width that Text gets
 	line  *trace.Timeline // of the watched run; nil: there is none
+}
+
+// Settings returns --gantt, --step and --width. where is a phrase of the help of --gantt: the stream on
+// which the gantt appears.
+func (p *Picture) Settings(where string) []setting.Setting {
+	groups := []string{"true", "pools", "jobs", "phases"} // in the order of trace.Grouping; --gantt alone gives true
+	gantt := setting.OneOf(func() string { return "" }, func(i int) { p.On, p.By = true, trace.Grouping(i) }, groups...)
+	return setting.In("INPUT AND OUTPUT", []setting.Setting{
+		setting.Of("gantt", "", "draw which job used which slot when"+where+". A row is a slot, a letter is a job, lower case means lent, and a dot means idle. Below it are the numbers of running maps and reduces of each pool at each step of time. With --gantt=pools a letter is a pool, as when there are more jobs than letters. With --gantt=phases it is a phase of a task, with --gantt=jobs always a job", "",
+			setting.Custom{Bare: true, Words: groups[1:], Read: gantt.Set}),
+		setting.Of("step", "", "`TIME` of a step in the counts of --gantt", "10s for simulated runs of 20s to 1000s, otherwise chosen by the length of the run", setting.Time(&p.Step, 1)),
+		setting.Of("width", "", "draw --gantt in lines of `N` columns", "the width of the terminal, else 100", setting.Count(&p.Width, leastColumns, mostColumns)),
+	})
+}
+
+// Bounds of --width, in columns.
+const leastColumns, mostColumns = 30, 10_000
+
+// Check refuses flags without effect: the user most likely forgot --gantt. drawn says that the command
+// draws gantts even without it.
+func (p *Picture) Check(drawn bool) error {
+	switch {
+	case p.Step > 0 && !p.On:
+		return errs.Optionf("--step", "needs --gantt")
+	case p.Width > 0 && !p.On && !drawn:
+		return errs.Optionf("--width", "needs --gantt")
+	}
+	return nil
 }
 
 // Watch lets the picture watch the stream of a run. It drops the run before.

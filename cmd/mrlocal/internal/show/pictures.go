@@ -14,6 +14,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/paths"
+	"mrlocal/internal/setting"
 	"mrlocal/trace"
 	"mrlocal/view"
 	"mrlocal/view/export"
@@ -30,27 +31,57 @@ import (
 // Page is the page of package web for --ui of run, batch and sim, and ShowPage that of mrlocal ui
 // (page.go). The address is printed on standard error.
 
+// Outputs are the files of one or more runs that a user asks for; "": not this one.
+type Outputs struct {
+	Events, Report, Profile        string
+	SVG, Trace, CSV, Metrics, HTML string
+}
+
+// eachOf ends the help of files that each run has. runs says what the runs are, as policies; "": there
+// is one run.
+func eachOf(runs, text string) string {
+	if runs == "" {
+		return ""
+	}
+	return "; with several " + runs + ", " + text
+}
+
+// Settings returns --events, --report and --profile. runs says what several runs are, as policies; "": the
+// command makes one. otherwise is the default of --report.
+func (o *Outputs) Settings(runs, otherwise string) []setting.Setting {
+	return setting.In("INPUT AND OUTPUT", []setting.Setting{
+		setting.Of("events", "Events", "write every fact and decision to `FILE`, one JSON object per line"+eachOf(runs, "to FILE.POLICY")+"; compressed if FILE ends in .gz or .zst", "", setting.Text(&o.Events)),
+		setting.Of("report", "", "write the report to `FILE` as JSON"+eachOf(runs, "as an array"), otherwise, setting.Text(&o.Report)),
+		setting.Of("profile", "", "write cpu.pprof, heap.pprof, allocs.pprof and trace.out, labelled by slot and phase, into `DIR`"+eachOf(runs, "into DIR.POLICY"), "", setting.Text(&o.Profile)),
+	})
+}
+
+// Pictures returns the flags of pictures and tables of runs.
+func (o *Outputs) Pictures() []setting.Setting {
+	return setting.In("INPUT AND OUTPUT", []setting.Setting{
+		setting.Of("svg", "", "draw which job used which slot when, and which slots were lent, into `FILE`. With several policies or runs, --svg, --trace and --metrics write into FILE.POLICY.SUFFIX, --csv into DIR.POLICY", "", setting.Text(&o.SVG)),
+		setting.Of("trace", "", "write `FILE` for Perfetto or chrome://tracing: one track a slot, arrows from maps to reduces, counters", "", setting.Text(&o.Trace)),
+		setting.Of("csv", "", "write tables of tasks, slots, decisions and counters into `DIR`", "", setting.Text(&o.CSV)),
+		setting.Of("metrics", "", "write the figures of the run into `FILE` as Prometheus text", "", setting.Text(&o.Metrics)),
+		setting.Of("html", "", "write a report as one `FILE` for a browser, without scripts: slots, shares, jobs, loans with their reasons, and the events inside; all policies in one", "", setting.Text(&o.HTML)),
+	})
+}
+
 // Flags returns the flags of the page and of pictures, for a command that runs something. Open and
 // WithPage read them.
 func Flags() []argv.Spec { return append(pageFlags(), PictureFlags()...) }
 
 // PictureFlags returns the flags of pictures and tables of runs, which Open reads.
-func PictureFlags() []argv.Spec {
-	return []argv.Spec{
-		argv.ValueSpec("svg", "draw which job used which slot when, and which slots were lent, into `FILE`. With several policies or runs, --svg, --trace and --metrics write into FILE.POLICY.SUFFIX, --csv into DIR.POLICY", ""),
-		argv.ValueSpec("trace", "write `FILE` for Perfetto or chrome://tracing: one track a slot, arrows from maps to reduces, counters", ""),
-		argv.ValueSpec("csv", "write tables of tasks, slots, decisions and counters into `DIR`", ""),
-		argv.ValueSpec("metrics", "write the figures of the run into `FILE` as Prometheus text", ""),
-		htmlFlag("a report as one `FILE` for a browser, without scripts: slots, shares, jobs, loans with their reasons, and the events inside; all policies in one"),
+func PictureFlags() (all []argv.Spec) {
+	for _, s := range new(Outputs).Pictures() {
+		all = append(all, argv.ValueSpec(s.Name, s.Help, s.Default))
 	}
+	return all
 }
-
-// htmlFlag returns --html. help describes what the file has, after the word "write".
-func htmlFlag(help string) argv.Spec { return argv.ValueSpec("html", "write "+help, "") }
 
 // HTMLFlag returns --html of a command whose result is a table. HTML opens its file.
 func HTMLFlag() argv.Spec {
-	return htmlFlag("table and chart as one `FILE` for a browser, without scripts")
+	return argv.ValueSpec("html", "write table and chart as one `FILE` for a browser, without scripts", "")
 }
 
 // file is a picture or table of one run that a flag asks for.
@@ -74,26 +105,34 @@ type Files struct {
 	html     *webReport         // of all runs; nil: not wanted
 }
 
-// Open checks the auxiliary files of all runs, and creates none of them. names has the names of the
-// runs, w what the command reads and writes. A single run writes its events to eventsPath. Several
-// runs write to eventsPath.NAME, or all to eventsPath if it is a device. Paths may be "". Open fails
-// with an options error if a file cannot be written, or if two flags name the same file.
+// Open opens the files that the flags of line ask for (Outputs.Open).
 func Open(line argv.Line, names []string, eventsPath, reportPath string, w process.Work) (*Files, error) {
-	f := &Files{names: names, work: w, taken: places{}, events: make([]*process.AuxFile, len(names)), files: make([][]file, len(names)), models: make([]*view.Model, len(names))}
 	r := argv.Reader{Line: line}
-	err := f.openEvents(eventsPath, r.Path("profile"))
+	o := Outputs{eventsPath, reportPath, r.Path("profile"), r.Path("svg"), r.Path("trace"), r.Path("csv"), r.Path("metrics"), r.Path("html")}
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	return o.Open(names, w)
+}
+
+// Open checks the auxiliary files of all runs, and creates none of them. names has the names of the
+// runs, w what the command reads and writes. A single run writes its events to o.Events. Several
+// runs write to o.Events.NAME, or all to o.Events if it is a device. Open fails with an options error
+// if a file cannot be written, or if two flags name the same file.
+func (o *Outputs) Open(names []string, w process.Work) (*Files, error) {
+	f := &Files{names: names, work: w, taken: places{}, events: make([]*process.AuxFile, len(names)), files: make([][]file, len(names)), models: make([]*view.Model, len(names))}
+	err := f.openEvents(o.Events, o.Profile)
 	if err == nil {
-		f.report, err = f.open("report", reportPath)
+		f.report, err = f.open("report", o.Report)
 	}
 	err = cmp.Or(err,
-		f.draw("svg", r.Path("svg"), func(w io.Writer, m *view.Model) error { return svg.Write(w, m, svg.Options{}) }),
-		f.draw("trace", r.Path("trace"), export.Chrome), f.draw("metrics", r.Path("metrics"), export.Metrics),
-		f.openTables(r.Path("csv")))
-	path := r.Path("html")
-	if err = cmp.Or(err, r.Err); err == nil && path != "" {
+		f.draw("svg", o.SVG, func(w io.Writer, m *view.Model) error { return svg.Write(w, m, svg.Options{}) }),
+		f.draw("trace", o.Trace, export.Chrome), f.draw("metrics", o.Metrics, export.Metrics),
+		f.openTables(o.CSV))
+	if err == nil && o.HTML != "" {
 		// This only checks the path. webReport.add opens the file again after each run.
-		_, err = f.open("html", path)
-		f.html = &webReport{path: path, work: w, title: "Runs of mrlocal", events: newPacker()}
+		_, err = f.open("html", o.HTML)
+		f.html = &webReport{path: o.HTML, work: w, title: "Runs of mrlocal", events: newPacker()}
 		f.watch()
 	}
 	return f, err

@@ -14,13 +14,16 @@ import (
 	"mrlocal/bench/study"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 	"mrlocal/sim"
 	"mrlocal/slots/explain"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/report"
+	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -30,17 +33,181 @@ const simHelp = `WORKLOAD is a YAML file of pools and jobs, or - for standard in
 
 Exit codes: 0 done; 1 the runs of --compare differ; 2 wrong usage or input, nothing was started; 3 a job failed in the simulation (the others went on; table and report are complete); 128 plus the number of the signal when interrupted.`
 
-// Sim returns mrlocal sim, which runs a workload file in virtual time. It has the flags of virtual
-// time in place of those of the engine.
-func Sim() command.Command {
-	return command.Command{Usage: "run a workload file in virtual time", Args: "WORKLOAD", Long: simHelp, Run: runSim,
-		Flags: workloadFlags(append(slices.Concat(command.VirtualFlags(), command.BufferFlags(), show.Flags()),
-			seedsFlag(),
-			argv.ToggleSpec("verbose", "", "show all figures and counters of each run, of all jobs together"),
-			argv.ToggleSpec("compare", "", "with two policies: say how their decisions differ, and why, as mrlocal compare does; exit code 1 if they differ"),
-			argv.ValueSpec("events", "write every fact and decision to `FILE`, one JSON object per line; with several policies, to FILE.POLICY; compressed if FILE ends in .gz or .zst", ""),
-			argv.ValueSpec("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output")), ""),
+// simCommand has the options of mrlocal sim.
+type simCommand struct {
+	command.Env
+	command.Scheduling
+	virtual          sim.Options // of each run, without Config and Policy
+	seeds            int
+	verbose, compare bool
+	picture          show.Picture
+	page             show.PageOptions
+	out              show.Outputs
+}
+
+// Sim returns mrlocal sim, which runs a workload file in virtual time.
+func Sim(e command.Env) *flags.Command {
+	c := &simCommand{Env: e, Scheduling: command.NewScheduling()}
+	return &flags.Command{Usage: "run a workload file in virtual time", Args: "WORKLOAD", Long: simHelp, Run: c.run, Settings: slices.Concat(
+		c.studied(), c.picture.Settings(""), c.page.RunSettings(), c.out.Settings("policies", "a table on standard output")[:1], c.out.Pictures(),
+		setting.In("INPUT AND OUTPUT", []setting.Setting{setting.Of("verbose", "", "show all figures and counters of each run, of all jobs together", "", setting.Toggle(&c.verbose))}),
+		[]setting.Setting{
+			setting.Of("compare", "", "with two policies: say how their decisions differ, and why, as mrlocal compare does; exit code 1 if they differ", "", setting.Toggle(&c.compare)),
+		})}
+}
+
+// studied returns the flags that --seeds allows. All others show a single run.
+func (c *simCommand) studied() []setting.Setting {
+	return slices.Concat(setting.Without(c.Settings(simulated(), true), "shuffle-bw"), c.virtual.Fields(), []setting.Setting{seedsSetting(&c.seeds)},
+		c.out.Settings("policies", "a table on standard output")[1:2])
+}
+
+// simulated returns the bounds of a simulated cluster, whose slots are not threads.
+func simulated() setup.Bounds {
+	return setup.Bounds{Trackers: 100_000, Slots: setup.MostCount, Reduces: 1, Otherwise: "the value in the file, otherwise "}
+}
+
+// seedsSetting returns --seeds, which sim and sweep take.
+func seedsSetting(p *int) setting.Setting {
+	return setting.Of("seeds", "", "make `N` runs with the seeds from --seed on; show means with 95 % intervals", "one run", setting.Count(p, 1, mostSwept))
+}
+
+// run simulates the file once for each policy, and prints the gantts and the table. If a job fails in a
+// simulation, the exit code is 3.
+func (c *simCommand) run(ctx context.Context, line *flags.Line) (int, error) {
+	c.Done()
+	name, err := workloadName(line.Words)
+	if err != nil {
+		return 0, err
 	}
+	if c.seeds > 0 {
+		return c.runSeeds(ctx, line, name)
+	}
+	if err := cmp.Or(c.picture.Check(c.compare), c.checkCompare()); err != nil {
+		return 0, err
+	}
+	return c.page.Run(ctx, c.Stderr, func(p *show.Page) (int, error) { return c.runAll(ctx, name, p) })
+}
+
+// checkCompare refuses flags that contradict --compare, and turns the gantt of single runs off.
+// --compare draws both gantts itself, with the letters that --gantt=GROUP chooses.
+func (c *simCommand) checkCompare() error {
+	switch {
+	case !c.compare:
+		return nil
+	case len(c.Names) != 2:
+		return errs.Optionf("--compare", "needs --sched with two policies")
+	case c.picture.On && c.picture.By == trace.ByDefault:
+		return errs.Optionf("--compare, --gantt", "--compare draws both gantts; leave out --gantt")
+	}
+	c.picture.On = false
+	return nil
+}
+
+// runAll makes the runs. p is the page of --ui, or nil.
+func (c *simCommand) runAll(ctx context.Context, name string, p *show.Page) (int, error) {
+	f, err := c.Workload(name)
+	if err != nil {
+		return 0, err
+	}
+	if err := c.Complete(f); err != nil {
+		return 0, err
+	}
+	// Open checks the paths and creates no file, so a run that is refused leaves none.
+	files, err := c.out.Open(c.Names, process.Work{Inputs: []string{f.Name}, Stdout: c.Stdout})
+	if err != nil {
+		return 0, err
+	}
+	// If a file is standard output, tables and gantts must not mix with it.
+	if files.OnStdout() {
+		c.Stdout = c.Stderr
+	}
+	notes, code := show.NewNotes(c.Stderr), command.Done
+	var reports []*report.Report
+	var kept [2]bytes.Buffer // with --compare, the events of both runs
+	s := simulation{c.Scheduling, c.virtual}
+	for i, name := range c.Names {
+		o, err := s.options(f, name)
+		if err != nil {
+			return 0, err
+		}
+		o.Events, o.Note, o.Watch = files.Events(i), notes.Note, files.Watch(i, p.Watch(name, c.picture.Watcher()))
+		switch {
+		// The comparison reads the events from memory, and --events writes them too.
+		case c.compare && o.Events != nil:
+			o.Events = io.MultiWriter(o.Events, &kept[i])
+		case c.compare:
+			o.Events = &kept[i]
+		}
+		done, err := sim.Run(ctx, f, o)
+		if err = errors.Join(err, files.CloseEvents(i)); err != nil {
+			return 0, err
+		}
+		// The report of a run with failed jobs is kept, because it names them.
+		reports = append(reports, done)
+		if notes.Failures(done) {
+			code = command.Failed
+		}
+		if err := c.Write(c.picture.Of(name, len(c.Names), show.Width(c.Stdout), true)); err != nil {
+			return 0, err
+		}
+	}
+	if c.compare {
+		differs, err := CompareRuns(c.Env, &c.picture, explain.Recorded{Name: c.Names[0], Events: bytes.NewReader(kept[0].Bytes())}, explain.Recorded{Name: c.Names[1], Events: bytes.NewReader(kept[1].Bytes())})
+		if err != nil {
+			return 0, err
+		}
+		// The exit code of a failed job wins over that of a difference.
+		if code == command.Done {
+			code = differs
+		}
+		if err := c.Write([]byte("\n")); err != nil {
+			return 0, err
+		}
+	}
+	return code, printReports(c.Env, files, reports, c.verbose)
+}
+
+// runSeeds does the work of sim --seeds: it simulates the file with several seeds under each policy. It
+// prints means with their intervals, and the differences between policies on the same seeds.
+func (c *simCommand) runSeeds(ctx context.Context, line *flags.Line, name string) (int, error) {
+	for _, g := range line.Given {
+		if setting.Named(c.studied(), g.Name) == nil {
+			return 0, errs.Optionf("--"+g.Name, "needs a single seed; leave out --seeds")
+		}
+	}
+	p, err := study.NewPlan(study.Options{Policies: c.Names, Seeds: c.seeds, First: c.Seed})
+	if err != nil {
+		return 0, err
+	}
+	files, _, err := study.ReadFiles(name, c.Stdin)
+	if err != nil {
+		return 0, err
+	}
+	out, err := (&process.Work{Inputs: []string{files.Name}, Stdout: c.Stdout}).Open("report", c.out.Report)
+	if err != nil {
+		return 0, err
+	}
+	// A study keeps only figures. The reports are kept only for --report, because there may be very
+	// many.
+	var reports []*report.Report
+	keep := func(r *report.Report) { reports = append(reports, r) }
+	if out == nil {
+		keep = nil
+	}
+	notes := show.NewNotes(c.Stderr)
+	s := simulation{c.Scheduling, c.virtual}
+	study, err := p.Study(ctx, runtime.GOMAXPROCS(0), nil, s.simulate(argv.Line{}, p, files), notes.Note, keep)
+	if err != nil {
+		return 0, err
+	}
+	if c.seeds > 1 && !study.Vary() {
+		notes.Note(fmt.Sprintf("seeds: %d seeds change nothing: nothing in the workload is drawn at random, or nothing depends on it", c.seeds))
+	}
+	if out != nil {
+		return exitCode(study.Failed()), errors.Join(report.WriteJSON(out, reports), out.Close())
+	}
+	return exitCode(study.Failed()), c.Write(study.Table())
 }
 
 // workloadFlags returns the flags of a command that runs a workload file: those of scheduling, then
@@ -76,170 +243,27 @@ func (s *simulation) options(f *workload.File, policyName string) (sim.Options, 
 	return o, err
 }
 
-// runSim simulates the file once for each policy, and prints the gantts and the table. If a job
-// fails in a simulation, the exit code is 3.
-func runSim(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-	if line.Has("seeds") {
-		return simSeeds(ctx, e, line)
-	}
-	r := command.NewReader(line)
-	compare := line.Has("compare")
-	s, names, picture := readSimulation(r), r.Policies(), r.Picture(compare)
-	eventsPath, reportPath := r.Path("events"), r.Path("report")
-	command.ReadBuffers(&r.Reader, &s.base)
-	if compare {
-		checkCompare(r, names, picture)
-	}
-	if r.Err != nil {
-		return 0, r.Err
-	}
-	f, err := loadWorkload(e, line)
-	if err != nil {
-		return 0, err
-	}
-	if err := s.Complete(f); err != nil {
-		return 0, err
-	}
-	// Open checks the paths and creates no file, so a run that is refused leaves none.
-	files, err := show.Open(line, names, eventsPath, reportPath, process.Work{Inputs: []string{f.Name}, Stdout: e.Stdout})
-	if err != nil {
-		return 0, err
-	}
-	// If a file is standard output, tables and gantts must not mix with it.
-	if files.OnStdout() {
-		e.Stdout = e.Stderr
-	}
-	notes, code := show.NewNotes(e.Stderr), command.Done
-	var reports []*report.Report
-	var kept [2]bytes.Buffer // with --compare, the events of both runs
-	for i, name := range names {
-		o, err := s.options(f, name)
-		if err != nil {
-			return 0, err
-		}
-		o.Events, o.Note, o.Watch = files.Events(i), notes.Note, files.Watch(i, e.Page.Watch(name, picture.Watcher()))
-		switch {
-		// The comparison reads the events from memory, and --events writes them too.
-		case compare && o.Events != nil:
-			o.Events = io.MultiWriter(o.Events, &kept[i])
-		case compare:
-			o.Events = &kept[i]
-		}
-		done, err := sim.Run(ctx, f, o)
-		if err = errors.Join(err, files.CloseEvents(i)); err != nil {
-			return 0, err
-		}
-		// The report of a run with failed jobs is kept, because it names them.
-		reports = append(reports, done)
-		if notes.Failures(done) {
-			code = command.Failed
-		}
-		if err := e.Write(picture.Of(name, len(names), show.Width(e.Stdout), true)); err != nil {
-			return 0, err
-		}
-	}
-	if compare {
-		differs, err := CompareRuns(e, picture, explain.Recorded{Name: names[0], Events: bytes.NewReader(kept[0].Bytes())}, explain.Recorded{Name: names[1], Events: bytes.NewReader(kept[1].Bytes())})
-		if err != nil {
-			return 0, err
-		}
-		// The exit code of a failed job wins over that of a difference.
-		if code == command.Done {
-			code = differs
-		}
-		if err := e.Write([]byte("\n")); err != nil {
-			return 0, err
-		}
-	}
-	return code, printReports(e, files, reports, line.Has("verbose"))
-}
-
-// checkCompare refuses flags that contradict --compare, and turns the gantt of single runs off.
-// --compare draws both gantts itself, with the letters that --gantt=GROUP chooses.
-func checkCompare(r *command.Reader, names []string, picture *show.Picture) {
-	switch {
-	case len(names) != 2:
-		r.Keep(errs.Optionf("--compare", "needs --sched with two policies"))
-	case picture.On && picture.By == trace.ByDefault:
-		r.Keep(errs.Optionf("--compare, --gantt", "--compare draws both gantts; leave out --gantt"))
-	}
-	picture.On = false
-}
-
-// simSeeds does the work of sim --seeds: it simulates the file with several seeds under each policy. It
-// prints means with their intervals, and the differences between policies on the same seeds.
-func simSeeds(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-	r := command.NewReader(line)
-	// All other flags, such as those of pictures and events, show a single run.
-	kept := append(command.SchedulingFlags(""), append(command.VirtualFlags(), append(command.BufferFlags(), seedsFlag(), argv.ValueSpec("sched", "", ""), argv.ValueSpec("report", "", ""))...)...)
-	for _, f := range line.Flags {
-		if argv.Named(f.Flag.Name, kept) == nil {
-			r.Keep(errs.Optionf("--"+f.Flag.Name, "needs a single seed; leave out --seeds"))
-		}
-	}
-	s := readSimulation(r)
-	command.ReadBuffers(&r.Reader, &s.base)
-	seeds := r.Count("seeds", 1, mostSwept)
-	p, err := study.NewPlan(study.Options{Policies: r.Policies(), Seeds: seeds, First: r.Seed()})
-	r.Keep(err)
-	path := r.Path("report")
-	name, err := workloadName(line)
-	if r.Keep(err); r.Err != nil {
-		return 0, r.Err
-	}
-	files, _, err := study.ReadFiles(name, e.Stdin)
-	if err != nil {
-		return 0, err
-	}
-	beside := process.Work{Inputs: []string{files.Name}, Stdout: e.Stdout}
-	out, err := beside.Open("report", path)
-	if err != nil {
-		return 0, err
-	}
-	// A study keeps only figures. The reports are kept only for --report, because there may be very
-	// many.
-	var reports []*report.Report
-	keep := func(r *report.Report) { reports = append(reports, r) }
-	if out == nil {
-		keep = nil
-	}
-	notes := show.NewNotes(e.Stderr)
-	study, err := p.Study(ctx, runtime.GOMAXPROCS(0), nil, s.simulate(line, p, files), notes.Note, keep)
-	if err != nil {
-		return 0, err
-	}
-	if seeds > 1 && !study.Vary() {
-		notes.Note(fmt.Sprintf("seeds: %d seeds change nothing: nothing in the workload is drawn at random, or nothing depends on it", seeds))
-	}
-	if out != nil {
-		return exitCode(study.Failed()), errors.Join(report.WriteJSON(out, reports), out.Close())
-	}
-	return exitCode(study.Failed()), e.Write(study.Table())
-}
-
 // loadWorkload reads the workload file that the line names, or standard input for -.
 func loadWorkload(e command.Env, line argv.Line) (*workload.File, error) {
-	name, err := workloadName(line)
+	name, err := workloadName(line.Words)
 	if err != nil {
 		return nil, err
 	}
 	return e.Workload(name)
 }
 
-// workloadName returns the name of the workload file in a line. It fails unless the line has
+// workloadName returns the name of the workload file among the words of a line. It fails unless there is
 // exactly one word, which is not empty.
-func workloadName(line argv.Line) (string, error) {
-	if len(line.Words) == 0 {
+func workloadName(words []string) (string, error) {
+	switch {
+	case len(words) == 0:
 		return "", errs.Optionf("", "name a WORKLOAD, a YAML file of pools and jobs")
-	}
-	if len(line.Words) > 1 {
-		return "", errs.Optionf(errs.Quote(line.Words[1]), "one word too many; one WORKLOAD at a time")
-	}
-	// For an empty name, the error of the system would not show the cause.
-	if line.Words[0] == "" {
+	case len(words) > 1:
+		return "", errs.Optionf(errs.Quote(words[1]), "one word too many; one WORKLOAD at a time")
+	case words[0] == "": // the error of the system would not show the cause
 		return "", errs.Optionf("WORKLOAD", "the name is empty")
 	}
-	return line.Words[0], nil
+	return words[0], nil
 }
 
 // printReports writes the file of --report. Without --report it writes a table to standard output,

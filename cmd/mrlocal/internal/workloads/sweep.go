@@ -199,7 +199,7 @@ func sweepSimulated(e command.Env, line argv.Line, p *study.Plan) (*sweep, func(
 	if i := slices.IndexFunc(line.Flags, func(s argv.Setting) bool { return argv.Named(s.Flag.Name, real) != nil }); i >= 0 {
 		r.Keep(errs.Optionf("--"+line.Flags[i].Flag.Name, "needs --real"))
 	}
-	name, err := workloadName(line)
+	name, err := workloadName(line.Words)
 	if r.Keep(err); r.Err != nil {
 		return nil, nil, r.Err
 	}
