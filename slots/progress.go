@@ -40,7 +40,7 @@ func (v *View) Progress(id SlotID) (done Progress, known bool) {
 	return v.progressAt(s), s.progress.Known
 }
 
-// progressAt returns the progress of the attempt on a slot now, after a report that was no fact.
+// progressAt returns the progress of the attempt on a slot now, after a report that was not a fact.
 func (v *View) progressAt(s *ledgerSlot) Progress {
 	return s.progress.At(v.l.now, max(v.l.heard, v.l.trackers[s.Tracker].heard))
 }

@@ -56,7 +56,7 @@ type running struct {
 	began  time.Duration
 }
 
-// copied is a copy, and the attempt beside which it was started.
+// copied is a copy, and the attempt next to which it was started.
 type copied struct{ copy, of running }
 
 // rate is the progress of an attempt, and the time that it took.

@@ -13,7 +13,7 @@ import (
 type plain struct {
 	flags []string // as --name=value, or --name, in the order given
 	words []string // the others
-	help  bool     // the line has --help, --help-all, or -h where this is no other flag
+	help  bool     // the line has --help, --help-all, or -h where -h is not another flag
 	all   bool     // the line has --help-all
 }
 
