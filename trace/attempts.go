@@ -280,7 +280,8 @@ func (f *Attempts) task(job int32, k Kind, task int32) (*JobTasks, *taskState) {
 	if j == nil || k >= Kinds || task < 0 || task >= MaxTasks || j.retired() {
 		return nil, nil
 	}
-	if more := int(task) + 1 - len(j.tasks[k]); more > 0 {
+	if int(task) >= len(j.tasks[k]) {
+		more := max(int(task)+1, int(j.Total[k])) - len(j.tasks[k])
 		j.tasks[k] = append(j.tasks[k], make([]taskState, more)...)
 	}
 	return j, &j.tasks[k][task]

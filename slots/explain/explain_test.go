@@ -486,3 +486,23 @@ func FuzzSentences(f *testing.F) {
 		_ = explain.Sentences(&out, bytes.NewReader(file), o)
 	})
 }
+
+// TestTheEndsOnASlotHaveThatOfItsTracker: each attempt on a slot ends in the list of the slot, also by the loss of its
+// tracker.
+func TestTheEndsOnASlotHaveThatOfItsTracker(t *testing.T) {
+	file, lost := record(t, "fair", "faults"), 0
+	for slot := range 6 {
+		var out bytes.Buffer
+		if err := explain.Sentences(&out, bytes.NewReader(file), explain.Options{Policy: registry.ForReplay, WhyIdle: -1, HasSlot: true, Slot: slot}); err != nil {
+			t.Fatal(err)
+		}
+		started, ended := strings.Count(out.String(), " started on "), strings.Count(out.String(), " ended.\n")+strings.Count(out.String(), " ended: ")
+		ended -= strings.Count(out.String(), "Its job has ended.\n")
+		if lost += strings.Count(out.String(), "its tracker was lost"); started != ended {
+			t.Errorf("slot %d: %d attempts started and %d ended\n%s", slot, started, ended, out.String())
+		}
+	}
+	if lost != 2 {
+		t.Errorf("%d attempts ended with their tracker", lost)
+	}
+}

@@ -67,7 +67,7 @@ func (m *selection) add(p paragraph) {
 }
 
 // event finds the job of the question. It also adds facts that have no paragraphs: statuses
-// of the job's attempts, and the ends of attempts on the slot.
+// of the job's attempts, and the ends of attempts on the slot, also with its tracker.
 func (m *selection) event(e *trace.Event, texts []string) {
 	switch {
 	case e.Op == trace.OpSubmit && m.job == slots.NoJob:
@@ -80,6 +80,11 @@ func (m *selection) event(e *trace.Event, texts []string) {
 	case e.Op == trace.OpFinish && m.t.o.HasSlot && !m.t.o.Lent && int(e.Slot) == m.t.o.Slot && (m.t.o.Job == "" || m.job == slots.JobID(e.Job)):
 		a := slots.AttemptID{Job: slots.JobID(e.Job), Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
 		m.text.WriteString(paragraphOf(fmt.Sprintf("At %s %s ended.", seconds(e.At), m.t.attemptName(a))))
+	case e.Op == trace.OpLostTracker && m.t.o.HasSlot && !m.t.o.Lent:
+		// The Ledger does not have the loss yet.
+		if s := m.t.v.Slot(slots.SlotID(m.t.o.Slot)); s.Busy && int64(s.Tracker) == e.A && (m.t.o.Job == "" || m.job == s.Attempt.Job) {
+			m.text.WriteString(paragraphOf(fmt.Sprintf("At %s %s ended: its tracker was lost.", seconds(e.At), m.t.attemptName(s.Attempt))))
+		}
 	}
 }
 
