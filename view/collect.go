@@ -131,10 +131,6 @@ const mostTime = time.Duration(1 << 61)
 // Add adds an event. texts are the texts that e.Ref refers to. Add ignores an event that names an
 // unknown job or slot, as in a broken file. It keeps neither e nor texts, only the strings in texts.
 func (m *Model) Add(e *trace.Event, texts []string) {
-	// A run numbers its events without gaps. So a gap means events that a slow reader has missed.
-	if e.Seq > m.Seq+1 {
-		m.Lost += e.Seq - m.Seq - 1
-	}
 	if e.At < 0 || e.At > mostTime { // only in a hostile file; sums of such times overflow
 		bounded := *e
 		bounded.At = min(max(e.At, 0), mostTime)

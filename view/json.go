@@ -28,7 +28,6 @@ func (m *Model) AppendJSON(dst []byte, from uint64) []byte {
 	w.b = strconv.AppendUint(append(w.b, `,"seq":`...), m.Seq, 10)
 	w.number(`,"last":`, int64(m.Last))
 	w.flag(`,"ended":`, m.Ended)
-	w.number(`,"lost":`, int64(m.Lost))
 	w.number(`,"dropped":`, int64(m.Dropped))
 	m.appendNames(&w)
 	m.appendJobs(&w, from)

@@ -56,7 +56,6 @@ type Model struct {
 	Losses    []Loss
 
 	Seq     uint64        // the number of the last event
-	Lost    uint64        // events that a slow reader of a live run has missed
 	Last    time.Duration // the time of the last event
 	Ended   bool          // Close was called: no more events follow
 	Dropped int           // rows that were left out because of Options.MostRows

@@ -201,17 +201,6 @@ func TestRowsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAGapIsCounted checks that the model counts the events that a slow reader misses.
-func TestAGapIsCounted(t *testing.T) {
-	m := view.New(view.Options{})
-	_ = m.Open(&trace.Header{Slots: []trace.Slot{{ID: 0}}})
-	m.Add(&trace.Event{Seq: 1, Op: trace.OpAssign}, nil)
-	m.Add(&trace.Event{Seq: 5, Op: trace.OpStart, Job: 7}, nil) // the submission of job 7 is missing
-	if m.Lost != 3 || len(m.Bars) != 0 {
-		t.Errorf("%d lost, %d bars", m.Lost, len(m.Bars))
-	}
-}
-
 // TestCurves has two pools with weights 2 and 1 on 6 map slots. Their fair shares are 4 and 2 while
 // both want more. The sum of the use is the time of the bars.
 func TestCurves(t *testing.T) {

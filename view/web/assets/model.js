@@ -30,7 +30,7 @@ export class Run {
     this.last = 0;
     this.ended = false;
     this.over = false; // no more events follow, even if the run has not ended
-    this.lost = this.dropped = 0;
+    this.dropped = 0;
     this.lanes = [];
     this.pools = [];
     this.rules = [];
@@ -56,7 +56,7 @@ export class Run {
   apply(d) {
     const fresh = d.seq > this.seq || d.ended !== this.ended || this.lanes.length === 0;
     Object.assign(this, {
-      policy: d.policy, seq: d.seq, last: d.last, ended: d.ended, lost: d.lost, dropped: d.dropped,
+      policy: d.policy, seq: d.seq, last: d.last, ended: d.ended, dropped: d.dropped,
       lanes: d.lanes, pools: d.pools, rules: d.rules,
       opNames: d.ops, phaseNames: d.phases, howNames: d.hows, stepNames: d.steps,
     });
