@@ -180,7 +180,7 @@ func Factor(p *ppm.Share, least, most ppm.Share) Value {
 }
 
 // Time returns the value of a duration, as 250ms, 20s or 1m30s. With a least value of 0 it may be 0
-// too. It is at most 100,000 hours.
+// too.
 func Time(p *time.Duration, least time.Duration) Value {
 	return value[time.Duration]{p, ParseTime, func(d time.Duration, text string) error {
 		switch {
@@ -188,15 +188,10 @@ func Time(p *time.Duration, least time.Duration) Value {
 			return wrong(text, "must be more than 0s")
 		case d < least:
 			return wrong(text, "too small; at least %v", least)
-		case d > mostTime:
-			return wrong(text, "too large; at most %v", mostTime)
 		}
 		return nil
 	}, time.Duration.String}
 }
-
-// mostTime is the longest time of a setting. Sums of such times do not overflow.
-const mostTime = 100_000 * time.Hour
 
 // ParseTime reads a duration: 250ms, 20s, 1m30s, or 0.
 func ParseTime(text string) (time.Duration, error) {

@@ -205,10 +205,10 @@ func (c *Config) Fields(b Bounds) []setting.Setting {
 func (c *Config) readSlow(text string) error {
 	number, factor, ok := strings.Cut(text, "=")
 	s := Slow{}
-	if !ok || setting.Count(&s.Tracker, 0, MostCount).Set(number) != nil || setting.Factor(&s.Factor, 1, math.MaxInt64).Set(factor) != nil {
+	if !ok || setting.Count(&s.Tracker, 0, MostCount).Set(number) != nil || setting.Factor(&s.Factor, 0, math.MaxInt64).Set(factor) != nil {
 		return fmt.Errorf("%s: not TRACKER=FACTOR; write 3=0.5", errs.Quote(text))
 	}
-	if s.Factor > mostFactor {
+	if s.Factor == 0 || s.Factor > mostFactor {
 		return fmt.Errorf("%s: a factor above 0, at most %v", errs.Quote(text), mostFactor)
 	}
 	// Two factors for one tracker contradict each other.
