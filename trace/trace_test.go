@@ -33,6 +33,7 @@ func drawEvent(t *rapid.T, s *Stream) Event {
 	number(hasN, &e.N)
 	number(hasSlot, &e.Slot)
 	e.Slot %= 2
+	e.Task &= 1<<17 - 1 // 20 events stay below MaxTasks
 	if sh.parts&hasKind != 0 {
 		e.Kind = Kind(rapid.IntRange(0, Kinds-1).Draw(t, "kind"))
 	}
@@ -50,7 +51,7 @@ func drawEvent(t *rapid.T, s *Stream) Event {
 			*to = rapid.Int64().Draw(t, "value")
 		}
 		if e.Op == OpSubmit || e.Op == OpReady {
-			*to &= 1<<19 - 1 // numbers of tasks
+			*to &= 1<<17 - 1 // numbers of tasks
 		}
 	}
 	if sh.words != nil {
