@@ -85,6 +85,7 @@ type Attempts struct {
 	home    []Kind    // by slot, now
 	jobs    []*JobTasks
 	count   int32 // attempts so far
+	places  int   // states of tasks so far
 	changed []*Attempt
 	gone    Attempt // of a slot whose end of an attempt was lost
 }
@@ -282,6 +283,10 @@ func (f *Attempts) task(job int32, k Kind, task int32) (*JobTasks, *taskState) {
 	}
 	if int(task) >= len(j.tasks[k]) {
 		more := max(int(task)+1, int(j.Total[k])) - len(j.tasks[k])
+		if f.places += more; f.places > MaxTasks { // only in a hostile file, which names tasks that no job has
+			f.places -= more
+			return nil, nil
+		}
 		j.tasks[k] = append(j.tasks[k], make([]taskState, more)...)
 	}
 	return j, &j.tasks[k][task]

@@ -94,3 +94,19 @@ func TestAnAttemptThatFailsAfterItsKillIsKilled(t *testing.T) {
 		}
 	}
 }
+
+// TestTasksThatNobodyAnnouncedTakeBoundedMemory: each job of a hostile file names one task with a large number.
+func TestTasksThatNobodyAnnouncedTakeBoundedMemory(t *testing.T) {
+	var f trace.Attempts
+	if err := f.Open(&trace.Header{Slots: []trace.Slot{{}}}); err != nil {
+		t.Fatal(err)
+	}
+	for job := range int32(100) {
+		for _, e := range []trace.Event{{Op: trace.OpSubmit, Job: job, A: 1}, {Op: trace.OpDrop, Job: job, Task: trace.MaxTasks/2 - 1}} {
+			f.Apply(&e)
+		}
+		if got, want := f.Job(job).Done[trace.Map], int32(min(1, max(0, 2-job))); got != want {
+			t.Errorf("job %d: %d tasks are done, want %d", job, got, want)
+		}
+	}
+}

@@ -289,36 +289,29 @@ func (d *Decoder) check(e *Event) error {
 
 // taskCount counts the tasks of all jobs.
 type taskCount struct {
-	known [][Kinds]int64 // by job
+	maps  []int32 // by job
 	total int64
 }
 
-// add adds the tasks that an event makes known or names: readers have a place for each task of a job. It fails if
-// there are more than MaxTasks.
+// add adds the tasks that an event makes known. It fails if there are more than MaxTasks.
 func (c *taskCount) add(e *Event) error {
-	var tasks [Kinds]int64
+	maps, reduces := e.A, e.B
 	switch {
 	case e.Job < 0, e.Job >= maxJobs:
 		return nil
 	case e.Op == OpReady:
-		tasks[Map] = e.B // all maps of the job so far
-	case e.Op == OpSubmit:
-		tasks = [Kinds]int64{e.A, e.B}
-	case e.Op.shape().parts&hasTask != 0:
-		tasks[e.Kind&1] = int64(e.Task) + 1
-	default:
+		maps, reduces = e.B, 0 // all maps of the job so far
+	case e.Op != OpSubmit:
 		return nil
 	}
-	if min(tasks[Map], tasks[Reduce]) < 0 || max(tasks[Map], tasks[Reduce]) > MaxTasks {
-		return fmt.Errorf("job %d has %d maps and %d reduces; an event file has at most %d tasks", e.Job, tasks[Map], tasks[Reduce], MaxTasks)
+	if min(maps, reduces) < 0 || max(maps, reduces) > MaxTasks {
+		return fmt.Errorf("job %d has %d maps and %d reduces; an event file has at most %d tasks", e.Job, maps, reduces, MaxTasks)
 	}
-	if more := int(e.Job) + 1 - len(c.known); more > 0 {
-		c.known = append(c.known, make([][Kinds]int64, more)...)
+	if more := int(e.Job) + 1 - len(c.maps); more > 0 {
+		c.maps = append(c.maps, make([]int32, more)...)
 	}
-	for k, known := range c.known[e.Job] {
-		c.total += max(0, tasks[k]-known)
-		c.known[e.Job][k] = max(known, tasks[k])
-	}
+	c.total += max(maps-int64(c.maps[e.Job]), 0) + reduces
+	c.maps[e.Job] = max(c.maps[e.Job], int32(maps))
 	if c.total > MaxTasks {
 		return fmt.Errorf("with job %d there are more than %d tasks", e.Job, MaxTasks)
 	}
