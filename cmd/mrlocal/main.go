@@ -69,7 +69,7 @@ func table() []entry {
 		{"RUN", "run", old(runjob.Command)}, {"RUN", "batch", old(workloads.Batch)}, {"RUN", "streaming", old(hadoop.Streaming)}, {"RUN", "submit", old(hadoop.Submit)},
 		{"LAB", "sim", workloads.Sim}, {"LAB", "sweep", old(workloads.Sweep)}, {"LAB", "compare", old(compareCommand)}, {"LAB", "explain", old(explainCommand)}, {"LAB", "replay", old(replayCommand)}, {"LAB", "reproduce", old(reproduceCommand)}, {"LAB", "tune", old(runjob.Tune)}, {"LAB", "profile", old(workloads.Profile)}, {"LAB", "validate", old(workloads.Validate)},
 		{"SEE", "demo", old(demo.Command)}, {"SEE", "show", old(showCommand)}, {"SEE", "ui", old(uiCommand)},
-		{"", "workload", old(workloads.Workload)}, {"", "gen", old(genCommand)}, {"", "lint", old(hadoop.Lint)}, {"", "stream", old(hadoop.Stream)}, {"", "policies", old(policiesCommand)}, {"", "clean", old(cleanCommand)}, {"", "completion", old(completionCommand)}, {"", "man", old(manCommand)}, {"", "version", old(versionCommand)},
+		{"", "workload", workloads.Workload}, {"", "gen", old(genCommand)}, {"", "lint", old(hadoop.Lint)}, {"", "stream", old(hadoop.Stream)}, {"", "policies", old(policiesCommand)}, {"", "clean", old(cleanCommand)}, {"", "completion", old(completionCommand)}, {"", "man", old(manCommand)}, {"", "version", old(versionCommand)},
 	}
 }
 

@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
+	"mrlocal/internal/setting"
 	"mrlocal/internal/stats"
 )
 
@@ -22,14 +26,51 @@ type Options struct {
 	Burst    int           // jobs of a burst: 10
 
 	Sizes   Sizes
-	Bytes   ppm.Share // factor of all bytes, and of the work of a class: 1
-	Shuffle ppm.Share // bytes of map output for each byte of input: 0.5; negative: none; not used for fb-2009
+	Bytes   ppm.Share  // factor of all bytes, and of the work of a class: 1
+	Shuffle *ppm.Share // bytes of map output for each byte of input; nil: 0.5; 0: there are no reduces; not used for fb-2009
 
 	Pools     []TracePool // each job draws one of these, all with the same chance; nil: no job names a pool
 	Deadlines ppm.Share   // the share of jobs that have a deadline: 0
 	Slack     ppm.Share   // time from submission to deadline, divided by the job's time alone on Cluster: 2
 	Cluster   Cluster     // for a job's time alone
 	Tasks     Tasks       // for a job's time alone
+}
+
+// Fields returns the settings of o.
+func (o *Options) Fields() []setting.Setting {
+	return append(append([]setting.Setting{
+		setting.Of("jobs", "Jobs", "draw `N` jobs", "100", setting.Count(&o.Jobs, 1, mostDrawn)),
+		setting.Of("seed", "Seed", "seed `N`: the same flags and seed give the same bytes", "1", setting.Seed(&o.Seed)),
+		setting.Of("arrivals", "Arrivals", "when jobs arrive: `poisson|fixed|bursts`", "poisson", setting.Choice(&o.Arrivals, "poisson", "fixed", "bursts")),
+		setting.Of("every", "Every", "`TIME` between two jobs on average", "10s", setting.Time(&o.Every, 1)),
+		setting.Of("burst", "Burst", "`N` jobs of a burst arrive at once; bursts are a Poisson process", "10", setting.Count(&o.Burst, 1, 1_000_000)),
+		setting.Of("sizes", "Sizes", "bytes of input of a job, a `LAW`: lognormal:MEDIAN,SIGMA, pareto:LEAST,ALPHA, or fb-2009, the ten classes of a trace of Facebook that SWIM published", "lognormal:1GiB,1.5", setting.Custom{Read: o.Sizes.read, Valid: o.Sizes.check}),
+		setting.Of("most", "Sizes.Most", "no job reads more than `SIZE`, except those of fb-2009", "1TiB", setting.Size(&o.Sizes.Most, 1, math.MaxInt64)),
+		setting.Of("shuffle", "Shuffle", "`X` bytes of map output for each byte of input; 0: no reduces; fb-2009 has its own", "0.5", setting.Optional(&o.Shuffle, func(x *ppm.Share) setting.Value { return setting.Factor(x, 0, mostFactor) })),
+		setting.Of("pools", "Pools", "draw the pool of a job from `NAME[=WEIGHT],…`, as prod=2,adhoc", "a pool for each job", setting.Func(o.readPools)),
+		setting.Of("deadlines", "Deadlines", "`SHARE` of the jobs that have a deadline", "0", setting.Share(&o.Deadlines)),
+		setting.Of("slack", "Slack", "a deadline leaves `X` times what the job takes alone on the cluster", "2", setting.Factor(&o.Slack, 1, mostFactor)),
+		setting.Of("bytes", "Bytes", "multiply all bytes by `X`", "1", setting.Factor(&o.Bytes, 1, mostFactor)),
+	}, o.Cluster.Fields()...), o.Tasks.Fields()...)
+}
+
+const (
+	mostDrawn  = 1 << 18 // jobs of a workload file
+	mostFactor = 1_000_000 * ppm.One
+)
+
+// readPools reads NAME[=WEIGHT] with commas between. The default weight is 1.
+func (o *Options) readPools(text string) error {
+	o.Pools = nil
+	for part := range strings.SplitSeq(text, ",") {
+		name, weight, given := strings.Cut(part, "=")
+		p := TracePool{name, ppm.One}
+		if name == "" || given && setting.Factor(&p.Weight, 1, math.MaxInt64).Set(weight) != nil || slices.ContainsFunc(o.Pools, func(o TracePool) bool { return o.Name == name }) {
+			return fmt.Errorf("%s: not names with weights; write prod=2,adhoc, each name once", errs.Quote(text))
+		}
+		o.Pools = append(o.Pools, p)
+	}
+	return nil
 }
 
 // Sizes is the distribution of the bytes of input. The zero value stands for lognormal with a
@@ -39,6 +80,34 @@ type Sizes struct {
 	Bytes int64   // the median of lognormal, the least of pareto
 	Shape float64 // sigma of lognormal, alpha of pareto
 	Most  int64   // the most bytes of a job, before Options.Bytes: 1 TiB
+}
+
+// read reads LAW:BYTES,SHAPE or fb-2009.
+func (s *Sizes) read(text string) error {
+	law, of, given := strings.Cut(text, ":")
+	bytes, shape, _ := strings.Cut(of, ",")
+	read := Sizes{Law: law, Most: s.Most}
+	if given {
+		// What cannot be read stays 0, which check refuses.
+		_ = setting.Size(&read.Bytes, 1, math.MaxInt64).Set(bytes)
+		read.Shape, _ = strconv.ParseFloat(shape, 64)
+	}
+	if read.check() != nil || given && law == "fb-2009" {
+		return fmt.Errorf("%s: not a law; %s", errs.Quote(text), lawsAre)
+	}
+	*s = read
+	return nil
+}
+
+const lawsAre = "write lognormal:1GiB,1.5, pareto:64MiB,1.1 or fb-2009"
+
+// check says that the law is unknown, or its numbers out of range. A shape above 20 would give sizes
+// beyond any bound.
+func (s *Sizes) check() error {
+	if s.Law == "" || s.Law == "fb-2009" || (s.Law == "lognormal" || s.Law == "pareto") && s.Bytes > 0 && s.Shape > 0 && s.Shape <= 20 {
+		return nil
+	}
+	return fmt.Errorf("%s:%s,%v: not a law; %s", s.Law, ppm.FormatBytes(s.Bytes), s.Shape, lawsAre)
 }
 
 // Class is a class of jobs in a trace. The medians of its jobs stand for every job of the class.
@@ -90,22 +159,20 @@ const (
 
 // Generate draws a workload. The same options give the same jobs on every machine. Jobs are in the
 // order of submission, and the first one arrives at 0. They have bytes but no tasks. Generate fails
-// with errs.BadOptions if Arrivals or Sizes.Law is unknown, or if the last job arrives after
+// with errs.BadOptions if an option is out of range, or if the last job arrives after
 // 100,000 hours. The result uses o.Pools itself.
 func Generate(o Options) (*Set, error) {
+	if err := setting.Check(o.Fields()); err != nil {
+		return nil, err
+	}
+	half := ppm.One / 2
 	o.Jobs, o.Seed, o.Every, o.Burst = cmp.Or(o.Jobs, 100), cmp.Or(o.Seed, 1), cmp.Or(o.Every, 10*time.Second), cmp.Or(o.Burst, 10)
-	o.Arrivals, o.Shuffle, o.Slack = cmp.Or(o.Arrivals, "poisson"), cmp.Or(o.Shuffle, ppm.One/2), cmp.Or(o.Slack, 2*ppm.One)
+	o.Arrivals, o.Shuffle, o.Slack = cmp.Or(o.Arrivals, "poisson"), cmp.Or(o.Shuffle, &half), cmp.Or(o.Slack, 2*ppm.One)
 	// Sizes.Most applies to the default law too.
 	if o.Sizes.Law == "" {
 		o.Sizes = Sizes{Law: "lognormal", Bytes: 1 << 30, Shape: 1.5, Most: o.Sizes.Most}
 	}
 	o.Sizes.Most = cmp.Or(o.Sizes.Most, 1<<40)
-	if o.Arrivals != "poisson" && o.Arrivals != "fixed" && o.Arrivals != "bursts" {
-		return nil, errs.Optionf("Options.Arrivals", "%s: unknown; poisson, fixed or bursts", o.Arrivals)
-	}
-	if o.Sizes.Law != "lognormal" && o.Sizes.Law != "pareto" && o.Sizes.Law != "fb-2009" {
-		return nil, errs.Optionf("Options.Sizes", "%s: unknown; lognormal, pareto or fb-2009", o.Sizes.Law)
-	}
 	s := &Set{Pools: o.Pools, Notes: o.notes()}
 	at := time.Duration(0)
 	for i := range o.Jobs {
@@ -148,7 +215,7 @@ func (o *Options) notes() []string {
 		n = append(n, fmt.Sprintf("bytes times %v", o.Bytes))
 	}
 	if o.Sizes.Law != "fb-2009" {
-		n = append(n, fmt.Sprintf("shuffle: %v bytes for each byte of input", max(o.Shuffle, 0)))
+		n = append(n, fmt.Sprintf("shuffle: %v bytes for each byte of input", *o.Shuffle))
 	}
 	if o.Deadlines > 0 {
 		n = append(n, fmt.Sprintf("deadlines: of a share of %v of the jobs, %v times what a job takes alone on this cluster", o.Deadlines, o.Slack))
@@ -202,8 +269,8 @@ func (o *Options) job(i int) TraceJob {
 	}
 	j.InputBytes = int64(math.Min(math.Max(1, float64(o.Sizes.Bytes)*x), float64(o.Sizes.Most)))
 	j.scale(o.Bytes)
-	if o.Shuffle > 0 {
-		j.ShuffleBytes = max(1, times(j.InputBytes, o.Shuffle))
+	if *o.Shuffle > 0 {
+		j.ShuffleBytes = max(1, times(j.InputBytes, *o.Shuffle))
 	}
 	return j
 }
@@ -228,7 +295,7 @@ func (o *Options) class(i int) Class {
 // tasks.
 func (o *Options) alone(j TraceJob) time.Duration {
 	j.divide(o.Tasks)
-	c := Cluster{cmp.Or(o.Cluster.Trackers, 10), cmp.Or(o.Cluster.MapSlots, 4), cmp.Or(o.Cluster.ReduceSlots, 2)}
+	c := o.Cluster.withDefaults(0)
 	waves := func(tasks, slots int) time.Duration { return time.Duration((tasks + slots - 1) / slots) }
 	t := waves(j.Maps, c.Trackers*c.MapSlots) * j.MapTimes[0]
 	if j.Reduces > 0 {

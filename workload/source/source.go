@@ -20,6 +20,7 @@ import (
 
 	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
+	"mrlocal/internal/setting"
 )
 
 // Set is a workload that can be written as a file. Scale and File change its jobs. It is not
@@ -71,6 +72,17 @@ type Tasks struct {
 	Most        int           // tasks of all jobs: DefaultMostTasks
 }
 
+// Fields returns the settings of t.
+func (t *Tasks) Fields() []setting.Setting {
+	return []setting.Setting{
+		setting.Of("block-size", "Tasks.BlockBytes", "a map for each `SIZE` of input, or of its output if that is more", "64MiB", setting.Size(&t.BlockBytes, 1<<10, math.MaxInt64)),
+		setting.Of("reduce-bytes", "Tasks.ReduceBytes", "a reduce for each `SIZE` of shuffle and output, as in SWIM", "64MiB", setting.Size(&t.ReduceBytes, 1<<10, math.MaxInt64)),
+		setting.Of("rate", "Tasks.Rate", "a task works through `SIZE` a second, where nothing says how long it takes", "10MB", setting.Rate(&t.Rate, 1)),
+		setting.Of("startup", "Tasks.Startup", "`TIME` that each such task takes in addition", "1s", setting.Time(&t.Startup, 1)),
+		setting.Of("most-tasks", "Tasks.Most", "fail if the jobs have more than `N` tasks", strconv.Itoa(DefaultMostTasks), setting.Count(&t.Most, 1, 40_000_000)),
+	}
+}
+
 // withDefaults returns t with the default for each zero field.
 func (t Tasks) withDefaults() Tasks {
 	return Tasks{
@@ -90,6 +102,15 @@ type Scaling struct {
 	Bytes ppm.Share // factor of all bytes, or of the number of tasks if a trace has tasks; 0: 1
 	Time  ppm.Share // factor of the times of submission; 0: 1
 	Jobs  int       // number of jobs to keep, the first ones by submission; 0: all
+}
+
+// Fields returns the settings of s.
+func (s *Scaling) Fields() []setting.Setting {
+	return []setting.Setting{
+		setting.Of("bytes", "Bytes", "multiply all bytes by `X`; where a trace has tasks instead, their number", "1", setting.Factor(&s.Bytes, 1, mostFactor)),
+		setting.Of("time", "Time", "multiply the moments of submission by `X`; tasks take as long as before", "1", setting.Factor(&s.Time, 1, mostFactor)),
+		setting.Of("jobs", "Jobs", "take the first `N` jobs", "all", setting.Count(&s.Jobs, 1, 1_000_000_000)),
+	}
 }
 
 // Scale sorts the jobs by submission, and moves the first one to time 0. Then it multiplies the
@@ -184,6 +205,16 @@ func (j *TraceJob) divide(t Tasks) {
 // Cluster is the cluster of the file. MapSlots and ReduceSlots are the slots of each tracker. Zero
 // fields stand for 10 trackers, 4 map slots and 2 reduce slots.
 type Cluster struct{ Trackers, MapSlots, ReduceSlots int }
+
+// Fields returns the settings of c.
+func (c *Cluster) Fields() []setting.Setting {
+	const most = 100_000
+	return []setting.Setting{
+		setting.Of("trackers", "Cluster.Trackers", "`N` trackers of the cluster", "10", setting.Count(&c.Trackers, 1, most)),
+		setting.Of("map-slots", "Cluster.MapSlots", "`N` map slots on each tracker", "4", setting.Count(&c.MapSlots, 1, most)),
+		setting.Of("reduce-slots", "Cluster.ReduceSlots", "`N` reduce slots on each tracker", "2", setting.Count(&c.ReduceSlots, 1, most)),
+	}
+}
 
 // withDefaults returns c with the default for each zero field. trackers is that of the trace, or 0.
 func (c Cluster) withDefaults(trackers int) Cluster {
