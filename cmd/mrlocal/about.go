@@ -9,19 +9,19 @@ import (
 	"strings"
 
 	"mrlocal"
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/internal/setting"
 	"mrlocal/slots/policy/registry"
 )
 
-// policiesCommand returns mrlocal policies, which lists the policies in the order of the registry:
-// simplest first.
-func policiesCommand() command.Command {
-	return command.Command{Usage: "list the slot policies, each with one line and its paper",
-		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {
-			if err := command.NoWords(line); err != nil {
+// Policies returns mrlocal policies, which lists the policies in the order of the registry: simplest
+// first.
+func Policies(e command.Env) *flags.Command {
+	return &flags.Command{Usage: "list the slot policies, each with one line and its paper",
+		Run: func(_ context.Context, line *flags.Line) (int, error) {
+			if err := line.NoWords(); err != nil {
 				return 0, err
 			}
 			var text bytes.Buffer
@@ -36,33 +36,29 @@ func policiesCommand() command.Command {
 		}}
 }
 
-// versionCommand returns mrlocal version, which prints the same line as --version.
-func versionCommand() command.Command {
-	all := argv.ToggleSpec("licenses", "", "print the licences of the modules and files in this program that others wrote")
-	return command.Command{Usage: "print the version", Flags: []argv.Spec{all},
-		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {
-			if err := command.NoWords(line); err != nil || !line.Has("licenses") {
-				return printVersion(e, err)
-			}
+// Version returns mrlocal version, which prints the same line as --version.
+func Version(e command.Env) *flags.Command {
+	licences := false
+	return &flags.Command{Usage: "print the version", Settings: []setting.Setting{
+		setting.Of("licenses", "", "print the licences of the modules and files in this program that others wrote", "", setting.Toggle(&licences)),
+	}, Run: func(_ context.Context, line *flags.Line) (int, error) {
+		switch err := line.NoWords(); {
+		case err != nil:
+			return 0, err
+		case licences:
 			text, err := process.Notices()
 			return command.Done, errors.Join(err, e.Write(text))
-		}}
+		}
+		return command.Done, e.Write([]byte(process.Version(mrlocal.Version) + "\n"))
+	}}
 }
 
-// printVersion writes the version with commit, Go release and platform. If err is not nil, it
-// writes nothing and returns err.
-func printVersion(e command.Env, err error) (code int, _ error) {
-	if err != nil {
-		return command.Usage, err
-	}
-	return command.Done, e.Write([]byte(process.Version(mrlocal.Version) + "\n"))
-}
-
-// completionCommand returns mrlocal completion, which prints a script for a shell.
-func completionCommand() command.Command {
-	return command.Command{Usage: "print a script that completes command lines in a shell", Args: "bash|zsh|fish",
-		Long: "The script completes commands, flags, policies, other choices, and files.",
-		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {
+// Completion returns mrlocal completion, which prints a script for a shell.
+func Completion(e command.Env) *flags.Command {
+	return &flags.Command{Usage: "print a script that completes command lines in a shell", Args: "bash|zsh|fish",
+		Long:     "The script completes commands, flags, policies, other choices, and files.",
+		Examples: []string{"source <(mrlocal completion bash)", "mrlocal completion zsh > ~/.zfunc/_mrlocal", "mrlocal completion fish > ~/.config/fish/completions/mrlocal.fish"},
+		Run: func(_ context.Context, line *flags.Line) (int, error) {
 			script, err := program(e).Script(strings.Join(line.Words, " "))
 			if err != nil {
 				return 0, err
@@ -71,11 +67,12 @@ func completionCommand() command.Command {
 		}}
 }
 
-// manCommand returns mrlocal man, which prints a manual page, or writes all of them.
-func manCommand() command.Command {
-	return command.Command{Usage: "print a manual page, or write all of them", Args: "[COMMAND… | DIR]",
-		Long: "Without words the page of mrlocal goes to standard output, and with the names of a command the page of this command. With DIR, which has a slash or is there, the pages mrlocal.1, mrlocal-run-sort.1 and so on are written there; a missing DIR is created.",
-		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {
+// Man returns mrlocal man, which prints a manual page, or writes all of them.
+func Man(e command.Env) *flags.Command {
+	return &flags.Command{Usage: "print a manual page, or write all of them", Args: "[COMMAND… | DIR]",
+		Long:     "Without words the page of mrlocal goes to standard output, and with the names of a command the page of this command. With DIR, which has a slash or is there, the pages mrlocal.1, mrlocal-run-sort.1 and so on are written there; a missing DIR is created.",
+		Examples: []string{"mrlocal man | man -l -", "mrlocal man ~/.local/share/man/man1"},
+		Run: func(_ context.Context, line *flags.Line) (int, error) {
 			p := program(e)
 			if w := line.Words; len(w) == 1 && !slices.ContainsFunc(p.Commands, func(c flags.Entry) bool { return c.Name == w[0] }) {
 				return command.Done, p.WritePages(w[0])

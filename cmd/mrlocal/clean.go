@@ -10,28 +10,30 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 	"mrlocal/output"
 )
 
 // cleanHelp is the help text of mrlocal clean below its usage.
 const cleanHelp = `Looks in each DIR for temporary files of killed runs, for journals of --resume, and for results that were not finished. A DIR that is an unfinished result of mrlocal is removed itself. Without DIR it looks in the temporary directory of the system and in the working directory. Only your own files are removed, and none of a run that is alive.`
 
-// cleanCommand returns mrlocal clean, which removes what killed runs have left behind.
-func cleanCommand() command.Command {
-	return command.Command{Usage: "remove what killed runs have left", Args: "[DIR…]", Long: cleanHelp,
-		Flags: []argv.Spec{argv.ToggleSpec("dry-run", "n", "list what would be removed, and remove nothing")},
-		Run: func(_ context.Context, e command.Env, line argv.Line) (int, error) {
+// Clean returns mrlocal clean, which removes what killed runs have left behind.
+func Clean(e command.Env) *flags.Command {
+	dry := false
+	return &flags.Command{Usage: "remove what killed runs have left", Args: "[DIR…]", Long: cleanHelp, Examples: []string{"mrlocal clean"},
+		Settings: []setting.Setting{setting.Of("dry-run", "", "list what would be removed, and remove nothing", "", setting.Toggle(&dry)).Letter("n")},
+		Run: func(_ context.Context, line *flags.Line) (int, error) {
 			// By default, a killed run leaves files in these two directories.
 			dirs := line.Words
 			if len(dirs) == 0 {
 				dirs = []string{os.TempDir(), "."}
 			}
 			// After an error, text still lists what was removed.
-			text, err := clean(dirs, line.Has("dry-run"), len(line.Words) > 0)
+			text, err := clean(dirs, dry, len(line.Words) > 0)
 			return command.Done, errors.Join(err, e.Write(text))
 		}}
 }

@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/flags"
+	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/cmd/mrlocal/internal/workloads"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 	"mrlocal/slots/explain"
+	"mrlocal/trace"
 )
 
 // compareHelp is the help text of mrlocal compare below its usage.
@@ -15,31 +18,29 @@ const compareHelp = `FIRST and SECOND are files that --events of run, batch or s
 
 Exit codes: 0 the runs are equal; 1 they differ; 2 wrong usage, a file that is cut short or was not written by mrlocal.`
 
-// compareCommand returns mrlocal compare, which shows where two recorded runs differ, and why.
-func compareCommand() command.Command {
-	return command.Command{Usage: "show how two recorded runs differ, and why", Args: "FIRST SECOND", Long: compareHelp, Run: runCompare,
-		Flags: []argv.Spec{
-			argv.ValueSpec("gantt", "give letters in the gantts to `jobs|pools|phases`", "jobs; pools if there are more jobs than letters"),
-			argv.ValueSpec("width", "draw the gantts in lines of `N` columns", "the width of the terminal, else 100"),
-		}}
+// Compare returns mrlocal compare, which shows where two recorded runs differ, and why.
+func Compare(e command.Env) *flags.Command {
+	var p show.Picture
+	// In the order of trace.Grouping, without its default.
+	by := setting.OneOf(func() string { return "" }, func(i int) { p.By = trace.Grouping(i + 1) }, "pools", "jobs", "phases")
+	return &flags.Command{Usage: "show how two recorded runs differ, and why", Args: "FIRST SECOND", Long: compareHelp, Examples: []string{"mrlocal compare run.jsonl.fair run.jsonl.pi-dhfs"},
+		Settings: append([]setting.Setting{
+			setting.Of("gantt", "", "give letters in the gantts to `jobs|pools|phases`", "jobs; pools if there are more jobs than letters", by),
+		}, *setting.Named(p.Settings(""), "width")),
+		Run: func(ctx context.Context, line *flags.Line) (int, error) { return compareFiles(ctx, e, &p, line.Words) }}
 }
 
-// runCompare compares two event files. The exit code is 0 or command.Differs.
-func runCompare(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-	if len(line.Words) != 2 {
+// compareFiles compares two event files. The exit code is 0 or command.Differs.
+func compareFiles(ctx context.Context, e command.Env, p *show.Picture, words []string) (int, error) {
+	if len(words) != 2 {
 		return 0, errs.Optionf("", "name two files that --events FILE of run, batch or sim wrote")
 	}
-	if line.Words[0] == "-" && line.Words[1] == "-" {
+	if words[0] == "-" && words[1] == "-" {
 		return 0, errs.Optionf("-", "standard input can be only one of the two runs")
 	}
-	r := command.NewReader(line)
-	picture := r.Picture(true)
-	if r.Err != nil {
-		return 0, r.Err
-	}
 	var both [2]explain.Recorded
-	for i, word := range line.Words {
-		path, events, err := openEvents(e, argv.Line{Words: []string{word}})
+	for i := range words {
+		path, events, err := openEvents(e, words[i:i+1])
 		if err != nil {
 			return 0, err
 		}
@@ -50,5 +51,5 @@ func runCompare(ctx context.Context, e command.Env, line argv.Line) (int, error)
 			return 0, errs.Inputf(both[i].Name, "%v", err)
 		}
 	}
-	return workloads.CompareRuns(e, picture, both[0], both[1])
+	return workloads.CompareRuns(e, p, both[0], both[1])
 }

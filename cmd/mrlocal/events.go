@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
@@ -19,16 +19,17 @@ const replayHelp = `EVENTS is a file that --events wrote, or - for standard inpu
 
 Exit codes: 0 every decision is the same; 1 a decision differs (the first one is printed); 2 the file is cut short, was changed or was not written by mrlocal.`
 
-// replayCommand returns mrlocal replay, which checks that the facts of a recorded run lead to the
-// same decisions again.
-func replayCommand() command.Command {
-	return command.Command{Usage: "decide a recorded run again and compare", Args: "EVENTS", Long: replayHelp, Run: runReplay}
+// Replay returns mrlocal replay, which checks that the facts of a recorded run lead to the same
+// decisions again.
+func Replay(e command.Env) *flags.Command {
+	return &flags.Command{Usage: "decide a recorded run again and compare", Args: "EVENTS", Long: replayHelp, Examples: []string{"mrlocal replay run.jsonl"},
+		Run: func(ctx context.Context, line *flags.Line) (int, error) { return replay(ctx, e, line.Words) }}
 }
 
-// runReplay replays the events, and writes the number of equal decisions or the first decision that
-// differs. The exit code is Done or Differs.
-func runReplay(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-	path, events, err := openEvents(e, line)
+// replay replays the events of the file that words name, and writes the number of equal decisions or
+// the first decision that differs. The exit code is Done or Differs.
+func replay(ctx context.Context, e command.Env, words []string) (int, error) {
+	path, events, err := openEvents(e, words)
 	if err != nil {
 		return 0, err
 	}
@@ -59,30 +60,23 @@ const showHelp = `RUN is a file that --events of run, batch or sim wrote, or - f
 
 Exit codes: 0 done; 2 wrong usage, a file that is cut short or was not written by mrlocal.`
 
-// showCommand returns mrlocal show, which writes pictures and tables of recorded runs.
-func showCommand() command.Command {
-	return command.Command{Usage: "write pictures and tables of recorded runs", Args: "RUN…", Long: showHelp, Flags: show.PictureFlags(),
-		Run: func(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-			return command.Done, show.Recorded(ctx, line, e.Stdin, e.Stdout)
+// Show returns mrlocal show, which writes pictures and tables of recorded runs.
+func Show(e command.Env) *flags.Command {
+	var o show.Outputs
+	return &flags.Command{Usage: "write pictures and tables of recorded runs", Args: "RUN…", Long: showHelp, Settings: o.Pictures(),
+		Examples: []string{"mrlocal show run.jsonl --svg run.svg", "mrlocal show run.jsonl.fair.zst run.jsonl.pi-dhfs.zst --html runs.html"},
+		Run: func(ctx context.Context, line *flags.Line) (int, error) {
+			return command.Done, o.Recorded(ctx, line.Words, e.Stdin, e.Stdout)
 		}}
 }
 
-// uiCommand returns mrlocal ui, which shows recorded runs or the playground on a page.
-func uiCommand() command.Command {
-	return command.Command{Usage: "show recorded runs, or a playground, on a page in the browser", Args: "[RUN…]", Long: show.UIHelp, Flags: show.UIFlags(),
-		Run: func(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-			return command.Done, show.ShowPage(ctx, e.Stderr, line)
-		}}
-}
-
-// openEvents opens the event file that the only word of the line names, or standard input for -. It
-// also returns the name of the file for messages. It fails with an input error. The caller closes
+// openEvents opens the event file that the only word names, or standard input for -. It also returns the name of the file for messages. It fails with an input error. The caller closes
 // the events.
-func openEvents(e command.Env, line argv.Line) (path string, events *process.EventFile, err error) {
-	if len(line.Words) != 1 {
+func openEvents(e command.Env, words []string) (path string, events *process.EventFile, err error) {
+	if len(words) != 1 {
 		return "", nil, errs.Inputf("", "name one EVENTS file; --events FILE of run, batch and sim writes one")
 	}
-	path = line.Words[0]
+	path = words[0]
 	if events, err = process.OpenEvents(path, e.Stdin); err != nil {
 		return "", nil, errs.Inputf(errs.Quote(path), "%v", errs.Cause(err))
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"mrlocal/bench"
+	"mrlocal/cmd/mrlocal/internal/command"
 )
 
 // The test writes the document of only two experiments. Package bench compares the document of all
@@ -23,8 +24,8 @@ func TestTheDocumentIsWritten(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	var out bytes.Buffer
-	o := experiments{format: "text", toDocs: true, write: func(text []byte) error { out.Write(text); return nil }}
-	if err := o.run(t.Context(), some); err != nil {
+	c := reproduceCommand{Env: command.Env{Stdout: &out}, format: "text", toDocs: true}
+	if err := c.runAll(t.Context(), some); err != nil {
 		t.Fatal(err)
 	}
 	document, err := os.ReadFile(filepath.Join("docs", "reproduction.md"))

@@ -1,21 +1,16 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"io"
+	"math"
 	"os"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/internal/datagen"
 	"mrlocal/internal/errs"
-)
-
-// Defaults of --size and --seed. The help of the flags repeats them.
-const (
-	genDefaultBytes = 64 << 20
-	genDefaultSeed  = 1
+	"mrlocal/internal/setting"
 )
 
 // genHelp is the help text of mrlocal gen below its usage.
@@ -32,18 +27,26 @@ const genHelp = `KIND is one of these:
 
 The same KIND, size and seed give the same bytes. An existing file is replaced. An existing directory is refused. The place - is standard output, which takes every kind but wiki.`
 
-// genCommand returns mrlocal gen, which makes inputs for examples and benchmarks.
-func genCommand() command.Command {
-	return command.Command{Usage: "generate input: wiki, lines, records, words, corpus, movies, edges, points or candidates", Args: "KIND DIR_OR_FILE", Long: genHelp,
-		Flags: []argv.Spec{
-			argv.ValueSpec("size", "make `SIZE` bytes", "64MiB"),
-			argv.ValueSpec("seed", "seed `N`, a whole number", "1"),
-		},
-		Run: runGen}
+// genCommand has the options of mrlocal gen.
+type genCommand struct {
+	command.Env
+	bytes int64
+	seed  uint64
 }
 
-// runGen writes the data of one kind to a file, a directory or standard output.
-func runGen(ctx context.Context, e command.Env, line argv.Line) (int, error) {
+// Gen returns mrlocal gen, which makes inputs for examples and benchmarks.
+func Gen(e command.Env) *flags.Command {
+	c := &genCommand{e, 64 << 20, 1}
+	return &flags.Command{Usage: "generate input: wiki, lines, records, words, corpus, movies, edges, points or candidates", Args: "KIND DIR_OR_FILE", Long: genHelp, Run: c.run,
+		Examples: []string{"mrlocal gen wiki --size 256MiB wiki", "mrlocal gen records --size 1GiB -"},
+		Settings: []setting.Setting{
+			setting.Of("size", "", "make `SIZE` bytes", "64MiB", setting.Size(&c.bytes, 1, math.MaxInt64)),
+			setting.Of("seed", "", "seed `N`, a whole number", "1", setting.OrZero(&c.seed, setting.Seed(&c.seed))),
+		}}
+}
+
+// run writes the data of one kind to a file, a directory or standard output.
+func (c *genCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 	if len(line.Words) == 0 {
 		return 0, errs.Optionf("", "give a kind and a place: mrlocal gen wiki|lines|records|words|corpus|movies|edges|points|candidates --size SIZE DIR_OR_FILE")
 	}
@@ -59,20 +62,12 @@ func runGen(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 		return 0, errs.Optionf(errs.Quote(line.Words[2]), "one word too many")
 	}
 	place := line.Words[1]
-	r := command.NewReader(line)
-	bytes, seed := cmp.Or(r.Size("size", 1), genDefaultBytes), uint64(genDefaultSeed)
-	if line.Has("seed") { // the seed may be 0
-		seed = argv.Value(&r.Reader, "seed", argv.Seed)
-	}
-	if r.Err != nil {
-		return 0, r.Err
-	}
 	// Generate writes a temporary file and renames it. This would replace a device, or the file of
 	// standard output.
-	if place == "-" || kind != datagen.Wiki && isOpen(place, e.Stdout) {
-		return command.Done, genStream(ctx, e, kind, bytes, seed)
+	if place == "-" || kind != datagen.Wiki && isOpen(place, c.Stdout) {
+		return command.Done, c.stream(ctx, kind)
 	}
-	return command.Done, datagen.Generate(ctx, kind, place, bytes, seed)
+	return command.Done, datagen.Generate(ctx, kind, place, c.bytes, c.seed)
 }
 
 // kindOf parses a KIND. The error for an unknown kind suggests the nearest one, or lists all kinds.
@@ -88,13 +83,13 @@ func kindOf(name string) (datagen.Kind, error) {
 	return datagen.ParseKind(name)
 }
 
-// genStream writes data to standard output. A closed pipe is success. It refuses a wiki, which is a
+// stream writes data to standard output. A closed pipe is success. It refuses a wiki, which is a
 // directory.
-func genStream(ctx context.Context, e command.Env, kind datagen.Kind, bytes int64, seed uint64) error {
+func (c *genCommand) stream(ctx context.Context, kind datagen.Kind) error {
 	if kind == datagen.Wiki {
 		return errs.Optionf("-", "a wiki is a directory; name one")
 	}
-	if err := datagen.Write(ctx, kind, e.Stdout, bytes, seed); !command.Gone(err) {
+	if err := datagen.Write(ctx, kind, c.Stdout, c.bytes, c.seed); !command.Gone(err) {
 		return err
 	}
 	return nil

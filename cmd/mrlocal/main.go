@@ -65,11 +65,34 @@ func old(c func() command.Command) func(command.Env) *flags.Command {
 // table lists the commands. A new command gets a line here.
 func table() []entry {
 	return []entry{
-		{"TOOLS", "sort", old(tools.Sort)}, {"TOOLS", "grep", old(tools.Grep)}, {"TOOLS", "count", old(tools.Count)},
-		{"RUN", "run", old(runjob.Command)}, {"RUN", "batch", old(workloads.Batch)}, {"RUN", "streaming", old(hadoop.Streaming)}, {"RUN", "submit", old(hadoop.Submit)},
-		{"LAB", "sim", workloads.Sim}, {"LAB", "sweep", old(workloads.Sweep)}, {"LAB", "compare", old(compareCommand)}, {"LAB", "explain", old(explainCommand)}, {"LAB", "replay", old(replayCommand)}, {"LAB", "reproduce", old(reproduceCommand)}, {"LAB", "tune", old(runjob.Tune)}, {"LAB", "profile", old(workloads.Profile)}, {"LAB", "validate", old(workloads.Validate)},
-		{"SEE", "demo", old(demo.Command)}, {"SEE", "show", old(showCommand)}, {"SEE", "ui", old(uiCommand)},
-		{"", "workload", workloads.Workload}, {"", "gen", old(genCommand)}, {"", "lint", old(hadoop.Lint)}, {"", "stream", old(hadoop.Stream)}, {"", "policies", old(policiesCommand)}, {"", "clean", old(cleanCommand)}, {"", "completion", old(completionCommand)}, {"", "man", old(manCommand)}, {"", "version", old(versionCommand)},
+		{"TOOLS", "sort", old(tools.Sort)},
+		{"TOOLS", "grep", old(tools.Grep)},
+		{"TOOLS", "count", old(tools.Count)},
+		{"RUN", "run", old(runjob.Command)},
+		{"RUN", "batch", old(workloads.Batch)},
+		{"RUN", "streaming", old(hadoop.Streaming)},
+		{"RUN", "submit", old(hadoop.Submit)},
+		{"LAB", "sim", workloads.Sim},
+		{"LAB", "sweep", old(workloads.Sweep)},
+		{"LAB", "compare", Compare},
+		{"LAB", "explain", Explain},
+		{"LAB", "replay", Replay},
+		{"LAB", "reproduce", Reproduce},
+		{"LAB", "tune", old(runjob.Tune)},
+		{"LAB", "profile", old(workloads.Profile)},
+		{"LAB", "validate", old(workloads.Validate)},
+		{"SEE", "demo", demo.Demo},
+		{"SEE", "show", Show},
+		{"SEE", "ui", UI},
+		{"", "workload", workloads.Workload},
+		{"", "gen", Gen},
+		{"", "lint", old(hadoop.Lint)},
+		{"", "stream", old(hadoop.Stream)},
+		{"", "policies", Policies},
+		{"", "clean", Clean},
+		{"", "completion", Completion},
+		{"", "man", Man},
+		{"", "version", Version},
 	}
 }
 
@@ -89,23 +112,12 @@ func program(e command.Env) *flags.Program {
 // examples returns command lines for the help, by command.
 func examples() map[string][]string {
 	return map[string][]string{
-		"batch":      {"mrlocal batch two.yaml --sched fair,pi-dhfs --gantt", "mrlocal batch two.yaml --events run.jsonl"},
-		"sim":        {"mrlocal sim bench/workloads/table1-5.yaml --sched all", "mrlocal sim two.yaml --sched fair,pi-dhfs --gantt --compare"},
-		"sweep":      {"mrlocal sweep two.yaml --borrow-map 0..1/0.5 --sched pi-dhfs", "mrlocal sweep two.yaml --total-slots 4 --map-slots 1..3 --svg curve.svg"},
-		"profile":    {"mrlocal profile wordcount wiki/", "mrlocal profile two.yaml -o measured.yaml"},
-		"validate":   {"mrlocal validate measured.yaml --sched fair,pi-dhfs --runs 5"},
-		"tune":       {"mrlocal tune wordcount wiki/"},
-		"reproduce":  {"mrlocal reproduce fig4", "mrlocal reproduce --format csv"},
-		"explain":    {"mrlocal explain run.jsonl --slot 1 --at 5.3s", "mrlocal explain run.jsonl --lent"},
-		"compare":    {"mrlocal compare run.jsonl.fair run.jsonl.pi-dhfs"},
-		"replay":     {"mrlocal replay run.jsonl"},
-		"show":       {"mrlocal show run.jsonl --svg run.svg", "mrlocal show run.jsonl.fair.zst run.jsonl.pi-dhfs.zst --html runs.html"},
-		"ui":         {"mrlocal ui run.jsonl", "mrlocal ui"},
-		"demo":       {"mrlocal demo", "mrlocal demo --list", "mrlocal demo borrow", "mrlocal demo pools --ui"},
-		"gen":        {"mrlocal gen wiki --size 256MiB wiki", "mrlocal gen records --size 1GiB -"},
-		"clean":      {"mrlocal clean"},
-		"completion": {"source <(mrlocal completion bash)", "mrlocal completion zsh > ~/.zfunc/_mrlocal", "mrlocal completion fish > ~/.config/fish/completions/mrlocal.fish"},
-		"man":        {"mrlocal man | man -l -", "mrlocal man ~/.local/share/man/man1"},
+		"batch":    {"mrlocal batch two.yaml --sched fair,pi-dhfs --gantt", "mrlocal batch two.yaml --events run.jsonl"},
+		"sim":      {"mrlocal sim bench/workloads/table1-5.yaml --sched all", "mrlocal sim two.yaml --sched fair,pi-dhfs --gantt --compare"},
+		"sweep":    {"mrlocal sweep two.yaml --borrow-map 0..1/0.5 --sched pi-dhfs", "mrlocal sweep two.yaml --total-slots 4 --map-slots 1..3 --svg curve.svg"},
+		"profile":  {"mrlocal profile wordcount wiki/", "mrlocal profile two.yaml -o measured.yaml"},
+		"validate": {"mrlocal validate measured.yaml --sched fair,pi-dhfs --runs 5"},
+		"tune":     {"mrlocal tune wordcount wiki/"},
 	}
 }
 

@@ -10,11 +10,12 @@ import (
 	"text/tabwriter"
 
 	"mrlocal/bench"
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 	"mrlocal/workload"
 )
 
@@ -23,22 +24,36 @@ const reproduceHelp = `Runs the experiments of the papers in the simulator: all 
 
 --write writes docs/reproduction.md, its charts and its figures, below the current directory; without it the command prints the details of each experiment. --format prints all figures at the end, as CSV, JSON or tables of Markdown, instead of each experiment when it is done. A verdict is exact, or inside or outside the band around the figure of the paper. With words the paper only compares, and ours is true or false. Fitted: a constant of the model was chosen by this figure. Withdrawn: a band that was set after a run, so it does not count. docs/reproduction.md says more.`
 
-// reproduceCommand returns mrlocal reproduce, which runs the experiments of the papers. It uses
-// only the simulator, so its results do not depend on the machine.
-func reproduceCommand() command.Command {
-	return command.Command{Usage: "run the experiments of the papers and compare", Args: "[FILE…] [NAME…]", Long: reproduceHelp, Run: runReproduce, Flags: []argv.Spec{
-		argv.ToggleSpec("list", "", "list the experiments, run none"),
-		argv.ToggleSpec("file", "", "print the workload files of the named experiments, run none"),
-		argv.ToggleSpec("write", "", "write docs/reproduction.md, its charts and its figures"),
-		argv.ValueSpec("format", "print the figures as `text|csv|json|markdown`", "text"),
-		show.HTMLFlag(), argv.ValueSpec("seeds", "run at most `N` seeds of each experiment", ""),
-	}}
+// reproduceCommand has the options of mrlocal reproduce.
+type reproduceCommand struct {
+	command.Env
+	list, file, toDocs bool   // toDocs: --write
+	format             string // text, csv, json or markdown
+	htmlPath           string
+	html               *show.Table // of --html; nil: none
+	seeds              int         // the largest number of seeds of each experiment; 0: the number in its file
 }
 
-// runReproduce lists, prints or runs the experiments that the line names. A figure outside of its
-// band is a result and not a failure, so the exit code is 0.
-func runReproduce(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-	all, names, own, err := findExperiments(line.Words, e.Workload)
+// Reproduce returns mrlocal reproduce, which runs the experiments of the papers. It uses only the
+// simulator, so its results do not depend on the machine.
+func Reproduce(e command.Env) *flags.Command {
+	c := &reproduceCommand{Env: e, format: "text"}
+	return &flags.Command{Usage: "run the experiments of the papers and compare", Args: "[FILE…] [NAME…]", Long: reproduceHelp, Run: c.run,
+		Examples: []string{"mrlocal reproduce fig4", "mrlocal reproduce --format csv"},
+		Settings: []setting.Setting{
+			setting.Of("list", "", "list the experiments, run none", "", setting.Toggle(&c.list)),
+			setting.Of("file", "", "print the workload files of the named experiments, run none", "", setting.Toggle(&c.file)),
+			setting.Of("write", "", "write docs/reproduction.md, its charts and its figures", "", setting.Toggle(&c.toDocs)),
+			setting.Of("format", "", "print the figures as `text|csv|json|markdown`", "text", setting.Choice(&c.format, "text", "csv", "json", "markdown")),
+			show.HTMLSetting(&c.htmlPath),
+			setting.Of("seeds", "", "run at most `N` seeds of each experiment", "", setting.Count(&c.seeds, 1, mostSeeds)),
+		}}
+}
+
+// run lists, prints or runs the experiments that the line names. A figure outside of its band is a
+// result and not a failure, so the exit code is 0.
+func (c *reproduceCommand) run(ctx context.Context, line *flags.Line) (int, error) {
+	all, names, own, err := findExperiments(line.Words, c.Workload)
 	if err != nil {
 		return 0, err
 	}
@@ -46,25 +61,20 @@ func runReproduce(ctx context.Context, e command.Env, line argv.Line) (int, erro
 	switch {
 	case err != nil:
 		return 0, err
-	case own && line.Has("file"):
+	case own && c.file:
 		return 0, errs.Optionf("--file", "prints files of the binary; leave out your own")
-	case line.Has("file"):
+	case c.file:
 		text, err := experimentFiles(some)
-		return command.Done, errors.Join(err, e.Write(text))
-	case line.Has("list"):
-		return command.Done, e.Write(listExperiments(some))
-	case line.Has("write") && len(line.Words) > 0:
+		return command.Done, errors.Join(err, c.Write(text))
+	case c.list:
+		return command.Done, c.Write(listExperiments(some))
+	case c.toDocs && len(line.Words) > 0:
 		return 0, errs.Optionf("--write", "writes all experiments; name none of them")
 	}
-	r := command.NewReader(line)
-	o := experiments{seeds: r.Count("seeds", 1, mostSeeds), format: r.Choice("format", "text", "csv", "json", "markdown"), toDocs: line.Has("write"), write: e.Write}
-	if o.html, err = show.HTML(r.Path("html"), process.Work{Stdout: e.Stdout}); err != nil {
+	if c.html, err = show.HTML(c.htmlPath, process.Work{Stdout: c.Stdout}); err != nil {
 		return 0, err
 	}
-	if r.Err != nil {
-		return 0, r.Err
-	}
-	return command.Done, o.run(ctx, some)
+	return command.Done, c.runAll(ctx, some)
 }
 
 // mostSeeds is the largest --seeds of reproduce.
@@ -72,15 +82,6 @@ const mostSeeds = 1000
 
 // docs is the directory of the document that --write writes, below the current directory.
 const docs = "docs"
-
-// experiments has the options with which experiments of package bench are run and shown.
-type experiments struct {
-	seeds  int                // the largest number of seeds of each experiment; 0: the number in its file
-	format string             // text, csv, json or markdown
-	toDocs bool               // --write
-	html   *show.Table        // of --html; nil: none
-	write  func([]byte) error // writes to standard output
-}
 
 // findExperiments divides words into files and names. A word with a slash or a suffix of YAML is a
 // file, and - is standard input. The other words are names of experiments. It returns the
@@ -138,11 +139,11 @@ func experimentFiles(all []*bench.Experiment) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// run runs the experiments one after the other. In the format text, it writes each result as soon
+// runAll runs the experiments one after the other. In the format text, it writes each result as soon
 // as it has it, and the counts of verdicts at the end. It writes other formats at the end. If
-// o.toDocs is true, it also writes docs/reproduction.md and the files of this document.
-func (o *experiments) run(ctx context.Context, all []*bench.Experiment) error {
-	if o.toDocs {
+// c.toDocs is true, it also writes docs/reproduction.md and the files of this document.
+func (c *reproduceCommand) runAll(ctx context.Context, all []*bench.Experiment) error {
+	if c.toDocs {
 		// The paths are checked before the runs, which take minutes.
 		for _, name := range bench.DocumentFiles(all) {
 			if err := process.CheckBelow("write", filepath.Join(docs, filepath.FromSlash(name))); err != nil {
@@ -152,38 +153,38 @@ func (o *experiments) run(ctx context.Context, all []*bench.Experiment) error {
 	}
 	var results []*bench.Result
 	for _, x := range all {
-		r, err := x.Run(ctx, o.seeds)
+		r, err := x.Run(ctx, c.seeds)
 		// Isolate runs figures again with single changes, to find why a figure is outside of its band.
 		if err == nil {
-			err = r.Isolate(ctx, o.seeds)
+			err = r.Isolate(ctx, c.seeds)
 		}
 		if err != nil {
 			return err
 		}
 		results = append(results, r)
-		if o.format == "text" {
-			if err := o.write(append(r.Text(), '\n')); err != nil {
+		if c.format == "text" {
+			if err := c.Write(append(r.Text(), '\n')); err != nil {
 				return err
 			}
 		}
 	}
-	err := errors.Join(o.finish(results), o.html.Write("The papers' figures and ours", bench.CSV(results), true, nil))
-	if err != nil || !o.toDocs {
+	err := errors.Join(c.finish(results), c.html.Write("The papers' figures and ours", bench.CSV(results), true, nil))
+	if err != nil || !c.toDocs {
 		return err
 	}
 	return bench.WriteDocument(docs, results)
 }
 
 // finish writes the end of the output: in the format text the counts of verdicts, else all figures.
-func (o *experiments) finish(results []*bench.Result) error {
-	switch o.format {
+func (c *reproduceCommand) finish(results []*bench.Result) error {
+	switch c.format {
 	case "csv":
-		return o.write(bench.CSV(results))
+		return c.Write(bench.CSV(results))
 	case "json":
 		text, err := bench.JSON(results)
-		return errors.Join(err, o.write(text))
+		return errors.Join(err, c.Write(text))
 	case "markdown":
-		return o.write(bench.Markdown(results))
+		return c.Write(bench.Markdown(results))
 	}
-	return o.write([]byte(bench.Summary(results)))
+	return c.Write([]byte(bench.Summary(results)))
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"mrlocal"
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/jobs/grep"
@@ -149,7 +148,7 @@ func (c *session) job(b *mrlocal.BatchJob, t *lessonRun, f *workload.File, j int
 
 // onPage makes all runs, then shows them on a page until ctx ends. It returns the error of a run or
 // the cause of ctx.
-func (c *session) onPage(ctx context.Context, line argv.Line) error {
+func (c *session) onPage(ctx context.Context, p *show.PageOptions) error {
 	for i := range c.lesson.Runs {
 		var t *lessonRun
 		var err error
@@ -175,5 +174,5 @@ func (c *session) onPage(ctx context.Context, line argv.Line) error {
 		run.Follow(nil)
 		runs = append(runs, run)
 	}
-	return show.ShowLesson(ctx, c.Stderr, line, c.lesson, runs)
+	return p.Show(ctx, c.Stderr, runs, c.lesson)
 }

@@ -13,11 +13,12 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 	"mrlocal/slots/explain"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/trace"
@@ -44,23 +45,28 @@ const help = `NAME is a lesson: it runs a workload under two policies, explains 
 
 Without a NAME it is grep: makes wiki/ unless it exists, and runs the same grep under the policies fair and pi-dhfs, with half of the cores as map slots and half as reduce slots. It writes only wiki/.`
 
-// flags returns the flags of mrlocal demo.
-func lessonFlags() []argv.Spec {
-	return append([]argv.Spec{
-		{Flag: argv.Flag{Name: "list"}, Help: "list the lessons"},
-		argv.ValueSpec("speed", "`real|fast`. real: run the lesson for real, which takes 20 s to 40 s. fast: in virtual time or, if it reads files, for real without slow disks", "real; fast with --ui"),
-		{Flag: argv.Flag{Name: "no-questions"}, Help: "do not ask which slot a decision will choose"},
-		{Flag: argv.Flag{Name: "ui"}, Help: "show the lesson on a page, whose address is printed; Ctrl-C ends it"},
-	}, show.AddrFlags()...)
+// demoCommand has the options of mrlocal demo.
+type demoCommand struct {
+	command.Env
+	list, quiet bool // --list, --no-questions
+	speed       string
+	page        show.PageOptions
 }
 
-// Command returns mrlocal demo. New users run it first, so it needs no input and no flag.
-func Command() command.Command {
-	return command.Command{Usage: "make wiki/, run one grep under two policies and compare; or teach a lesson", Args: "[NAME]", Long: help, Flags: lessonFlags(),
-		Run: func(ctx context.Context, e command.Env, line argv.Line) (_ int, err error) {
-			err = demo(ctx, e, line)
+// Demo returns mrlocal demo. New users run it first, so it needs no input and no flag.
+func Demo(e command.Env) *flags.Command {
+	c := &demoCommand{Env: e}
+	return &flags.Command{Usage: "make wiki/, run one grep under two policies and compare; or teach a lesson", Args: "[NAME]", Long: help,
+		Examples: []string{"mrlocal demo", "mrlocal demo --list", "mrlocal demo borrow", "mrlocal demo pools --ui"},
+		Settings: append([]setting.Setting{
+			setting.Of("list", "", "list the lessons", "", setting.Toggle(&c.list)),
+			setting.Of("speed", "", "`real|fast`. real: run the lesson for real, which takes 20 s to 40 s. fast: in virtual time or, if it reads files, for real without slow disks", "real; fast with --ui", setting.Choice(&c.speed, "real", "fast")),
+			setting.Of("no-questions", "", "do not ask which slot a decision will choose", "", setting.Toggle(&c.quiet)),
+			setting.Of("ui", "", "show the lesson on a page, whose address is printed; Ctrl-C ends it", "", setting.Toggle(&c.page.On)),
+		}, c.page.Settings()...),
+		Run: func(ctx context.Context, line *flags.Line) (_ int, err error) {
 			// In mrlocal demo | head, for example, head closes the pipe early. This is success.
-			if command.Gone(err) {
+			if err = c.run(ctx, line.Words); command.Gone(err) {
 				err = nil
 			}
 			return command.Done, err
@@ -80,41 +86,39 @@ type session struct {
 	runs   []*lessonRun  // that have begun, in the order of the lesson
 }
 
-// demo runs the lesson that the line names, or the first one, or lists all lessons. It fails with an options error for
-// a wrong line.
-func demo(ctx context.Context, e command.Env, line argv.Line) error {
-	r := argv.Reader{Line: line}
-	fast := r.Choice("speed", "real", "fast") == "fast" || line.Has("ui") && !line.Has("speed")
-	switch {
-	case r.Err != nil:
-		return r.Err
-	case line.Has("list") && len(line.Words) == 0:
-		return list(e.Stdout)
-	case len(line.Words) > 1 || line.Has("list"):
-		return errs.Optionf(errs.Quote(line.Words[len(line.Words)-1]), "one word too many")
+// run runs the lesson that words name, or the first one, or lists all lessons. It fails with an options
+// error for a wrong line.
+func (c *demoCommand) run(ctx context.Context, words []string) error {
+	switch err := c.page.Check(c.page.On); {
+	case err != nil:
+		return err
+	case c.list && len(words) == 0:
+		return list(c.Stdout)
+	case len(words) > 1 || c.list:
+		return errs.Optionf(errs.Quote(words[len(words)-1]), "one word too many")
 	}
-	l, err := lesson.Load(append(line.Words, lesson.Names()...)[0])
+	l, err := lesson.Load(append(words, lesson.Names()...)[0])
 	if err != nil {
 		return err
 	}
 	// One column stays free, because some terminals break a line that fills the last one. Lines of
 	// more than 100 columns are hard to read.
-	c := &session{Env: e, lesson: l, fast: fast, width: min(100, show.Width(e.Stdout)) - 1}
+	s := &session{Env: c.Env, lesson: l, fast: c.speed == "fast" || c.page.On && c.speed == "", width: min(100, show.Width(c.Stdout)) - 1}
 	// The input is made before the lesson begins, so that a full disk ends it at once.
-	cleanUp, err := c.prepare(ctx)
+	cleanUp, err := s.prepare(ctx)
 	if err != nil {
 		return err
 	}
 	defer cleanUp()
-	if line.Has("ui") {
-		return c.onPage(ctx, line)
+	if c.page.On {
+		return s.onPage(ctx, &c.page)
 	}
 	// A question needs a terminal for input and for output: a script cannot answer, and in a pipe
 	// the question may appear too late.
-	if !line.Has("no-questions") && show.IsTerminal(e.Stdin) && show.IsTerminal(e.Stdout) {
-		c.ask = newAnswers(e.Stdin)
+	if !c.quiet && show.IsTerminal(c.Stdin) && show.IsTerminal(c.Stdout) {
+		s.ask = newAnswers(c.Stdin)
 	}
-	return c.teach(ctx)
+	return s.teach(ctx)
 }
 
 // list writes a line for each lesson: its name, its title and its papers.

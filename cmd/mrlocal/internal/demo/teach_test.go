@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/view/lesson"
 )
@@ -170,12 +169,18 @@ func TestLinesAreBrokenAtWords(t *testing.T) {
 }
 
 func TestMistakesOfTheLine(t *testing.T) {
-	for want, line := range map[string]argv.Line{
-		"one word too many": {Words: []string{"borrow", "pools"}},
-		"no such lesson":    {Words: []string{"lending"}},
-		"one of real, fast": {Words: []string{"borrow"}, Flags: []argv.Setting{{Flag: &argv.Flag{Name: "speed", Value: true}, Value: "slow"}}},
+	for want, line := range map[string]string{
+		"one word too many": "borrow pools",
+		"no such lesson":    "lending",
+		"one of real, fast": "borrow --speed slow",
+		"needs --ui":        "borrow --addr 127.0.0.1:0",
 	} {
-		if err := demo(t.Context(), command.Env{Stdout: io.Discard, Stderr: io.Discard}, line); err == nil || !strings.Contains(err.Error(), want) {
+		c := Demo(command.Env{Stdout: io.Discard, Stderr: io.Discard})
+		l, err := c.Parse(strings.Fields(line))
+		if err == nil {
+			_, err = c.Run(t.Context(), l)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

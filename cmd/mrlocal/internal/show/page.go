@@ -4,30 +4,17 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/setting"
 	"mrlocal/trace"
 	"mrlocal/view/lesson"
 	"mrlocal/view/web"
 	"mrlocal/view/web/lab"
-	"mrlocal/view/web/site"
 )
-
-// UIHelp is the help of mrlocal ui.
-const UIHelp = `RUN is a file that --events of run, batch or sim wrote; it may be compressed. The page shows which task held which slot, which slots were lent, and why each decision was made; several runs share one axis of time. Without a RUN the page is a playground: an editor of workload files that simulates as you type. It needs no network besides this program. Ctrl-C ends it.
-
-   mrlocal sim two.yaml --sched fair,pi-dhfs --events run.jsonl
-   mrlocal ui run.jsonl.fair run.jsonl.pi-dhfs
-   mrlocal ui --addr 127.0.0.1:8080
-   mrlocal ui --export site             the playground as files for any web host
-
-Exit codes: 0 the files of --export are written; 2 wrong usage, a port that is taken, a file that is cut short or was not written by mrlocal; 128 plus the number of the signal when interrupted.`
 
 // PageOptions are the flags of a page. Addr and AllowRemote are those of the server.
 type PageOptions struct {
@@ -55,8 +42,8 @@ func (o *PageOptions) RunSettings() []setting.Setting {
 	return append(setting.In("PAGE", []setting.Setting{ui}), o.Settings()...)
 }
 
-// check refuses flags that contradict each other.
-func (o *PageOptions) check(on bool) error {
+// Check refuses flags that contradict each other. on says that there is a page.
+func (o *PageOptions) Check(on bool) error {
 	switch {
 	case o.AllowRemote && o.Addr == "":
 		return errs.Optionf("--allow-remote", "needs --addr HOST:PORT")
@@ -70,7 +57,7 @@ func (o *PageOptions) check(on bool) error {
 // without --ui. If run returns no error, the page stays open as long as Page.end says. The first run
 // prints the address, and not Run, because the line may have a mistake that run finds.
 func (o PageOptions) Run(ctx context.Context, stderr io.Writer, run func(p *Page) (int, error)) (int, error) {
-	if err := o.check(o.On); err != nil || !o.On {
+	if err := o.Check(o.On); err != nil || !o.On {
 		if err != nil {
 			return 0, err
 		}
@@ -95,11 +82,6 @@ func pageFlags() []argv.Spec {
 		Flag: argv.Flag{Name: "ui", Maybe: true},
 		Help: "print the address of a page that follows the run: slots, loans, decisions with their reasons; --ui=hold keeps the page after the run until Ctrl-C",
 	}}, AddrFlags()...)
-}
-
-// UIFlags returns the flags of mrlocal ui.
-func UIFlags() []argv.Spec {
-	return append(AddrFlags(), argv.ValueSpec("export", "write the page with the playground, and the RUNs if there are any, as files into `DIR`, for any web host. The simulator runs in the browser. Needs Go and the sources of mrlocal, unless mrlocal was built after go generate ./web", ""))
 }
 
 // AddrFlags returns the flags of the address of a page, which pageOptions reads.
@@ -133,10 +115,6 @@ func pageOptions(r *argv.Reader) web.Options {
 // first run prints the address, and not WithPage, because the line may have a mistake that run
 // finds.
 func WithPage(ctx context.Context, line argv.Line, stderr io.Writer, run func(p *Page) (int, error)) (int, error) {
-	// The commands ui and demo open their pages themselves.
-	if len(line.Path) > 0 && (line.Path[0] == "ui" || line.Path[0] == "demo") {
-		return run(nil)
-	}
 	p, err := pageOf(line, stderr)
 	if err != nil {
 		return 0, err
@@ -175,74 +153,10 @@ func pageOf(line argv.Line, stderr io.Writer) (*Page, error) {
 	return &Page{server: server, hold: how == "hold", stderr: stderr}, nil
 }
 
-// mostRuns is the largest number of runs on a page. The models of all runs are in memory, here and
-// in the browser.
-const mostRuns = 16
-
-// ShowPage shows the runs that the line names, or the playground, until ctx ends. Then it returns
-// the cause of ctx. It reads all runs before it opens the port, so that a broken file is reported
-// at once. With --export it writes files instead, and returns nil after success.
-func ShowPage(ctx context.Context, stderr io.Writer, line argv.Line) error {
-	r := argv.Reader{Line: line}
-	o, dir := pageOptions(&r), r.Path("export")
-	if dir != "" && o.Addr != "" {
-		r.Keep(errs.Optionf("--addr, --export", "a site is written and not served; choose one"))
-	}
-	if r.Err != nil {
-		return r.Err
-	}
-	if len(line.Words) > mostRuns {
-		return errs.Optionf("", "%d runs; one page opens at most %d", len(line.Words), mostRuns)
-	}
-	// A page without runs is the playground.
-	var runs []*lab.Run
-	for _, path := range line.Words {
-		run, err := load(path)
-		if err != nil {
-			return err
-		}
-		runs = append(runs, run)
-	}
-	if dir != "" {
-		return exportSite(ctx, stderr, dir, runs)
-	}
-	return openPage(ctx, stderr, o, runs, nil)
-}
-
-// load returns the run of an event file, which may be compressed. Each question about reasons reads the
-// file again. So it must be a regular file, and must not move or change.
-func load(path string) (*lab.Run, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, errs.Inputf(path, "%v", errs.Cause(err))
-	case !info.Mode().IsRegular():
-		return nil, errs.Inputf(path, "is not a regular file; name an event file")
-	}
-	return lab.Recorded(path, func(<-chan struct{}) (io.ReadCloser, error) {
-		f, err := process.OpenEvents(path, nil)
-		if err != nil { // a nil *EventFile must not become a non-nil io.ReadCloser
-			return nil, errs.Inputf(path, "%v", errs.Cause(err))
-		}
-		return f, nil
-	})
-}
-
-// ShowLesson shows the runs of lesson l on a page until ctx ends, and returns the cause of ctx.
-// line has the flags of the address.
-func ShowLesson(ctx context.Context, stderr io.Writer, line argv.Line, l *lesson.Lesson, runs []*lab.Run) error {
-	r := argv.Reader{Line: line}
-	o := pageOptions(&r)
-	if r.Err != nil {
-		return r.Err
-	}
-	return openPage(ctx, stderr, o, runs, l)
-}
-
-// openPage shows runs on a page until ctx ends, and returns the cause of ctx. l is the lesson that
-// the runs belong to, or nil.
-func openPage(ctx context.Context, stderr io.Writer, o web.Options, runs []*lab.Run, l *lesson.Lesson) error {
-	server, err := web.Listen(o)
+// Show shows runs on a page until ctx ends, and returns the cause of ctx. l is the lesson that the runs
+// belong to, or nil.
+func (o *PageOptions) Show(ctx context.Context, stderr io.Writer, runs []*lab.Run, l *lesson.Lesson) error {
+	server, err := web.Listen(o.Options)
 	if err != nil {
 		return err
 	}
@@ -256,21 +170,6 @@ func openPage(ctx context.Context, stderr io.Writer, o web.Options, runs []*lab.
 	fmt.Fprintf(stderr, "mrlocal: page: %s\n", server.URL())
 	<-ctx.Done()
 	return context.Cause(ctx)
-}
-
-// exportSite writes the page and its runs as a site into dir. It prints a command that
-// serves the site, because browsers do not load WebAssembly from file: addresses.
-func exportSite(ctx context.Context, stderr io.Writer, dir string, runs []*lab.Run) error {
-	note := func(text string) { fmt.Fprintf(stderr, "mrlocal: page: %s\n", text) }
-	notices, err := process.Notices()
-	if err != nil {
-		return err
-	}
-	if err := site.Write(ctx, dir, site.Options{Runs: runs, Note: note, Notices: notices}); err != nil {
-		return err
-	}
-	note(fmt.Sprintf("%s is written; look at it with: python3 -m http.server -d %s", errs.Quote(dir), errs.Quote(dir)))
-	return nil
 }
 
 // Watch returns a function for the field Watch of a run. It calls next, which may be nil, and then

@@ -28,8 +28,7 @@ import (
 // written when the run has ended, even if it has failed. The model of a long run takes hundreds of MiB.
 // It is kept until the files are written.
 //
-// Page is the page of package web for --ui of run, batch and sim, and ShowPage that of mrlocal ui
-// (page.go). The address is printed on standard error.
+// Page is the page of package web for --ui of run, batch and sim, and of ui and demo (page.go). The address is printed on standard error.
 
 // Outputs are the files of one or more runs that a user asks for; "": not this one.
 type Outputs struct {
@@ -77,6 +76,11 @@ func PictureFlags() (all []argv.Spec) {
 		all = append(all, argv.ValueSpec(s.Name, s.Help, s.Default))
 	}
 	return all
+}
+
+// HTMLSetting returns --html of a command whose result is a table. It keeps the path for HTML.
+func HTMLSetting(path *string) setting.Setting {
+	return setting.Of("html", "", "write table and chart as one `FILE` for a browser, without scripts", "", setting.Text(path))
 }
 
 // HTMLFlag returns --html of a command whose result is a table. HTML opens its file.

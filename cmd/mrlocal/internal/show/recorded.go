@@ -8,27 +8,21 @@ import (
 	"strings"
 	"unicode"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/internal/errs"
 	"mrlocal/view"
 )
 
-// Recorded writes the pictures and tables that the flags of the line ask for, of the recorded runs that its words
-// name. The model of one run is in memory at a time, with --html those of all runs. If there are several runs, all
+// Recorded writes the pictures and tables of o, of the recorded runs that words name. The model of one run is in memory at a time, with --html those of all runs. If there are several runs, all
 // are checked before the first file is written, so each is read twice. Recorded fails with an options error for
 // a wrong line or a file that cannot be written. It fails with an input error for a file that is not a whole event
 // file.
-func Recorded(ctx context.Context, line argv.Line, stdin io.Reader, stdout io.Writer) error {
-	words, flags := line.Words, ""
-	for _, f := range PictureFlags() {
-		flags += ", --" + f.Name
-	}
+func (o *Outputs) Recorded(ctx context.Context, words []string, stdin io.Reader, stdout io.Writer) error {
 	switch {
 	case len(words) == 0:
 		return errs.Inputf("", "name an event file; --events FILE of run, batch and sim writes one")
-	case !slices.ContainsFunc(PictureFlags(), func(f argv.Spec) bool { return line.Has(f.Name) }):
-		return errs.Optionf("", "give one of %s", flags[2:])
+	case *o == Outputs{}:
+		return errs.Optionf("", "give one of --svg, --trace, --csv, --metrics, --html")
 	}
 	runs, names, w := make([]io.Reader, len(words)), make([]string, len(words)), process.Work{Stdout: stdout}
 	for i, path := range words {
@@ -56,7 +50,7 @@ func Recorded(ctx context.Context, line argv.Line, stdin io.Reader, stdout io.Wr
 			return err
 		}
 	}
-	files, err := Open(line, names, "", "", w)
+	files, err := o.Open(names, w)
 	if err != nil {
 		return err
 	}
