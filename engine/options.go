@@ -242,7 +242,7 @@ func (o *Options) readTempDirs(text string) error {
 			return fmt.Errorf("%s: not a directory", errs.Quote(d))
 		}
 	}
-	o.TempDirs = dirs
+	o.TempDirs, o.TempAtNeed = dirs, false
 	return nil
 }
 

@@ -69,7 +69,7 @@ func table() []entry {
 		{"TOOLS", "grep", old(tools.Grep)},
 		{"TOOLS", "count", old(tools.Count)},
 		{"RUN", "run", old(runjob.Command)},
-		{"RUN", "batch", old(workloads.Batch)},
+		{"RUN", "batch", workloads.Batch},
 		{"RUN", "streaming", old(hadoop.Streaming)},
 		{"RUN", "submit", old(hadoop.Submit)},
 		{"LAB", "sim", workloads.Sim},
@@ -112,7 +112,6 @@ func program(e command.Env) *flags.Program {
 // examples returns command lines for the help, by command.
 func examples() map[string][]string {
 	return map[string][]string{
-		"batch":    {"mrlocal batch two.yaml --sched fair,pi-dhfs --gantt", "mrlocal batch two.yaml --events run.jsonl"},
 		"sim":      {"mrlocal sim bench/workloads/table1-5.yaml --sched all", "mrlocal sim two.yaml --sched fair,pi-dhfs --gantt --compare"},
 		"sweep":    {"mrlocal sweep two.yaml --borrow-map 0..1/0.5 --sched pi-dhfs", "mrlocal sweep two.yaml --total-slots 4 --map-slots 1..3 --svg curve.svg"},
 		"profile":  {"mrlocal profile wordcount wiki/", "mrlocal profile two.yaml -o measured.yaml"},

@@ -12,6 +12,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 	"mrlocal/workload"
 )
 
@@ -91,6 +93,44 @@ func (c *Command) AllFlags() []argv.Spec {
 // picture says whether and how to draw the gantt.
 func (e Env) Screen(mode string, picture *show.Picture) *show.Screen {
 	return show.NewScreen(e.Stderr, mode, show.TerminalOf(e.Getenv), picture)
+}
+
+// Shown says how much of a run standard error shows.
+type Shown struct {
+	Mode           string // a value of --progress; "": auto
+	Verbose, Quiet bool
+}
+
+// Progress returns --progress.
+func (s *Shown) Progress() setting.Setting {
+	return setting.Of("progress", "", "show progress on standard error: `auto|plain|json|none`. auto is a block on a terminal and a line every 10 s elsewhere; json is an object a second for programs", "auto", setting.Choice(&s.Mode, "auto", "plain", "json", "none"))
+}
+
+// Settings returns --progress, --verbose and --quiet.
+func (s *Shown) Settings() []setting.Setting {
+	return setting.In("INPUT AND OUTPUT", []setting.Setting{s.Progress(),
+		setting.Of("verbose", "", "show the table of the run, its counters, and the names that were skipped, even in a pipe or after a short run", "", setting.Toggle(&s.Verbose)),
+		setting.Of("quiet", "", "show neither progress nor notes nor the table, errors alone", "", setting.Toggle(&s.Quiet)),
+	})
+}
+
+// Screen returns the screen of one run. picture says whether and how to draw the gantt.
+func (s *Shown) Screen(e Env, picture *show.Picture) *show.Screen {
+	mode := cmp.Or(s.Mode, "auto")
+	if s.Quiet {
+		mode = "none"
+	}
+	screen := e.Screen(mode, picture)
+	screen.Verbose, screen.Silent = s.Verbose, s.Quiet
+	return screen
+}
+
+// First returns the first directory, or "".
+func First(dirs []string) string {
+	if len(dirs) == 0 {
+		return ""
+	}
+	return dirs[0]
 }
 
 // Workload reads the workload file of that name, or standard input if the name is -. The error names

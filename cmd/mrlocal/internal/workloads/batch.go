@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,11 +11,13 @@ import (
 	"strings"
 
 	"mrlocal"
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
+	"mrlocal/engine"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/workload"
@@ -25,41 +28,67 @@ const batchHelp = `WORKLOAD is a YAML file of pools and jobs, or - for standard 
 
 Exit codes: 0 all results are complete and durable; 2 wrong usage or input, nothing was started; 3 a job failed (the others ran); 128 plus the number of the signal when interrupted.`
 
-// Batch returns mrlocal batch, which runs a workload file for real.
-func Batch() command.Command {
-	own := append(command.EngineFlags(), command.BandwidthFlags()...)
-	own = append(append(own, show.Flags()...), command.VerboseFlag(), command.QuietFlag(), command.ProfileFlag("; with several policies, into DIR.POLICY"),
-		argv.ValueSpec("seed", "seed `N` of the placement and of the times of sleep jobs", "1"),
-		argv.ValueSpec("events", "write every fact and decision to `FILE`, one JSON object per line; with several policies, to FILE.POLICY; compressed if FILE ends in .gz or .zst", ""),
-		argv.ValueSpec("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output"))
-	return command.Command{Usage: "run a workload file for real: many jobs in pools", Args: "WORKLOAD", Long: batchHelp, Run: runBatch, Flags: workloadFlags(own, "")}
+// batchCommand has the options of mrlocal batch.
+type batchCommand struct {
+	command.Env
+	*batch
+	shown   command.Shown
+	picture show.Picture
+	page    show.PageOptions
+	out     show.Outputs
 }
 
-// batch is a workload file that is run for real, once for each policy. readBatch and load set its
+// Batch returns mrlocal batch, which runs a workload file for real.
+func Batch(e command.Env) *flags.Command {
+	c := &batchCommand{Env: e, batch: newBatch()}
+	return &flags.Command{Usage: "run a workload file for real: many jobs in pools", Args: "WORKLOAD", Long: batchHelp, Run: c.run,
+		Examples: []string{"mrlocal batch two.yaml --sched fair,pi-dhfs --gantt", "mrlocal batch two.yaml --events run.jsonl"},
+		Settings: slices.Concat(c.settings(), c.shown.Settings(), c.picture.Settings(""), c.page.RunSettings(), c.out.Settings("policies", "a table on standard output"), c.out.Pictures())}
+}
+
+// batch is a workload file that is run for real, once for each policy. settings and load set its
 // fields. A run changes only noted and engine.Profile. The runs follow one another.
 type batch struct {
 	command.Scheduling
 	file   *workload.File
 	jobs   []batchJob      // in the order of the file
-	engine mrlocal.Options // as command.EngineFlags and command.BandwidthFlags set them
+	engine mrlocal.Options // without those of jobs, the cluster and the policy
 	reader *batchReader    // names the place in the file of an error
 	stdout io.Writer       // for the job that writes to standard output; nil: no job does
 	noted  map[string]bool // the notes that a run has written; other runs do not write them again
 }
 
+// newBatch returns a batch before its settings are set. load must follow.
+func newBatch() *batch {
+	return &batch{Scheduling: command.NewScheduling(), engine: mrlocal.Options{TempAtNeed: true}, noted: map[string]bool{}}
+}
+
+// settings returns the flags of scheduling and of the engine.
+func (b *batch) settings() []setting.Setting {
+	bounds := engine.Bounds()
+	bounds.Reduces, bounds.Otherwise = 1, "the value in the file, otherwise "
+	return append(b.Settings(bounds, true), b.engine.Fields()...)
+}
+
 // readBatch reads the flags of a batch. r.Err has the first mistake. load must follow.
 func readBatch(r *command.Reader) *batch {
-	b := &batch{Scheduling: r.Scheduling(command.MostTrackers, command.MostSlots, 1), noted: map[string]bool{}}
+	b := newBatch()
+	b.Scheduling = r.Scheduling(command.MostTrackers, command.MostSlots, 1)
 	command.ReadEngine(&r.Reader, &b.engine)
 	command.ReadBandwidths(&r.Reader, &b.engine)
 	return b
 }
 
-// load reads the workload file that the line names, and the args of its jobs. It comes after readBatch,
-// because some flags replace values of the file. It fails if the file or an arg is wrong. After the
-// runs, the caller closes b.
-func (b *batch) load(e command.Env, line argv.Line) (err error) {
-	if b.file, err = loadWorkload(e, line); err != nil {
+// load reads the workload file that the words of a line name, and the args of its jobs. It comes after
+// the flags, because some of them replace values of the file. It fails if the file or an arg is wrong.
+// After the runs, the caller closes b.
+func (b *batch) load(e command.Env, words []string) error {
+	b.Done()
+	name, err := workloadName(words)
+	if err != nil {
+		return err
+	}
+	if b.file, err = e.Workload(name); err != nil {
 		return err
 	}
 	if err := b.Complete(b.file); err != nil {
@@ -78,69 +107,57 @@ func (b *batch) close() {
 	}
 }
 
-// runBatch runs the file once for each policy, and prints gantts and tables. If a job fails, the exit
-// code is 3, and the other policies still run.
-func runBatch(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-	r := command.NewReader(line)
-	b := readBatch(r)
-	names := r.Policies()
-	picture := r.Picture(false)
-	mode := r.Choice("progress", "auto", "plain", "json", "none")
-	eventsPath := r.Path("events")
-	reportPath := r.Path("report")
-	profilePath := r.Path("profile")
-	if r.Err != nil {
-		return 0, r.Err
-	}
-	// --quiet wins over --progress.
-	if line.Has("quiet") {
-		mode = "none"
-	}
-	if err := b.load(e, line); err != nil {
+// run runs the file once for each policy, and prints gantts and tables. If a job fails, the exit code is
+// 3, and the other policies still run.
+func (c *batchCommand) run(ctx context.Context, line *flags.Line) (int, error) {
+	if err := c.picture.Check(false); err != nil {
 		return 0, err
 	}
-	defer b.close()
-	// No auxiliary file may be an input or an output of any run, or the workload file.
-	places := b.places(names)
-	if places.Stdout = e.Stdout; b.reader.stdout != "" {
-		places.Stdout, b.stdout = nil, e.Stdout
+	if err := c.load(c.Env, line.Words); err != nil {
+		return 0, err
 	}
-	files, err := show.Open(line, names, eventsPath, reportPath, places)
+	defer c.close()
+	c.page.TempDir = command.First(c.engine.TempDirs)
+	return c.page.Run(ctx, c.Stderr, func(p *show.Page) (int, error) { return c.runAll(ctx, p) })
+}
+
+// runAll makes the runs. p is the page of --ui, or nil.
+func (c *batchCommand) runAll(ctx context.Context, p *show.Page) (int, error) {
+	// No auxiliary file may be an input or an output of any run, or the workload file.
+	places := c.places(c.Names)
+	if places.Stdout = c.Stdout; c.reader.stdout != "" {
+		places.Stdout, c.stdout = nil, c.Stdout
+	}
+	files, err := c.out.Open(c.Names, places)
 	if err != nil {
 		return 0, err
 	}
 	// At most one auxiliary file or result may be standard output. Tables and gantts then go to
 	// standard error, so that they do not mix with it.
-	if files.OnStdout() || b.stdout != nil {
-		e.Stdout = e.Stderr
+	if files.OnStdout() || c.stdout != nil {
+		c.Stdout = c.Stderr
 	}
-	// The outputs of all runs are checked before the first run. Otherwise a later policy could fail
-	// after hours because its directory exists.
-	if err := b.checkRuns(len(names), names); err != nil {
+	// All runs are checked before the first one. Otherwise a later policy could fail after hours because
+	// its directory exists.
+	err = c.checkRuns(len(c.Names), c.Names)
+	profiles := make([]string, len(c.Names)) // of each policy; "": --profile is not given
+	for i, name := range c.Names {
+		profiles[i] = process.WithSuffix(c.out.Profile, suffix(name, c.Names))
+		err = cmp.Or(err, process.CheckProfile(profiles[i], c.places(c.Names)))
+	}
+	if err != nil {
 		return 0, err
-	}
-	// profiles has the directory of --profile for each policy, or "" without the flag. It is checked
-	// now for the same reason.
-	profiles := make([]string, len(names))
-	for i, name := range names {
-		profiles[i] = process.WithSuffix(profilePath, suffix(name, names))
-		if err := process.CheckProfile(profiles[i], b.places(names)); err != nil {
-			return 0, err
-		}
 	}
 	var reports []*report.Report
 	code := command.Done
-	for i, name := range names {
+	for i, name := range c.Names {
 		// Each run has a screen of its own, because a screen follows one stream of events.
-		s := e.Screen(mode, picture)
-		s.Verbose = line.Has("verbose")
-		s.Silent = line.Has("quiet")
-		s.Also = files.Watch(i, e.Page.Watch(name, nil))
+		s := c.shown.Screen(c.Env, &c.picture)
+		s.Also = files.Watch(i, p.Watch(name, nil))
 		var done *report.Report
-		err := process.Profile(profiles[i], b.places(names), func(on bool) (err error) {
-			// on is false without --profile.
-			b.engine.Profile = on
-			done, err = b.run(ctx, e, s, name, suffix(name, names), files.Events(i))
+		err := process.Profile(profiles[i], c.places(c.Names), func(on bool) (err error) {
+			c.engine.Profile = on
+			done, err = c.batch.run(ctx, c.Env, s, name, suffix(name, c.Names), files.Events(i))
 			return err
 		})
 		err = errors.Join(err, files.CloseEvents(i))
@@ -154,13 +171,13 @@ func runBatch(ctx context.Context, e command.Env, line argv.Line) (int, error) {
 			s.Note(fmt.Sprintf("batch: %s: %v", name, err))
 		}
 		reports = append(reports, done)
-		if err := e.Write(picture.Of(name, len(names), show.Width(e.Stdout), false)); err != nil {
+		if err := c.Write(c.picture.Of(name, len(c.Names), show.Width(c.Stdout), false)); err != nil {
 			return 0, err
 		}
 		s.Table(done)
 	}
 	// The report is one JSON array for all policies, so it is written at the end.
-	return code, printReports(e, files, reports, false)
+	return code, printReports(c.Env, files, reports, false)
 }
 
 // suffix returns the text that is added to the names of files and directories of the run under the

@@ -243,15 +243,6 @@ func (s *simulation) options(f *workload.File, policyName string) (sim.Options, 
 	return o, err
 }
 
-// loadWorkload reads the workload file that the line names, or standard input for -.
-func loadWorkload(e command.Env, line argv.Line) (*workload.File, error) {
-	name, err := workloadName(line.Words)
-	if err != nil {
-		return nil, err
-	}
-	return e.Workload(name)
-}
-
 // workloadName returns the name of the workload file among the words of a line. It fails unless there is
 // exactly one word, which is not empty.
 func workloadName(words []string) (string, error) {

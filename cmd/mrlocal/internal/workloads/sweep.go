@@ -264,7 +264,7 @@ func sweepReal(e command.Env, line argv.Line, p *study.Plan) (*sweep, func(), er
 	if r.Err != nil {
 		return nil, nil, r.Err
 	}
-	if err := b.load(e, plain); err != nil {
+	if err := b.load(e, plain.Words); err != nil {
 		return nil, nil, err
 	}
 	if err := b.checkRuns(p.Runs(), nil); err != nil {

@@ -55,7 +55,7 @@ func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error
 	if r.Err != nil {
 		return 0, r.Err
 	}
-	if err := b.load(e, line); err != nil {
+	if err := b.load(e, line.Words); err != nil {
 		return 0, err
 	}
 	defer b.close()
@@ -152,7 +152,7 @@ func profileWorkload(ctx context.Context, e command.Env, line argv.Line) (int, e
 		return 0, errs.Optionf("WORKLOAD", "-: profile copies the text of the file; name a file")
 	}
 	// Any number of runs above 1 serves for checkRuns, which looks for standard input as an input.
-	if err := errors.Join(b.load(e, line), b.checkRuns(2, nil)); err != nil {
+	if err := errors.Join(b.load(e, line.Words), b.checkRuns(2, nil)); err != nil {
 		return 0, err
 	}
 	defer b.close()
