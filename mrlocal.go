@@ -72,6 +72,9 @@ const DefaultPolicy = "pi-dhfs"
 // MostReducers is the largest number of reducers of a job, and of parts of Cuts.
 const MostReducers = jobs.MostReducers
 
+// Bounds returns the bounds of the Config of a run, for Config.Fields.
+func Bounds() setup.Bounds { return engine.Bounds() }
+
 type (
 	// Options are the options of a run. The zero value of every field works, except that Run and
 	// RunChain require JobOptions.Inputs of a job that reads files.

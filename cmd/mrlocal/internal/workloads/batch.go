@@ -15,7 +15,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
-	"mrlocal/engine"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/setting"
 	"mrlocal/slots/report"
@@ -65,7 +64,7 @@ func newBatch() *batch {
 
 // settings returns the flags of scheduling and of the engine.
 func (b *batch) settings() []setting.Setting {
-	bounds := engine.Bounds()
+	bounds := mrlocal.Bounds()
 	bounds.Reduces, bounds.Otherwise = 1, "the value in the file, otherwise "
 	return append(b.Settings(bounds, true), b.engine.Fields()...)
 }
