@@ -179,6 +179,12 @@ type Bounds struct {
 	Otherwise string // begins the description of each default, as where a file comes first
 }
 
+// Simulated returns the bounds of a simulated cluster, whose slots are not threads. They are those of a
+// workload file, too.
+func Simulated() Bounds {
+	return Bounds{Trackers: 100_000, Slots: MostCount, Reduces: 1, Otherwise: "the value in the file, otherwise "}
+}
+
 // mostFactor bounds RemotePenalty and the factors of Slow.
 const mostFactor = 1000 * slots.One
 
@@ -195,28 +201,39 @@ func (c *Config) Fields(b Bounds) []setting.Setting {
 		setting.Of("seed", "Seed", "seed `N` of drawn times and of the placement", "1", setting.Seed(&c.Seed)),
 	}), setting.In("FAULTS AND EFFECTS", []setting.Setting{
 		setting.Of("attempts", "Attempts", "`N` attempts at each task", "4", setting.Count(&c.Attempts, 1, MostCount)),
-		setting.Of("slow", "Slow", "`TRACKER=FACTOR`: that tracker has FACTOR times the speed of the others, as in 3=0.5, above 1 only in a simulation; may be repeated", or+"none", setting.Func(c.readSlow)),
+		setting.Of("slow", "Slow", "`TRACKER=FACTOR`: that tracker has FACTOR times the speed of the others, as in 3=0.5, above 1 only in a simulation; may be repeated, or have several with commas between", or+"none", setting.Custom{Read: c.readSlow, Show: c.showSlow}),
 		setting.Of("remote-penalty", "RemotePenalty", "a map away from its input takes `X` times as long", "1", setting.Factor(&c.RemotePenalty, slots.One, mostFactor)),
 		setting.Of("shuffle-bw", "ShuffleBytesPerSecond", "limit the copying of the reduces of each tracker to `SIZE` a second", "no limit", setting.Rate(&c.ShuffleBytesPerSecond, max(1, b.Rate))),
 	})...)
 }
 
-// readSlow adds TRACKER=FACTOR to c.Slow. Check finds a tracker that does not exist.
+// readSlow adds TRACKER=FACTOR[,TRACKER=FACTOR] to c.Slow. Check finds a tracker that does not exist.
 func (c *Config) readSlow(text string) error {
-	number, factor, ok := strings.Cut(text, "=")
-	s := Slow{}
-	if !ok || setting.Count(&s.Tracker, 0, MostCount).Set(number) != nil || setting.Factor(&s.Factor, 0, math.MaxInt64).Set(factor) != nil {
-		return fmt.Errorf("%s: not TRACKER=FACTOR; write 3=0.5", errs.Quote(text))
+	for part := range strings.SplitSeq(text, ",") {
+		number, factor, ok := strings.Cut(part, "=")
+		s := Slow{}
+		if !ok || setting.Count(&s.Tracker, 0, MostCount).Set(number) != nil || setting.Factor(&s.Factor, 1, math.MaxInt64).Set(factor) != nil {
+			return fmt.Errorf("%s: not TRACKER=FACTOR; write 3=0.5", errs.Quote(part))
+		}
+		if s.Factor > mostFactor {
+			return fmt.Errorf("%s: a factor above 0, at most %v", errs.Quote(part), mostFactor)
+		}
+		// Two factors for one tracker contradict each other.
+		if slices.ContainsFunc(c.Slow, func(o Slow) bool { return o.Tracker == s.Tracker }) {
+			return fmt.Errorf("tracker %d is given twice", s.Tracker)
+		}
+		c.Slow = append(c.Slow, s)
 	}
-	if s.Factor == 0 || s.Factor > mostFactor {
-		return fmt.Errorf("%s: a factor above 0, at most %v", errs.Quote(text), mostFactor)
-	}
-	// Two factors for one tracker contradict each other.
-	if slices.ContainsFunc(c.Slow, func(o Slow) bool { return o.Tracker == s.Tracker }) {
-		return fmt.Errorf("tracker %d is given twice", s.Tracker)
-	}
-	c.Slow = append(c.Slow, s)
 	return nil
+}
+
+// showSlow returns a text that readSlow reads.
+func (c *Config) showSlow() string {
+	var all []string
+	for _, s := range c.Slow {
+		all = append(all, fmt.Sprintf("%d=%v", s.Tracker, s.Factor))
+	}
+	return strings.Join(all, ",")
 }
 
 // Check fails if the value of a field cannot be used, for a run of that many jobs. c has its

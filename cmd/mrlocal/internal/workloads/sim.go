@@ -58,13 +58,8 @@ func Sim(e command.Env) *flags.Command {
 
 // studied returns the flags that --seeds allows. All others show a single run.
 func (c *simCommand) studied() []setting.Setting {
-	return slices.Concat(setting.Without(c.Settings(simulated(), true), "shuffle-bw"), c.virtual.Fields(), []setting.Setting{seedsSetting(&c.seeds)},
+	return slices.Concat(setting.Without(c.Settings(setup.Simulated(), true), "shuffle-bw"), c.virtual.Fields(), []setting.Setting{seedsSetting(&c.seeds)},
 		c.out.Settings("policies", "a table on standard output")[1:2])
-}
-
-// simulated returns the bounds of a simulated cluster, whose slots are not threads.
-func simulated() setup.Bounds {
-	return setup.Bounds{Trackers: 100_000, Slots: setup.MostCount, Reduces: 1, Otherwise: "the value in the file, otherwise "}
 }
 
 // seedsSetting returns --seeds, which sim and sweep take.
