@@ -185,8 +185,8 @@ func Simulated() Bounds {
 	return Bounds{Trackers: 100_000, Slots: MostCount, Reduces: 1, Otherwise: "the value in the file, otherwise "}
 }
 
-// mostFactor bounds RemotePenalty and the factors of Slow.
-const mostFactor = 1000 * slots.One
+// MostFactor bounds RemotePenalty, and the factors of Slow.
+const MostFactor = 1000 * slots.One
 
 // Fields returns the settings of c. A new field that a user sets by name needs a line here.
 func (c *Config) Fields(b Bounds) []setting.Setting {
@@ -202,7 +202,7 @@ func (c *Config) Fields(b Bounds) []setting.Setting {
 	}), setting.In("FAULTS AND EFFECTS", []setting.Setting{
 		setting.Of("attempts", "Attempts", "`N` attempts at each task", "4", setting.Count(&c.Attempts, 1, MostCount)),
 		setting.Of("slow", "Slow", "`TRACKER=FACTOR`: that tracker has FACTOR times the speed of the others, as in 3=0.5, above 1 only in a simulation; may be repeated, or have several with commas between", or+"none", setting.Custom{Read: c.readSlow, Show: c.showSlow}),
-		setting.Of("remote-penalty", "RemotePenalty", "a map away from its input takes `X` times as long", "1", setting.Factor(&c.RemotePenalty, slots.One, mostFactor)),
+		setting.Of("remote-penalty", "RemotePenalty", "a map away from its input takes `X` times as long", "1", setting.Factor(&c.RemotePenalty, slots.One, MostFactor)),
 		setting.Of("shuffle-bw", "ShuffleBytesPerSecond", "limit the copying of the reduces of each tracker to `SIZE` a second", "no limit", setting.Rate(&c.ShuffleBytesPerSecond, max(1, b.Rate))),
 	})...)
 }
@@ -212,11 +212,11 @@ func (c *Config) readSlow(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		number, factor, ok := strings.Cut(part, "=")
 		s := Slow{}
-		if !ok || setting.Count(&s.Tracker, 0, MostCount).Set(number) != nil || setting.Factor(&s.Factor, 1, math.MaxInt64).Set(factor) != nil {
+		if !ok || setting.Count(&s.Tracker, 0, MostCount).Set(number) != nil {
 			return fmt.Errorf("%s: not TRACKER=FACTOR; write 3=0.5", errs.Quote(part))
 		}
-		if s.Factor > mostFactor {
-			return fmt.Errorf("%s: a factor above 0, at most %v", errs.Quote(part), mostFactor)
+		if err := setting.Factor(&s.Factor, 1, MostFactor).Set(factor); err != nil {
+			return err
 		}
 		// Two factors for one tracker contradict each other.
 		if slices.ContainsFunc(c.Slow, func(o Slow) bool { return o.Tracker == s.Tracker }) {
@@ -264,7 +264,7 @@ func (c *Config) Check(jobs int) error {
 	for _, s := range c.Slow {
 		switch {
 		case s.Tracker < 0 || s.Tracker >= c.Trackers:
-			return errs.Optionf("Options.Slow", "there is no tracker %d; they count from 0 to %d", s.Tracker, c.Trackers-1)
+			return errs.Optionf("Options.Slow, Options.Trackers", "%w", NoTracker(s.Tracker, c.Trackers))
 		case s.Factor <= 0:
 			return errs.Optionf("Options.Slow", "tracker %d: the factor %v must be above 0", s.Tracker, s.Factor)
 		}
@@ -280,7 +280,7 @@ func (c *Config) Check(jobs int) error {
 		case f.Tracker < 0 && f.Lost == (f.Fail > 0):
 			return errs.Optionf("Options.Faults", "the fault of task %d of job %d needs either Lost or Fail", f.Task, f.Job)
 		case f.Tracker >= c.Trackers:
-			return errs.Optionf("Options.Faults", "there is no tracker %d to lose; they count from 0 to %d", f.Tracker, c.Trackers-1)
+			return errs.Optionf("Options.Faults, Options.Trackers", "%w", NoTracker(f.Tracker, c.Trackers))
 		case f.Tracker < 0 && (f.Job < 0 || f.Job >= jobs):
 			return errs.Optionf("Options.Faults", "there is no job %d", f.Job)
 		case f.Tracker < 0 && f.Lost && f.Reduce:
@@ -288,6 +288,11 @@ func (c *Config) Check(jobs int) error {
 		}
 	}
 	return nil
+}
+
+// NoTracker returns the error for a tracker that a run does not have.
+func NoTracker(tracker, trackers int) error {
+	return fmt.Errorf("there is no tracker %d; they count from 0 to %d", tracker, trackers-1)
 }
 
 // Within returns an error of kind errs.BadOptions if the value of a field of Options is not from

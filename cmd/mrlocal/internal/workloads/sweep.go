@@ -231,9 +231,7 @@ func (s *simulation) simulate(line argv.Line, p *study.Plan, files *study.Files)
 				return nil, nil, err
 			}
 		}
-		if err := run.Complete(f); err != nil {
-			return nil, nil, err
-		}
+		run.Complete(f)
 		run.Seed = t.Seed
 		// options makes a new policy, so runs on other goroutines do not share its state.
 		o, err := run.options(f, t.Policy)
@@ -272,12 +270,10 @@ func sweepReal(e command.Env, line argv.Line, p *study.Plan) (*sweep, func(), er
 	}
 	scheduling := schedulingOf(true)
 	run := func(ctx context.Context, t study.Trial) (done *report.Report, _ []string, err error) {
-		if b.Scheduling, err = scheduling(line, p.Flags(t)); err == nil {
-			err = b.Complete(b.file)
-		}
-		if err != nil {
+		if b.Scheduling, err = scheduling(line, p.Flags(t)); err != nil {
 			return nil, nil, err
 		}
+		b.Complete(b.file)
 		s := e.Screen(mode, nil)
 		done, err = b.run(ctx, e, s, t.Policy, discard, nil)
 		// A run with failed jobs is a row, as in a simulated sweep.
