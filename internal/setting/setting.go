@@ -110,7 +110,7 @@ func Without(all []Setting, names ...string) []Setting {
 func Check(all []Setting) error {
 	for i := range all {
 		if err := Valid(all[i].Value); err != nil {
-			field, _, _ := strings.Cut(all[i].Field, " ")
+			field, _, _ := strings.Cut(strings.ReplaceAll(all[i].Field, "=", " "), " ")
 			return errs.Optionf("Options."+field, "%w", err)
 		}
 	}
@@ -164,7 +164,7 @@ func Fields(all []Setting) func(text string) string {
 func key(field string) string {
 	var b strings.Builder
 	for i, r := range field {
-		if i > 0 && unicode.IsUpper(r) && !unicode.IsUpper(rune(field[i-1])) {
+		if i > 0 && unicode.IsUpper(r) && unicode.IsLower(rune(field[i-1])) {
 			b.WriteByte('_')
 		}
 		b.WriteRune(unicode.ToLower(r))

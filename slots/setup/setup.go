@@ -193,7 +193,7 @@ func (c *Config) Fields(b Bounds) []setting.Setting {
 	or := b.Otherwise
 	return append(setting.In("SLOTS", []setting.Setting{
 		setting.Of("map-slots", "MapSlots", "`N` home map slots on each tracker", or+"its cores minus the reduce slots; in a simulation 2", setting.Count(&c.MapSlots, 1, b.Slots)),
-		setting.Of("reduce-slots", "ReduceSlots", "`N` home reduce slots on each tracker", or+"a sixth of its cores, at least 1; in a simulation 1", setting.Count(&c.ReduceSlots, b.Reduces, b.Slots)),
+		setting.Of("reduce-slots", "ReduceSlots NoReduces", "`N` home reduce slots on each tracker", or+"a sixth of its cores, at least 1; in a simulation 1", setting.Count(&c.ReduceSlots, b.Reduces, b.Slots)),
 		setting.Of("trackers", "Trackers", "`N` trackers; each is a group of cores, or a node of a simulated cluster", or+"1", setting.Count(&c.Trackers, 1, b.Trackers)),
 		setting.Of("max-slots", "MaxSlots", "a policy may open at most `N` slots on each tracker, home slots included", "twice the home slots", setting.Count(&c.MaxSlots, 1, 4*b.Slots)),
 		setting.Of("slowstart", "Slowstart", "`SHARE` of maps finished before reduces are ready", or+"1.0", setting.Optional(&c.Slowstart, setting.Share)),
