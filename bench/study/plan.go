@@ -20,45 +20,51 @@ import (
 // mostRuns is the largest number of runs of a sweep.
 const mostRuns = 100_000
 
-// Flag is a flag that takes a list or a range in a sweep.
-type Flag struct {
-	Name  string // without dashes
-	Title string // of an axis of the chart
-	Share bool   // its values are shares
+// Swept is a setting with the values that it takes in turn.
+type Swept struct {
+	Name   string // a flag without dashes, or the path of a value in the file, as pools.adhoc.weight
+	InFile bool   // it is a value in the file
+	Share  bool   // the values are shares
+	Values []string
 }
 
-// Flags returns the flags that take lists and ranges, in the order of the columns.
-func Flags() []Flag {
-	return []Flag{
-		{"map-slots", "map slots per tracker", false}, {"reduce-slots", "reduce slots per tracker", false},
-		{"borrow-map", "share of the map slots that may be borrowed", true}, {"borrow-reduce", "share of the reduce slots that may be borrowed", true},
+// Alone reports whether the flag of that name is a column of the tables even with a single value.
+func Alone(flag string) bool { return title(flag) != flag }
+
+// title returns the title of the axis of a setting.
+func title(name string) string {
+	switch name {
+	case "map-slots":
+		return "map slots per tracker"
+	case "reduce-slots":
+		return "reduce slots per tracker"
+	case "borrow-map":
+		return "share of the map slots that may be borrowed"
+	case "borrow-reduce":
+		return "share of the reduce slots that may be borrowed"
 	}
+	return name
 }
 
 // Options says what a sweep changes.
 type Options struct {
-	Flags      map[string][]string // the values of Flags, by name
-	Sets       []Set
-	TotalSlots int // map and reduce slots of each tracker together; 0: the sum may change
+	Swept      []Swept // in the order of the columns, flags first
+	TotalSlots int     // map and reduce slots of each tracker together; 0: the sum may change
 	Policies   []string
 	Seeds      int    // runs of each configuration, with the seeds First, First+1, …; 0: one run
 	First      uint64 // 0: 1
 }
 
-// dimension is what a sweep changes: settings that take their words together.
-type dimension struct {
-	Flag            // of the first setting; for --set, Name is the path in the file
-	inFile bool     // it is one of --set
-	names  []string // the settings, without dashes
-	values [][]string
+// swept returns the index in o.Swept of the flag of that name, or -1.
+func (o *Options) swept(flag string) int {
+	return slices.IndexFunc(o.Swept, func(s Swept) bool { return s.Name == flag && !s.InFile })
 }
 
-func newDimension(f Flag, values []string, inFile bool) dimension {
-	d := dimension{Flag: f, inFile: inFile, names: []string{f.Name}}
-	for _, v := range values {
-		d.values = append(d.values, []string{v})
-	}
-	return d
+// dimension is what a sweep changes: a setting, and others that take their words together with it.
+type dimension struct {
+	Swept
+	names  []string // the settings, without dashes
+	values [][]string
 }
 
 // Plan lists the runs of a sweep in their order: by configuration, then by policy, then by seed. It
@@ -80,25 +86,33 @@ func NewPlan(o Options) (*Plan, error) {
 	p := &Plan{policies: o.Policies, seeds: max(1, o.Seeds), first: max(1, o.First)}
 	// The two ends of the other share show the effect of the first one with and without borrowing
 	// in the other direction [DHFS13, Fig. 6].
-	for _, pair := range [][2]string{{"borrow-map", "borrow-reduce"}, {"borrow-reduce", "borrow-map"}} {
-		if len(o.Flags[pair[0]]) > 1 && len(o.Flags[pair[1]]) == 0 {
-			o.Flags[pair[1]] = []string{"0", "1"}
-		}
+	m, r := o.swept("borrow-map"), o.swept("borrow-reduce")
+	ends := Swept{Share: true, Values: []string{"0", "1"}}
+	switch {
+	case r < 0 && m >= 0 && len(o.Swept[m].Values) > 1:
+		ends.Name = "borrow-reduce"
+		o.Swept = slices.Insert(slices.Clone(o.Swept), m+1, ends)
+	case m < 0 && r >= 0 && len(o.Swept[r].Values) > 1:
+		ends.Name = "borrow-map"
+		o.Swept = slices.Insert(slices.Clone(o.Swept), r, ends)
 	}
-	for _, f := range Flags() {
-		d := newDimension(f, o.Flags[f.Name], false)
-		if f.Name == "map-slots" && o.TotalSlots > 0 {
-			if err := d.divide(o); err != nil {
+	if o.TotalSlots > 0 && o.swept("map-slots") < 0 {
+		o.Swept = append([]Swept{{Name: "map-slots"}}, o.Swept...)
+	}
+	for _, s := range o.Swept {
+		d := dimension{Swept: s, names: []string{s.Name}}
+		for _, v := range s.Values {
+			d.values = append(d.values, []string{v})
+		}
+		if s.Name == "map-slots" && o.TotalSlots > 0 {
+			if err := d.divide(&o); err != nil {
 				return nil, err
 			}
 		}
-		p.add(d)
-	}
-	for _, set := range o.Sets {
-		p.add(newDimension(Flag{Name: set.Path, Title: set.Path}, set.Values, true))
+		p.dimensions, p.names = append(p.dimensions, d), append(p.names, d.names...)
 	}
 	if len(p.dimensions) == 0 && o.Seeds == 0 {
-		return nil, errs.Optionf("", "nothing to sweep; give --map-slots 1..8, --reduce-slots, --borrow-map 0..1/0.1, --borrow-reduce, --set or --seeds")
+		return nil, errs.Optionf("", "nothing to sweep; give a flag several values, as --map-slots 1..8 or --borrow-map 0..1/0.1, or --set or --seeds")
 	}
 	runs := len(p.policies) * p.seeds
 	for _, d := range p.dimensions {
@@ -116,12 +130,12 @@ func NewPlan(o Options) (*Plan, error) {
 
 // divide makes d the map slots of --total-slots, with the rest as reduce slots. Without --map-slots,
 // it has each division of the total that leaves both kinds a slot.
-func (d *dimension) divide(o Options) error {
-	if len(o.Flags["reduce-slots"]) > 0 {
+func (d *dimension) divide(o *Options) error {
+	if o.swept("reduce-slots") >= 0 {
 		return errs.Optionf("--total-slots", "cannot be combined with --reduce-slots; the reduce slots are the rest of the total")
 	}
 	d.names = append(d.names, "reduce-slots")
-	for v := 1; v < o.TotalSlots && len(o.Flags[d.Name]) == 0; v++ {
+	for v := 1; v < o.TotalSlots && len(d.Values) == 0; v++ {
 		d.values = append(d.values, []string{strconv.Itoa(v)})
 	}
 	for i, v := range d.values {
@@ -132,13 +146,6 @@ func (d *dimension) divide(o Options) error {
 		d.values[i] = append(v, strconv.Itoa(o.TotalSlots-n))
 	}
 	return nil
-}
-
-// add adds a dimension, unless it has no values.
-func (p *Plan) add(d dimension) {
-	if len(d.values) > 0 {
-		p.dimensions, p.names = append(p.dimensions, d), append(p.names, d.names...)
-	}
 }
 
 // lay fills p.cases with each combination of the values of p.dimensions. The dimension with most
@@ -200,7 +207,7 @@ func (p *Plan) Changes(t Trial) []workload.Change { return p.changes(t, true) }
 func (p *Plan) changes(t Trial, inFile bool) (all []workload.Change) {
 	for i := range p.dimensions {
 		for k, name := range p.dimensions[i].names {
-			if p.dimensions[i].inFile == inFile {
+			if p.dimensions[i].InFile == inFile {
 				all = append(all, workload.Change{Path: name, Value: t.Words[p.column(i)+k]})
 			}
 		}

@@ -1,49 +1,47 @@
 package study
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 
-	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
 )
 
 // mostValues is the largest number of values of a range or list.
 const mostValues = 1000
 
-// Set is one --set PATH=RANGE: a value of a workload file, and the texts that it takes in turn.
-type Set struct {
-	Path   string // as pools.adhoc.weight
-	Values []string
-}
-
 // ParseSet parses PATH=RANGE, the value of --set. RANGE is as in Values.
-func ParseSet(text string) (s Set, err error) {
+func ParseSet(text string) (Swept, error) {
 	path, values, ok := strings.Cut(text, "=")
 	if !ok || path == "" || values == "" {
-		return s, errs.Optionf("--set", "%s: not PATH=RANGE; write pools.adhoc.weight=1..8*2 or pools.adhoc.mode=fair,fifo", text)
+		return Swept{}, fmt.Errorf("%s: not PATH=RANGE; write pools.adhoc.weight=1..8*2 or pools.adhoc.mode=fair,fifo", text)
 	}
-	s.Path = path
-	s.Values, err = Values("set", values)
+	s := Swept{Name: path, InFile: true}
+	var err error
+	s.Values, err = Values(values, false)
 	return s, err
 }
 
-// Values parses the values of a flag: a list (1,2,4 or fair,fifo), FROM..TO in steps of 1,
+// Values parses the values of a setting: a list (1,2,4 or fair,fifo), FROM..TO in steps of 1,
 // FROM..TO/STEP, or FROM..TO*FACTOR. Ends and steps are numbers, times or sizes. A comma within
-// brackets does not separate values. It fails with an options error for an empty value, for equal
-// values, and for more than mostValues.
-func Values(flag, text string) (values []string, err error) {
+// brackets does not separate values. It fails for an empty value, for equal values, for more than mostValues,
+// and for a range of shares without a step.
+func Values(text string, share bool) (values []string, err error) {
 	bad := func(format string, args ...any) ([]string, error) {
-		return nil, errs.Optionf("--"+flag, "%s: %s", text, fmt.Sprintf(format, args...))
+		return nil, fmt.Errorf("%s: %s", text, fmt.Sprintf(format, args...))
 	}
 	if text == "" {
-		return nil, errs.Optionf("--"+flag, "the value is empty")
+		return nil, errors.New("the value is empty")
 	}
 	if from, rest, ranged := strings.Cut(text, ".."); ranged {
 		var problem string
+		if share && !strings.ContainsAny(rest, "/*") {
+			return bad("a range without a step; write 0..1/0.1")
+		}
 		if values, problem = steps(from, rest); problem != "" {
 			return bad("%s", problem)
 		}

@@ -521,7 +521,7 @@ func (s *Study) Chart(file, y string) *svg.Chart {
 		name := t.Policy
 		if x != nil {
 			word := t.Words[s.column(s.x)]
-			c.XName, name = x.Title, s.series(t)
+			c.XName, name = title(x.Name), s.series(t)
 			var ok bool
 			if p.X, ok = coordinate(word); !ok {
 				p.X = float64(slices.IndexFunc(x.values, func(v []string) bool { return v[0] == word }))

@@ -39,12 +39,11 @@ func made(t *testing.T, o Options, of func(t Trial) float64) *Study {
 	return s
 }
 
-// given returns the values of flags, from words as "map-slots 1 2".
-func given(texts ...string) map[string][]string {
-	all := map[string][]string{}
+// given returns flags with their values, from words as "map-slots 1 2". The name of a value in the file has a dot.
+func given(texts ...string) (all []Swept) {
 	for _, text := range texts {
 		words := strings.Fields(text)
-		all[words[0]] = words[1:]
+		all = append(all, Swept{Name: words[0], InFile: strings.Contains(words[0], "."), Values: words[1:]})
 	}
 	return all
 }
@@ -55,19 +54,16 @@ func TestRunsAreLaidOutSeriesBySeries(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{"policies change fastest", Options{Flags: given("map-slots 1 2"), Policies: []string{"fair", "fifo"}}, "map-slots: 1 fair; 1 fifo; 2 fair; 2 fifo"},
-		{"seeds change before policies", Options{Flags: given("map-slots 1"), Policies: []string{"fair", "fifo"}, Seeds: 2}, "map-slots: 1 fair; 1 fair 2; 1 fifo; 1 fifo 2"},
-		{"then the setting of most values", Options{Flags: given("map-slots 1 2", "reduce-slots 3 4 5")}, "map-slots reduce-slots: 1 3 p; 1 4 p; 1 5 p; 2 3 p; 2 4 p; 2 5 p"},
+		{"policies change fastest", Options{Swept: given("map-slots 1 2"), Policies: []string{"fair", "fifo"}}, "map-slots: 1 fair; 1 fifo; 2 fair; 2 fifo"},
+		{"seeds change before policies", Options{Swept: given("map-slots 1"), Policies: []string{"fair", "fifo"}, Seeds: 2}, "map-slots: 1 fair; 1 fair 2; 1 fifo; 1 fifo 2"},
+		{"then the setting of most values", Options{Swept: given("map-slots 1 2", "reduce-slots 3 4 5")}, "map-slots reduce-slots: 1 3 p; 1 4 p; 1 5 p; 2 3 p; 2 4 p; 2 5 p"},
 		{"a total leaves the reduce slots", Options{TotalSlots: 4}, "map-slots reduce-slots: 1 3 p; 2 2 p; 3 1 p"},
-		{"a total of chosen map slots", Options{TotalSlots: 12, Flags: given("map-slots 10 6")}, "map-slots reduce-slots: 10 2 p; 6 6 p"},
-		{"a share alone has the other at both ends", Options{Flags: given("borrow-map 0 0.5 1")}, "borrow-map borrow-reduce: 0 0 p; 0.5 0 p; 1 0 p; 0 1 p; 0.5 1 p; 1 1 p"},
-		{"a share of one value stands by itself", Options{Flags: given("borrow-reduce 0.7")}, "borrow-reduce: 0.7 p"},
-		{"both shares as given", Options{Flags: given("borrow-map 0.1 0.2", "borrow-reduce 0.3")}, "borrow-map borrow-reduce: 0.1 0.3 p; 0.2 0.3 p"},
-		{"values of the file", Options{Flags: given("map-slots 1"), Sets: []Set{{"a.b", []string{"x", "y"}}}}, "map-slots a.b: 1 x p; 1 y p"},
+		{"a total of chosen map slots", Options{TotalSlots: 12, Swept: given("map-slots 10 6")}, "map-slots reduce-slots: 10 2 p; 6 6 p"},
+		{"a share alone has the other at both ends", Options{Swept: given("borrow-map 0 0.5 1")}, "borrow-map borrow-reduce: 0 0 p; 0.5 0 p; 1 0 p; 0 1 p; 0.5 1 p; 1 1 p"},
+		{"a share of one value stands by itself", Options{Swept: given("borrow-reduce 0.7")}, "borrow-reduce: 0.7 p"},
+		{"both shares as given", Options{Swept: given("borrow-map 0.1 0.2", "borrow-reduce 0.3")}, "borrow-map borrow-reduce: 0.1 0.3 p; 0.2 0.3 p"},
+		{"values of the file", Options{Swept: given("map-slots 1", "a.b x y")}, "map-slots a.b: 1 x p; 1 y p"},
 	} {
-		if c.o.Flags == nil {
-			c.o.Flags = given()
-		}
 		if c.o.Policies == nil {
 			c.o.Policies = []string{"p"}
 		}
@@ -84,7 +80,7 @@ func TestRunsAreLaidOutSeriesBySeries(t *testing.T) {
 				words = append(words, fmt.Sprint(x.Seed))
 			}
 			got = append(got, strings.Join(words, " "))
-			if n := len(p.Flags(x)) + len(p.Changes(x)); n != len(x.Words) || len(p.Changes(x)) != len(c.o.Sets) {
+			if n := len(p.Flags(x)) + len(p.Changes(x)); n != len(x.Words) || len(p.Changes(x)) != strings.Count(strings.Join(p.names, " "), ".") {
 				t.Errorf("%s: %d settings of %d words", c.name, n, len(x.Words))
 			}
 		}
@@ -98,9 +94,9 @@ func TestWhatCannotBeSwept(t *testing.T) {
 	thousand := make([]string, 1000)
 	for want, o := range map[string]Options{
 		"nothing to sweep":           {},
-		"cannot be combined with":    {TotalSlots: 3, Flags: given("reduce-slots 1")},
-		"3 of --total-slots 3 leave": {TotalSlots: 3, Flags: given("map-slots 3")},
-		"more than 100000 runs":      {Flags: map[string][]string{"map-slots": thousand, "reduce-slots": thousand}},
+		"cannot be combined with":    {TotalSlots: 3, Swept: given("reduce-slots 1")},
+		"3 of --total-slots 3 leave": {TotalSlots: 3, Swept: given("map-slots 3")},
+		"more than 100000 runs":      {Swept: []Swept{{Name: "map-slots", Values: thousand}, {Name: "reduce-slots", Values: thousand}}},
 		"than 100000 runs":           {Seeds: 100_000, Policies: []string{"p", "q"}},
 	} {
 		if o.Policies == nil {
@@ -121,7 +117,7 @@ func TestSpeedupsAreAgainstTheFirstPolicyOrTheFirstRow(t *testing.T) {
 		{[]string{"fair", "pi"}, "[0 0.25 0 0] fair in the same configuration"},
 		{[]string{"fair"}, "[0 0.6666666666666667] map-slots 1"},
 	} {
-		s := made(t, Options{Flags: given("map-slots 1 2"), Policies: c.policies}, func(t Trial) float64 { return makespans[t.Words[0]+" "+t.Policy] })
+		s := made(t, Options{Swept: given("map-slots 1 2"), Policies: c.policies}, func(t Trial) float64 { return makespans[t.Words[0]+" "+t.Policy] })
 		if got := fmt.Sprint(speedups(s), " ", s.against()); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
 		}
@@ -144,7 +140,7 @@ func speedups(s *Study) (all []float64) {
 // TestResultsHaveTheColumnsOfCSV checks that a row of --results is the row of --csv with the key before it and
 // a job after it.
 func TestResultsHaveTheColumnsOfCSV(t *testing.T) {
-	o := Options{Flags: given("map-slots 1 2"), Sets: []Set{{"jobs.*.map_time", []string{"{uniform: [1s, 2s]}"}}}, Seeds: 2, Policies: []string{"fair"}}
+	o := Options{Swept: append(given("map-slots 1 2"), Swept{Name: "jobs.*.map_time", InFile: true, Values: []string{"{uniform: [1s, 2s]}"}}), Seeds: 2, Policies: []string{"fair"}}
 	p, err := NewPlan(o)
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +188,7 @@ func TestResultsHaveTheColumnsOfCSV(t *testing.T) {
 }
 
 func TestARunThatFailsIsNamed(t *testing.T) {
-	p, err := NewPlan(Options{Flags: given("map-slots 1 2"), Policies: []string{"fair"}})
+	p, err := NewPlan(Options{Swept: given("map-slots 1 2"), Policies: []string{"fair"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +216,7 @@ func TestARowWithFailedJobsIsMarkedAndNeverBest(t *testing.T) {
 		{[3]float64{100, -10, -20}, "[0 NaN NaN]", "best: fair, map-slots 1, 100s; without 2 rows with failed jobs\n", 1},
 		{[3]float64{-10, -10, -20}, "[NaN NaN NaN]", "best: none, jobs of every row failed\n", 0},
 	} {
-		s := made(t, Options{Flags: given("map-slots 1 2 3")}, byMapSlots(c.makespans))
+		s := made(t, Options{Swept: given("map-slots 1 2 3")}, byMapSlots(c.makespans))
 		if got := s.best(); got != c.want {
 			t.Errorf("got %swant %s", got, c.want)
 		}
@@ -254,7 +250,7 @@ func TestASweepEndsWithItsBestRow(t *testing.T) {
 		"best: fair, map-slots 1, 80s (1 other row as short); 11.1% shorter than the next\n":            {80, 90, 80},
 		"best: fair, map-slots 1, 80s (2 other rows as short); all rows are equal\n":                    {80, 80, 80},
 	} {
-		if got := made(t, Options{Flags: given("map-slots 1 2 3")}, byMapSlots(makespans)).best(); got != want {
+		if got := made(t, Options{Swept: given("map-slots 1 2 3")}, byMapSlots(makespans)).best(); got != want {
 			t.Errorf("got %swant %s", got, want)
 		}
 	}

@@ -34,22 +34,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"mrlocal"
 	"os"
+	"regexp"
 	"strings"
 
+	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/demo"
 	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/hadoop"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/runjob"
-	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/cmd/mrlocal/internal/tools"
 	"mrlocal/cmd/mrlocal/internal/workloads"
 	"mrlocal/internal/errs"
-	"mrlocal/internal/setting"
 )
 
 // entry is a command of the table, below a heading of the list of commands.
@@ -74,14 +73,14 @@ func table() []entry {
 		{"RUN", "streaming", old(hadoop.Streaming)},
 		{"RUN", "submit", old(hadoop.Submit)},
 		{"LAB", "sim", workloads.Sim},
-		{"LAB", "sweep", old(workloads.Sweep)},
+		{"LAB", "sweep", workloads.Sweep},
 		{"LAB", "compare", Compare},
 		{"LAB", "explain", Explain},
 		{"LAB", "replay", Replay},
 		{"LAB", "reproduce", Reproduce},
 		{"LAB", "tune", old(runjob.Tune)},
-		{"LAB", "profile", old(workloads.Profile)},
-		{"LAB", "validate", old(workloads.Validate)},
+		{"LAB", "profile", workloads.Profile},
+		{"LAB", "validate", workloads.Validate},
 		{"SEE", "demo", demo.Demo},
 		{"SEE", "show", Show},
 		{"SEE", "ui", UI},
@@ -113,11 +112,7 @@ func program(e command.Env) *flags.Program {
 // examples returns command lines for the help, by command.
 func examples() map[string][]string {
 	return map[string][]string{
-		"sim":      {"mrlocal sim bench/workloads/table1-5.yaml --sched all", "mrlocal sim two.yaml --sched fair,pi-dhfs --gantt --compare"},
-		"sweep":    {"mrlocal sweep two.yaml --borrow-map 0..1/0.5 --sched pi-dhfs", "mrlocal sweep two.yaml --total-slots 4 --map-slots 1..3 --svg curve.svg"},
-		"profile":  {"mrlocal profile wordcount wiki/", "mrlocal profile two.yaml -o measured.yaml"},
-		"validate": {"mrlocal validate measured.yaml --sched fair,pi-dhfs --runs 5"},
-		"tune":     {"mrlocal tune wordcount wiki/"},
+		"tune": {"mrlocal tune wordcount wiki/"},
 	}
 }
 
@@ -132,14 +127,14 @@ Sizes: 64MiB, 100MB (decimal), K M G T (binary). Times: 250ms, 20s. Shares: 0.5.
 // Everything else is in run, so that tests can call it.
 func main() {
 	if err := process.CheckStart(); err != nil {
-		fmt.Fprint(os.Stderr, show.ErrorLine("", err))
+		fmt.Fprint(os.Stderr, argv.ErrorLine("", err))
 		os.Exit(command.Usage)
 	}
 	// Both calls change the runtime of the process. They come before large allocations.
 	process.SampleNoAllocations()
 	process.CollectLate()
 	// The first signal cancels ctx.
-	ctx, stop := process.Watch(context.Background(), func(cause error) { fmt.Fprint(os.Stderr, show.ErrorLine("", cause)) }, os.Exit)
+	ctx, stop := process.Watch(context.Background(), func(cause error) { fmt.Fprint(os.Stderr, argv.ErrorLine("", cause)) }, os.Exit)
 	code := run(ctx, os.Args[1:], command.Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Arg0: os.Args[0]})
 	stop()
 	os.Exit(code)
@@ -156,12 +151,12 @@ func run(ctx context.Context, args []string, e command.Env) (code int) {
 		}
 	}()
 	line, code, err := program(e).Run(ctx, hadoop.JobFirst(args))
-	if line == nil {
-		line = &flags.Line{Command: &flags.Command{}}
+	tool := false
+	if line != nil {
+		what, tool = strings.Join(line.Path, " "), line.Command.Tool
 	}
-	what = strings.Join(line.Path, " ")
 	if err != nil {
-		if code = fail(ctx, e, what, err, line.Command.Settings...); line.Command.Tool && code == command.Failed {
+		if code = fail(ctx, e, what, err); tool && code == command.Failed {
 			code = command.Usage // as in GNU tools
 		}
 	}
@@ -169,34 +164,25 @@ func run(ctx context.Context, args []string, e command.Env) (code int) {
 }
 
 // fail writes err as one line to standard error, and returns the exit code for its kind. what is
-// the command, and own its settings.
-func fail(ctx context.Context, e command.Env, what string, err error, own ...setting.Setting) int {
+// the command.
+func fail(ctx context.Context, e command.Env, what string, err error) int {
 	// After a signal, err is only a consequence. The line and the exit code are those of the signal.
 	var s process.Interrupted
 	if errors.As(context.Cause(ctx), &s) {
-		fmt.Fprint(e.Stderr, show.ErrorLine(what, s))
+		fmt.Fprint(e.Stderr, argv.ErrorLine(what, s))
 		return s.ExitCode()
 	}
 	usage := errs.IsUsage(err)
 	// The examples of the documents read wiki/, so new users often see this error.
-	if usage && missesWiki(err) {
+	if usage && missingWiki.MatchString(err.Error()) {
 		err = fmt.Errorf("%w; mrlocal demo makes wiki/, and mrlocal gen wiki one of any size", err)
 	}
-	fmt.Fprint(e.Stderr, show.ErrorLine(what, err, own...))
+	fmt.Fprint(e.Stderr, argv.ErrorLine(what, err))
 	if usage {
 		return command.Usage
 	}
 	return command.Failed
 }
 
-// missesWiki reports whether err is about an input wiki, or below wiki, and there is no wiki.
-func missesWiki(err error) bool {
-	for e := (*errs.Error)(nil); errors.As(err, &e); err = e.Cause {
-		path := e.Object[strings.LastIndex(e.Object, " ")+1:] // a place in a file may stand before
-		if root, _, _ := strings.Cut(path, "/"); root == "wiki" {
-			_, missing := os.Stat(root)
-			return errors.Is(missing, fs.ErrNotExist)
-		}
-	}
-	return false
-}
+// missingWiki matches the error of an input wiki, or below wiki, that does not exist.
+var missingWiki = regexp.MustCompile(`(^|[ "/])wiki(/[^: ]*)?"?: no such file`)

@@ -8,11 +8,9 @@
 package setting
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"mrlocal/internal/errs"
 )
@@ -29,7 +27,7 @@ type Value interface {
 // Setting is one thing that a user can set.
 type Setting struct {
 	Name    string // of the flag, without dashes; the key of a file has underscores for its dashes
-	Field   string // of the options struct, then others that the flag sets too; F=V: it sets F by the value V; "": none
+	Field   string // of the options struct; "": none
 	Help    string // one sentence or more; has the name of the value, or its choices, in `backquotes`
 	Default string // describes the default, for the help; "": there is none
 	Value   Value
@@ -63,14 +61,6 @@ func In(group string, all []Setting) []Setting {
 // Key returns the name as a key of a workload file.
 func (s *Setting) Key() string { return strings.ReplaceAll(s.Name, "-", "_") }
 
-// Flag returns the name with its dashes.
-func (s *Setting) Flag() string {
-	if len(s.Name) == 1 {
-		return "-" + s.Name
-	}
-	return "--" + s.Name
-}
-
 // Toggle reports whether the flag takes no value.
 func (s *Setting) Toggle() bool {
 	b, ok := s.Value.(interface{ IsBoolFlag() bool })
@@ -82,6 +72,13 @@ func (s *Setting) Metavar() string {
 	_, rest, _ := strings.Cut(s.Help, "`")
 	name, _, _ := strings.Cut(rest, "`")
 	return name
+}
+
+// Single reports whether the value is one number, share, time, size or word, as the help names it. A sweep
+// may change it.
+func (s *Setting) Single() bool {
+	name := s.Metavar()
+	return slices.Contains([]string{"N", "X", "SHARE", "TIME", "SIZE"}, name) || strings.Contains(name, "|")
 }
 
 // Choices returns the words that the setting takes, the default first; nil: it takes others.
@@ -110,8 +107,7 @@ func Without(all []Setting, names ...string) []Setting {
 func Check(all []Setting) error {
 	for i := range all {
 		if err := Valid(all[i].Value); err != nil {
-			field, _, _ := strings.Cut(strings.ReplaceAll(all[i].Field, "=", " "), " ")
-			return errs.Optionf("Options."+field, "%w", err)
+			return errs.Optionf("Options."+all[i].Field, "%w", err)
 		}
 	}
 	return nil
@@ -125,51 +121,26 @@ func Valid(v Value) error {
 	return nil
 }
 
-// Fields returns a function that replaces the names of fields in a text by the flags that set them, as
-// Options.MapSlots by --map-slots. A field without a flag becomes a key of a workload file, as
-// Submission.After becomes after.
-func Fields(all []Setting) func(text string) string {
-	flags := map[string]string{}
+// Fields returns what replaces the names of fields in a text by the flags that set them, as
+// Options.MapSlots by --map-slots. The names of other fields lose only "Options.".
+func Fields(all []Setting) *strings.Replacer {
+	var pairs []string
 	for i := range all {
-		for field := range strings.FieldsSeq(all[i].Field) {
-			name, value, _ := strings.Cut(field, "=")
-			flags[name] = cmp.Or(flags[name], strings.TrimSpace(all[i].Flag()+" "+value))
+		if all[i].Field != "" {
+			pairs = append(pairs, "Options."+all[i].Field, "--"+all[i].Name)
 		}
 	}
-	inside := func(r rune) bool { return r == '.' || unicode.IsLetter(r) || unicode.IsDigit(r) }
-	return func(text string) string {
-		var b strings.Builder
-		for text != "" {
-			word := text[:len(text)-len(strings.TrimLeftFunc(text, inside))]
-			name, isField := strings.CutPrefix(word, "Options.")
-			if !isField {
-				name, isField = strings.CutPrefix(word, "Submission.")
-			}
-			name = strings.TrimRight(name, ".") // of a sentence
-			if isField && name != "" {
-				b.WriteString(cmp.Or(flags[name], key(name)) + word[strings.LastIndex(word, name)+len(name):])
-			} else {
-				b.WriteString(word)
-			}
-			text = text[len(word):]
-			between := text[:len(text)-len(strings.TrimLeftFunc(text, func(r rune) bool { return !inside(r) }))]
-			b.WriteString(between)
-			text = text[len(between):]
-		}
-		return b.String()
+	// A replacer takes the first pair that matches, so a longer name comes before its beginning.
+	byLength := make([]int, 0, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		byLength = append(byLength, i)
 	}
-}
-
-// key returns the name of a field as a key of a workload file: GroupTrackers is group_trackers.
-func key(field string) string {
-	var b strings.Builder
-	for i, r := range field {
-		if i > 0 && unicode.IsUpper(r) && unicode.IsLower(rune(field[i-1])) {
-			b.WriteByte('_')
-		}
-		b.WriteRune(unicode.ToLower(r))
+	slices.SortStableFunc(byLength, func(a, b int) int { return len(pairs[b]) - len(pairs[a]) })
+	var sorted []string
+	for _, i := range byLength {
+		sorted = append(sorted, pairs[i], pairs[i+1])
 	}
-	return b.String()
+	return strings.NewReplacer(append(sorted, "Options.", "")...)
 }
 
 // wrong returns the error for the value text: what is wrong with it.

@@ -108,38 +108,6 @@ func (r *Reader) Choice(flag string, names ...string) string {
 // Path reads the name of a file, which must not be empty. It does not look at the file.
 func (r *Reader) Path(flag string) string { return Value(r, flag, NonEmpty) }
 
-// ShareOr reads a share. If the flag is not set, it returns otherwise.
-func (r *Reader) ShareOr(flag string, otherwise ppm.Share) ppm.Share {
-	if p := r.Share(flag); p != nil {
-		return *p
-	}
-	return otherwise
-}
-
-// MapAndReduce reads map=N,reduce=N, in either order. Both must be there, each from 1 to most.
-func (r *Reader) MapAndReduce(flag string, most int) (maps, reduces int32) {
-	text, ok := r.Line.Value(flag)
-	if !ok {
-		return 0, 0
-	}
-	for _, part := range strings.Split(text, ",") {
-		kind, number, _ := strings.Cut(part, "=")
-		of := map[string]*int32{"map": &maps, "reduce": &reduces}[kind]
-		if of == nil || *of != 0 {
-			r.Keep(errs.Optionf("--"+flag, "%s: not map=N,reduce=N; write map=1,reduce=2", errs.Quote(text)))
-			return 0, 0
-		}
-		n, err := Count(flag, number, 1, most)
-		r.Keep(err)
-		*of = int32(n)
-	}
-	// After a mistake, a number may be missing only because of this mistake.
-	if r.Err == nil && min(maps, reduces) < 1 {
-		r.Keep(errs.Optionf("--"+flag, "%s: give map and reduce; write map=1,reduce=2", errs.Quote(text)))
-	}
-	return maps, reduces
-}
-
 // Seed reads --seed, a number above 0.
 func (r *Reader) Seed() uint64 {
 	n := Value(r, "seed", Seed)

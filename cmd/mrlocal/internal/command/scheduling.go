@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -136,13 +137,6 @@ func (r *Reader) policyOptions() policy.Options {
 	return o
 }
 
-// Bounds of a simulated cluster. They lie above those of a real run, because a simulated slot is not
-// a thread.
-const (
-	MostNodes     = 100_000   // trackers
-	MostNodeSlots = 1_000_000 // of one kind on a tracker
-)
-
 // Scheduling reads SchedulingFlags. trackers is the greatest --trackers. slotsEach is the greatest
 // number of slots of one kind on a tracker. leastReduces is the least --reduce-slots: 0 for a single
 // run, which may be map only, and 1 for all others. r.Err has the first mistake.
@@ -168,37 +162,29 @@ func (r *Reader) Scheduling(trackers, slotsEach, leastReduces int) Scheduling {
 	}
 }
 
-// Complete takes the slot weights from the file if no flag sets them.
-func (s *Scheduling) Complete(f *workload.File) {
+// Complete takes the slot weights from the file if no flag sets them. It returns an error if --slow or
+// slow in the file names a tracker that does not exist. The number of trackers is that of --trackers,
+// or else that of the file.
+func (s *Scheduling) Complete(f *workload.File) error {
 	if !s.PolicyOptions.SlotWeights.Bound() {
 		s.PolicyOptions.SlotWeights = f.SlotWeights()
 	}
-}
-
-// Policies returns the names of --sched in a command that compares policies: one name, several names
-// with commas, or all. r.Err has the error of an unknown name or of one that is given twice.
-func (r *Reader) Policies() []string {
-	text, ok := r.Line.Value("sched")
-	if !ok {
-		return []string{mrlocal.DefaultPolicy}
-	}
-	known := registry.Names()
-	// The registry has the order of mrlocal policies: simplest first.
-	if text == "all" {
-		return known
-	}
-	names := strings.Split(text, ",")
-	// Each policy writes files with its name at the end. A policy that is listed twice would write
-	// them twice.
-	seen := map[string]bool{}
-	for _, name := range names {
-		r.checkPolicy(name, known)
-		if seen[name] {
-			r.Keep(errs.Optionf("--sched", "%s is given twice", errs.Quote(name)))
+	trackers := cmp.Or(s.Trackers, f.Trackers, 1)
+	for _, slow := range s.Slow {
+		if slow.Tracker >= trackers {
+			return errs.Optionf("--slow", "there is no tracker %d; they count from 0 to %d", slow.Tracker, trackers-1)
 		}
-		seen[name] = true
 	}
-	return names
+	for _, slow := range f.Slow {
+		if slow.Tracker >= trackers {
+			under := ""
+			if s.Trackers > 0 {
+				under = fmt.Sprintf(" under --trackers %d", s.Trackers)
+			}
+			return errs.Inputf(f.Name, "slow: there is no tracker %d%s; they count from 0 to %d", slow.Tracker, under, trackers-1)
+		}
+	}
+	return nil
 }
 
 // checkPolicy refuses a name that is not among known, the names of all policies.

@@ -83,11 +83,6 @@ func HTMLSetting(path *string) setting.Setting {
 	return setting.Of("html", "", "write table and chart as one `FILE` for a browser, without scripts", "", setting.Text(path))
 }
 
-// HTMLFlag returns --html of a command whose result is a table. HTML opens its file.
-func HTMLFlag() argv.Spec {
-	return argv.ValueSpec("html", "write table and chart as one `FILE` for a browser, without scripts", "")
-}
-
 // file is a picture or table of one run that a flag asks for.
 type file struct {
 	path  string                                 // not ""

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/slots/report"
 	"mrlocal/trace"
 )
@@ -132,7 +133,7 @@ func (s *Screen) Note(text string) {
 	if s.Silent {
 		return
 	}
-	line := ErrorLine("", errors.New(text))
+	line := argv.ErrorLine("", errors.New(text))
 	// The engine's note on hidden names has these words.
 	if strings.HasPrefix(text, "skipped ") && strings.Contains(text, " starting with . or _") {
 		s.mu.Lock()

@@ -69,15 +69,6 @@ func (b *batch) settings() []setting.Setting {
 	return append(b.Settings(bounds, true), b.engine.Fields()...)
 }
 
-// readBatch reads the flags of a batch. r.Err has the first mistake. load must follow.
-func readBatch(r *command.Reader) *batch {
-	b := newBatch()
-	b.Scheduling = r.Scheduling(command.MostTrackers, command.MostSlots, 1)
-	command.ReadEngine(&r.Reader, &b.engine)
-	command.ReadBandwidths(&r.Reader, &b.engine)
-	return b
-}
-
 // load reads the workload file that the words of a line name, and the args of its jobs. It comes after
 // the flags, because some of them replace values of the file. It fails if the file or an arg is wrong.
 // After the runs, the caller closes b.
@@ -90,7 +81,9 @@ func (b *batch) load(e command.Env, words []string) error {
 	if b.file, err = e.Workload(name); err != nil {
 		return err
 	}
-	b.Complete(b.file)
+	if err := b.Complete(b.file); err != nil {
+		return err
+	}
 	// Sleep jobs draw their times from the seed, as the simulator does. Without --seed it is 1.
 	b.reader = &batchReader{file: b.file, kinds: command.Jobs(), seed: max(1, b.Seed)}
 	b.jobs, err = b.reader.read()

@@ -10,9 +10,7 @@ import (
 	"runtime"
 	"slices"
 
-	"mrlocal"
 	"mrlocal/bench/study"
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/process"
@@ -25,7 +23,6 @@ import (
 	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
-	"mrlocal/workload"
 )
 
 // simHelp is the help text of mrlocal sim below its usage.
@@ -36,8 +33,7 @@ Exit codes: 0 done; 1 the runs of --compare differ; 2 wrong usage or input, noth
 // simCommand has the options of mrlocal sim.
 type simCommand struct {
 	command.Env
-	command.Scheduling
-	virtual          sim.Options // of each run, without Config and Policy
+	simulation
 	seeds            int
 	verbose, compare bool
 	picture          show.Picture
@@ -47,19 +43,25 @@ type simCommand struct {
 
 // Sim returns mrlocal sim, which runs a workload file in virtual time.
 func Sim(e command.Env) *flags.Command {
-	c := &simCommand{Env: e, Scheduling: command.NewScheduling()}
-	return &flags.Command{Usage: "run a workload file in virtual time", Args: "WORKLOAD", Long: simHelp, Run: c.run, Settings: slices.Concat(
-		c.studied(), c.picture.Settings(""), c.page.RunSettings(), c.out.Settings("policies", "a table on standard output")[:1], c.out.Pictures(),
-		setting.In("INPUT AND OUTPUT", []setting.Setting{setting.Of("verbose", "", "show all figures and counters of each run, of all jobs together", "", setting.Toggle(&c.verbose))}),
-		[]setting.Setting{
-			setting.Of("compare", "", "with two policies: say how their decisions differ, and why, as mrlocal compare does; exit code 1 if they differ", "", setting.Toggle(&c.compare)),
-		})}
+	c := &simCommand{Env: e, simulation: newSimulation()}
+	return &flags.Command{Usage: "run a workload file in virtual time", Args: "WORKLOAD", Long: simHelp, Run: c.run,
+		Examples: []string{"mrlocal sim bench/workloads/table1-5.yaml --sched all", "mrlocal sim two.yaml --sched fair,pi-dhfs --gantt --compare"}, Settings: slices.Concat(
+			c.studied(), c.picture.Settings(""), c.page.RunSettings(), c.out.Settings("policies", "a table on standard output")[:1], c.out.Pictures(),
+			setting.In("INPUT AND OUTPUT", []setting.Setting{setting.Of("verbose", "", "show all figures and counters of each run, of all jobs together", "", setting.Toggle(&c.verbose))}),
+			[]setting.Setting{
+				setting.Of("compare", "", "with two policies: say how their decisions differ, and why, as mrlocal compare does; exit code 1 if they differ", "", setting.Toggle(&c.compare)),
+			})}
 }
 
 // studied returns the flags that --seeds allows. All others show a single run.
 func (c *simCommand) studied() []setting.Setting {
-	return slices.Concat(setting.Without(c.Settings(setup.Simulated(), true), "shuffle-bw"), c.virtual.Fields(), []setting.Setting{seedsSetting(&c.seeds)},
+	return slices.Concat(c.settings(), []setting.Setting{seedsSetting(&c.seeds)},
 		c.out.Settings("policies", "a table on standard output")[1:2])
+}
+
+// simulated returns the bounds of a simulated cluster, whose slots are not threads.
+func simulated() setup.Bounds {
+	return setup.Bounds{Trackers: 100_000, Slots: setup.MostCount, Reduces: 1, Otherwise: "the value in the file, otherwise "}
 }
 
 // seedsSetting returns --seeds, which sim and sweep take.
@@ -105,7 +107,9 @@ func (c *simCommand) runAll(ctx context.Context, name string, p *show.Page) (int
 	if err != nil {
 		return 0, err
 	}
-	c.Complete(f)
+	if err := c.Complete(f); err != nil {
+		return 0, err
+	}
 	// Open checks the paths and creates no file, so a run that is refused leaves none.
 	files, err := c.out.Open(c.Names, process.Work{Inputs: []string{f.Name}, Stdout: c.Stdout})
 	if err != nil {
@@ -118,9 +122,8 @@ func (c *simCommand) runAll(ctx context.Context, name string, p *show.Page) (int
 	notes, code := show.NewNotes(c.Stderr), command.Done
 	var reports []*report.Report
 	var kept [2]bytes.Buffer // with --compare, the events of both runs
-	s := simulation{c.Scheduling, c.virtual}
 	for i, name := range c.Names {
-		o, err := s.options(f, name)
+		o, err := c.options(name)
 		if err != nil {
 			return 0, err
 		}
@@ -189,8 +192,7 @@ func (c *simCommand) runSeeds(ctx context.Context, line *flags.Line, name string
 		keep = nil
 	}
 	notes := show.NewNotes(c.Stderr)
-	s := simulation{c.Scheduling, c.virtual}
-	study, err := p.Study(ctx, runtime.GOMAXPROCS(0), nil, s.simulate(argv.Line{}, p, files), notes.Note, keep)
+	study, err := p.Study(ctx, runtime.GOMAXPROCS(0), nil, c.simulate(p, files), notes.Note, keep)
 	if err != nil {
 		return 0, err
 	}
@@ -203,35 +205,26 @@ func (c *simCommand) runSeeds(ctx context.Context, line *flags.Line, name string
 	return exitCode(study.Failed()), c.Write(study.Table())
 }
 
-// workloadFlags returns the flags of a command that runs a workload file: those of scheduling, then
-// own, then those of gantts. ganttWhere is as in command.GanttFlags.
-func workloadFlags(own []argv.Spec, ganttWhere string) []argv.Spec {
-	flags := append([]argv.Spec{argv.ValueSpec("sched", "slot policies `NAME[,NAME]`, one run each, or all; see mrlocal policies", mrlocal.DefaultPolicy)},
-		command.SchedulingFlags("the value in the file, otherwise ")...)
-	return append(append(flags, own...), command.GanttFlags(ganttWhere)...)
-}
-
 // simulation has the options with which a workload file is simulated.
 type simulation struct {
 	command.Scheduling
-	// base has the options that do not depend on the policy. Config, Policy and the sinks are not set.
-	base sim.Options
+	virtual sim.Options // without Config, Policy and the sinks
 }
 
-// readSimulation reads the flags of scheduling and of virtual time. r.Err has the first mistake.
-func readSimulation(r *command.Reader) simulation {
-	return simulation{
-		Scheduling: r.Scheduling(command.MostNodes, command.MostNodeSlots, 1),
-		base:       command.ReadVirtual(&r.Reader),
-	}
+// newSimulation returns the options before they are set.
+func newSimulation() simulation { return simulation{Scheduling: command.NewScheduling()} }
+
+// settings returns the flags of scheduling and of virtual time.
+func (s *simulation) settings() []setting.Setting {
+	return append(setting.Without(s.Settings(simulated(), true), "shuffle-bw"), s.virtual.Fields()...)
 }
 
-// options returns the options of one run of f under a policy. Each call makes a new policy, because
-// a policy keeps the state of its run. The caller sets Events, Note and Watch. It fails if there
-// are too many slots, or if the policy refuses its options.
-func (s *simulation) options(f *workload.File, policyName string) (sim.Options, error) {
+// options returns the options of one run under a policy. Each call makes a new policy, because
+// a policy keeps the state of its run. The caller sets Events, Note and Watch. It fails if the policy
+// refuses its options.
+func (s *simulation) options(policyName string) (sim.Options, error) {
 	p, err := s.NewPolicy(policyName)
-	o := s.base
+	o := s.virtual
 	o.Config, o.Policy = s.Config, p
 	return o, err
 }

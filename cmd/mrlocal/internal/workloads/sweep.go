@@ -1,26 +1,28 @@
 package workloads
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
+	"strconv"
 
 	"mrlocal"
 	"mrlocal/bench/study"
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 	"mrlocal/sim"
 	"mrlocal/slots/report"
 	"mrlocal/workload"
 )
 
 // sweepHelp is the help text of mrlocal sweep below its usage.
-const sweepHelp = `Runs WORKLOAD once for every combination of the values, under every policy of --sched. Runs are simulated; with --real they are real, as those of batch, and their results are thrown away. Values are a list (1,2,4) or a range (1..8 or 0..1/0.1).
+const sweepHelp = `Runs WORKLOAD once for every combination of the values, under every policy of --sched. Runs are simulated; with --real they are real, as those of batch, and their results are thrown away. Each flag of a run whose value is a number, share, time, size or choice takes several: a list (1,2,4) or a range (1..8, 0..1/0.1 or 1..64*2).
 
 --total-slots N keeps the sum of map and reduce slots at N. A share that is swept alone is swept twice, with the other share at 0 and at 1, as in Fig. 6 of the DHFS paper.
 
@@ -30,154 +32,129 @@ const sweepHelp = `Runs WORKLOAD once for every combination of the values, under
 
 The table has one row for each run. Speedup is T0/T1 - 1. T1 is the makespan of the row. T0 is the makespan of the first policy in the same configuration or, with one policy only, of the first row.`
 
-// Sweep returns mrlocal sweep, which runs a workload file once for each combination of listed values.
-func Sweep() command.Command {
-	return command.Command{Usage: "run a workload file over slot configurations, shares and policies", Args: "WORKLOAD", Long: sweepHelp, Run: runSweep, Flags: sweepFlags()}
-}
-
 // mostSwept is the largest --seeds of sim and sweep.
 const mostSwept = 100_000
 
-// seedsFlag returns --seeds, which sim and sweep take.
-func seedsFlag() argv.Spec {
-	return argv.ValueSpec("seeds", "make `N` runs with the seeds from --seed on; show means with 95 % intervals", "one run")
+// sweepCommand has the options of mrlocal sweep. The settings of its runs take the texts of the line when
+// run knows whether the runs are real.
+type sweepCommand struct {
+	command.Env
+	real         bool
+	total, seeds int
+	sets         []study.Swept
+	shown        command.Shown
+	files        sweepFiles
 }
 
-// sweepFlags returns the flags of sweep. It takes those of simulated and of real runs, and refuses
-// the wrong ones later with a message that names --real. Those of study.Flags take lists.
-func sweepFlags() []argv.Spec {
-	var flags []argv.Spec
-	for _, f := range workloadFlags(append(append(command.VirtualFlags(), command.BandwidthFlags()...), command.EngineFlags()...), "") {
-		if swept(f.Name) {
-			f.Help += ", a list or a range"
-		}
-		// A sweep draws no gantts.
-		if f.Name != "gantt" && f.Name != "step" && f.Name != "width" {
-			flags = append(flags, f)
+// Sweep returns mrlocal sweep, which runs a workload file once for each combination of listed values.
+func Sweep(e command.Env) *flags.Command {
+	c := &sweepCommand{Env: e}
+	simulated := newSimulation()
+	all := simulated.settings()
+	for _, s := range newBatch().settings() {
+		if setting.Named(all, s.Name) == nil {
+			all = append(all, s)
 		}
 	}
-	flags = append(flags, argv.ToggleSpec("real", "", "make real runs, as batch does; their results are thrown away"),
-		argv.ValueSpec("total-slots", "`N` slots per tracker: the reduce slots are those that are not map slots", ""), seedsFlag())
-	return append(flags, sweepFileFlags()...)
-}
-
-// swept reports whether a flag takes lists in a sweep.
-func swept(flag string) bool {
-	return slices.ContainsFunc(study.Flags(), func(f study.Flag) bool { return f.Name == flag })
-}
-
-// readSweep reads the flags that say what to sweep, and returns the plan. It reads each value of a list as
-// scheduling does. After a mistake it returns nil, and r.Err has the error.
-func readSweep(r *command.Reader) *study.Plan {
-	real := r.Line.Has("real")
-	scheduling, most := schedulingOf(real), command.MostNodeSlots
-	if real {
-		most = command.MostSlots
+	for i := range all {
+		all[i].Value = setting.Custom{Bare: all[i].Toggle(), Words: all[i].Choices(), Read: func(string) error { return nil }}
 	}
-	o := study.Options{Flags: map[string][]string{}, TotalSlots: r.Count("total-slots", 2, 2*most), Policies: r.Policies(), Sets: readSets(r), Seeds: r.Count("seeds", 1, mostSwept), First: r.Seed()}
-	for _, f := range study.Flags() {
-		text, given := r.Line.Value(f.Name)
-		if !given {
+	return &flags.Command{Usage: "run a workload file over slot configurations, shares and policies", Args: "WORKLOAD", Long: sweepHelp, Run: c.run, Settings: append(all, c.own()...),
+		Examples: []string{"mrlocal sweep two.yaml --borrow-map 0..1/0.5 --sched pi-dhfs", "mrlocal sweep two.yaml --total-slots 4 --map-slots 1..3 --svg curve.svg"}}
+}
+
+// own returns the flags that are not those of a run.
+func (c *sweepCommand) own() []setting.Setting {
+	return append([]setting.Setting{
+		setting.Of("real", "", "make real runs, as batch does; their results are thrown away", "", setting.Toggle(&c.real)),
+		setting.Of("total-slots", "", "`N` slots per tracker: the reduce slots are those that are not map slots", "", setting.Count(&c.total, 2, 2*simulated().Slots)),
+		setting.Of("set", "", "sweep a value of the file, `PATH=RANGE`: a list, FROM..TO, FROM..TO/STEP or FROM..TO*FACTOR; may be repeated", "", setting.Func(c.readSet)),
+		seedsSetting(&c.seeds), c.shown.Progress(),
+	}, c.files.settings()...)
+}
+
+// readSet adds the value of --set to c.sets. Two with the same path are a mistake.
+func (c *sweepCommand) readSet(text string) error {
+	s, err := study.ParseSet(text)
+	if err == nil && slices.ContainsFunc(c.sets, func(o study.Swept) bool { return o.Name == s.Name }) {
+		err = fmt.Errorf("%s is given twice", errs.Quote(s.Name))
+	}
+	c.sets = append(c.sets, s)
+	return err
+}
+
+// plan sets the flags of the line in s, and returns the plan of those with several values. all has the settings
+// of a run, which point into s. key has the flags that change a run and are not columns of --results.
+func (c *sweepCommand) plan(line *flags.Line, s *command.Scheduling, all []setting.Setting) (p *study.Plan, key []string, err error) {
+	given := map[string][]string{}
+	for _, g := range line.Given {
+		x, values, err := setting.Named(all, g.Name), []string{g.Text}, error(nil)
+		switch {
+		case x == nil && setting.Named(c.own(), g.Name) != nil:
 			continue
+		case x == nil && c.real:
+			return nil, nil, errs.Optionf("--"+g.Name, "only for simulated runs; leave out --real")
+		case x == nil:
+			return nil, nil, errs.Optionf("--"+g.Name, "needs --real")
+		case x.Single() && x.Name != "seed": // --seeds changes the seed
+			values, err = study.Values(g.Text, x.Metavar() == "SHARE")
 		}
-		values, err := study.Values(f.Name, text)
-		if f.Share && strings.Contains(text, "..") && !strings.ContainsAny(text, "/*") {
-			err = errs.Optionf("--"+f.Name, "%s: a range without a step; write 0..1/0.1", text)
+		for _, v := range values { // each run sets its own value again
+			err = cmp.Or(err, x.Value.Set(v))
 		}
-		r.Keep(err)
-		for _, v := range values {
-			_, err := scheduling(argv.Line{}, []workload.Change{{Path: f.Name, Value: v}})
-			r.Keep(err)
+		if err != nil {
+			return nil, nil, errs.Optionf("--"+g.Name, "%w", err)
 		}
-		o.Flags[f.Name] = values
+		given[g.Name] = values
 	}
+	o := study.Options{TotalSlots: c.total, Policies: s.Names, Seeds: c.seeds, First: s.Seed}
+	for i := range all {
+		switch values, x := given[all[i].Name], &all[i]; {
+		case len(values) > 1 || len(values) > 0 && study.Alone(x.Name):
+			o.Swept = append(o.Swept, study.Swept{Name: x.Name, Values: values, Share: x.Metavar() == "SHARE"})
+		case len(values) > 0 && x.Name != "seed" && x.Name != "sched":
+			key = append(key, "--"+x.Name+"="+values[0])
+		}
+	}
+	o.Swept = append(o.Swept, c.sets...)
 	// These files make a sweep of a single configuration.
-	if r.Line.Has("results") || r.Line.Has("json") {
+	if c.files.results != "" || c.files.json != "" {
 		o.Seeds = max(1, o.Seeds)
 	}
-	if r.Err != nil {
-		return nil
-	}
-	p, err := study.NewPlan(o)
-	if err != nil {
-		// A range for a flag that cannot be swept may be why nothing is swept.
-		rest := command.NewReader(withoutLists(r.Line))
-		readSimulation(rest)
-		command.ReadEngine(&rest.Reader, &mrlocal.Options{})
-		command.ReadBandwidths(&rest.Reader, &mrlocal.Options{})
-		if rest.Err != nil {
-			err = fmt.Errorf("%w; %w", rest.Err, err)
+	p, err = study.NewPlan(o)
+	return p, key, err
+}
+
+// setSwept sets the flags of a run in its settings.
+func setSwept(all []setting.Setting, values []workload.Change) error {
+	for _, v := range values {
+		if err := setting.Named(all, v.Path).Value.Set(v.Value); err != nil {
+			return errs.Optionf("--"+v.Path, "%w", err)
 		}
 	}
-	r.Keep(err)
-	return p
+	return nil
 }
 
-// readSets reads each --set. Two with the same path are a mistake.
-func readSets(r *command.Reader) (all []study.Set) {
-	for _, text := range r.Line.Values("set") {
-		s, err := study.ParseSet(text)
-		r.Keep(err)
-		if slices.ContainsFunc(all, func(o study.Set) bool { return o.Path == s.Path }) {
-			r.Keep(errs.Optionf("--set", "%s is given twice", errs.Quote(s.Path)))
-		}
-		all = append(all, s)
-	}
-	return all
-}
-
-// withoutLists returns a copy of the line without the flags that take lists. Readers of single values
-// would refuse the lists.
-func withoutLists(line argv.Line) argv.Line {
-	line.Flags = slices.DeleteFunc(slices.Clone(line.Flags), func(s argv.Setting) bool { return swept(s.Flag.Name) })
-	return line
-}
-
-// schedulingOf returns a function that reads the flags of scheduling of a line, with the values of a run in
-// place of its lists. A real run has a smaller bound of trackers and slots.
-func schedulingOf(real bool) func(argv.Line, []workload.Change) (command.Scheduling, error) {
-	trackers, most := command.MostNodes, command.MostNodeSlots
-	if real {
-		trackers, most = command.MostTrackers, command.MostSlots
-	}
-	return func(line argv.Line, values []workload.Change) (command.Scheduling, error) {
-		line.Flags = slices.Clip(line.Flags)
-		for _, v := range values { // the last value of a flag counts
-			line.Flags = append(line.Flags, argv.Setting{Flag: &argv.Flag{Name: v.Path, Value: true}, Value: v.Value})
-		}
-		r := command.NewReader(line)
-		s := r.Scheduling(trackers, most, 1)
-		return s, r.Err
-	}
-}
-
-// runSweep makes all runs of the plan, prints its table, and writes its files. The first run that
+// run makes all runs of the plan, prints its table, and writes its files. The first run that
 // fails ends the sweep with its error. A run with failed jobs is not such a run. It is noted, and the
 // exit code says so.
-func runSweep(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-	r := command.NewReader(line)
-	p := readSweep(r)
-	written := readSweepFiles(&r.Reader)
+func (c *sweepCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 	for _, flag := range []string{"set", "seeds", "results"} {
-		if line.Has("real") && line.Has(flag) {
-			r.Keep(errs.Optionf("--"+flag, "cannot be combined with --real"))
+		if c.real && line.Has(flag) {
+			return 0, errs.Optionf("--"+flag, "cannot be combined with --real")
 		}
 	}
-	if r.Err != nil {
-		return 0, r.Err
+	// Both check everything before the first run, because a sweep may take hours.
+	prepare := c.simulated
+	if c.real {
+		prepare = c.realRuns
 	}
-	// sweepReal and sweepSimulated check everything before the first run, because a sweep may take
-	// hours.
-	prepare := sweepSimulated
-	if line.Has("real") {
-		prepare = sweepReal
-	}
-	s, cleanUp, err := prepare(e, line, p)
+	s, cleanUp, err := prepare(line)
 	if err != nil {
 		return 0, err
 	}
 	defer cleanUp()
-	failed, err := written.write(ctx, s, process.Work{Inputs: []string{s.name}, Stdout: e.Stdout}, e.Stderr, show.NewNotes(e.Stderr).Note)
+	failed, err := c.files.write(ctx, s, process.Work{Inputs: []string{s.name}, Stdout: c.Stdout}, c.Stderr, show.NewNotes(c.Stderr).Note)
 	return exitCode(failed), err
 }
 
@@ -189,52 +166,50 @@ func exitCode(failed bool) int {
 	return command.Done
 }
 
-// sweepSimulated reads the flags and the workload file of a simulated sweep. It fails if a flag, the file
+// simulated reads the flags and the workload file of a simulated sweep. It fails if a flag, the file
 // or a value of --set is wrong.
-func sweepSimulated(e command.Env, line argv.Line, p *study.Plan) (*sweep, func(), error) {
-	r := command.NewReader(withoutLists(line))
-	base := readSimulation(r)
-	// A flag of the engine has no effect on a simulation.
-	real := append(command.EngineFlags(), command.BandwidthFlags()...)
-	if i := slices.IndexFunc(line.Flags, func(s argv.Setting) bool { return argv.Named(s.Flag.Name, real) != nil }); i >= 0 {
-		r.Keep(errs.Optionf("--"+line.Flags[i].Flag.Name, "needs --real"))
+func (c *sweepCommand) simulated(line *flags.Line) (*sweep, func(), error) {
+	if line.Has("progress") {
+		return nil, nil, errs.Optionf("--progress", "needs --real")
+	}
+	s := newSimulation()
+	p, key, err := c.plan(line, &s.Scheduling, s.settings())
+	if err != nil {
+		return nil, nil, err
 	}
 	name, err := workloadName(line.Words)
-	if r.Keep(err); r.Err != nil {
-		return nil, nil, r.Err
+	if err != nil {
+		return nil, nil, err
 	}
-	files, f, err := study.ReadFiles(name, e.Stdin)
+	files, f, err := study.ReadFiles(name, c.Stdin)
 	if err == nil {
 		err = files.Check(p)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	// The key has all flags that change a run without being a column of --results.
-	except := append(sweepFileFlags(), seedsFlag(), argv.ValueSpec("seed", "", ""), argv.ValueSpec("sched", "", ""))
-	key := files.Key(append(withoutLists(line).Except(except), mrlocal.Version))
-	return &sweep{p, files.Name, key, len(f.Jobs), runtime.GOMAXPROCS(0), base.simulate(line, p, files)}, func() {}, nil
+	return &sweep{p, files.Name, files.Key(append(key, mrlocal.Version)), len(f.Jobs), runtime.GOMAXPROCS(0), s.simulate(p, files)}, func() {}, nil
 }
 
-// simulate returns a function that makes one simulated run of p, with the flags of the line. The notes
+// simulate returns a function that makes one simulated run of p. The notes
 // name the jobs that did not succeed. Several goroutines may call it. It only reads s.
-func (s *simulation) simulate(line argv.Line, p *study.Plan, files *study.Files) study.Simulate {
-	scheduling := schedulingOf(false)
+func (s *simulation) simulate(p *study.Plan, files *study.Files) study.Simulate {
 	return func(ctx context.Context, t study.Trial) (done *report.Report, notes []string, err error) {
 		f, err := files.Of(p, t)
 		if err != nil {
 			return nil, nil, err
 		}
-		run := *s // a copy for each run, because Complete changes it
-		if flags := p.Flags(t); len(flags) > 0 {
-			if run.Scheduling, err = scheduling(line, flags); err != nil {
-				return nil, nil, err
-			}
+		run := *s
+		if err := setSwept(run.settings(), p.Flags(t)); err != nil {
+			return nil, nil, err
 		}
-		run.Complete(f)
+		run.Done()
+		if err := run.Complete(f); err != nil {
+			return nil, nil, err
+		}
 		run.Seed = t.Seed
 		// options makes a new policy, so runs on other goroutines do not share its state.
-		o, err := run.options(f, t.Policy)
+		o, err := run.options(t.Policy)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -246,36 +221,37 @@ func (s *simulation) simulate(line argv.Line, p *study.Plan, files *study.Files)
 	}
 }
 
-// sweepReal reads the flags and the workload file of a sweep of real runs, whose results are thrown away.
+// realRuns reads the flags and the workload file of a sweep of real runs, whose results are thrown away.
 // They are made one at a time. The caller calls the function that it returns after the runs.
-func sweepReal(e command.Env, line argv.Line, p *study.Plan) (*sweep, func(), error) {
-	plain := withoutLists(line)
-	r := command.NewReader(plain)
-	b := readBatch(r)
-	mode := r.Choice("progress", "auto", "plain", "json", "none")
-	// These are the flags of virtual time, except --seed, which real runs have too.
-	for _, flag := range []string{"heartbeat", "cost", "alone"} {
-		if line.Has(flag) {
-			r.Keep(errs.Optionf("--"+flag, "only for simulated runs; leave out --real"))
+func (c *sweepCommand) realRuns(line *flags.Line) (*sweep, func(), error) {
+	b := newBatch()
+	p, _, err := c.plan(line, &b.Scheduling, b.settings())
+	if err != nil {
+		return nil, nil, err
+	}
+	if n := 0; c.total > 0 {
+		if err := setting.Count(&n, 2, mrlocal.Bounds().Slots).Set(strconv.Itoa(c.total)); err != nil {
+			return nil, nil, errs.Optionf("--total-slots", "%w", err)
 		}
 	}
-	if r.Err != nil {
-		return nil, nil, r.Err
-	}
-	if err := b.load(e, plain.Words); err != nil {
+	if err := b.load(c.Env, line.Words); err != nil {
 		return nil, nil, err
 	}
 	if err := b.checkRuns(p.Runs(), nil); err != nil {
 		return nil, nil, err
 	}
-	scheduling := schedulingOf(true)
+	scheduling, options := b.Scheduling, b.engine
 	run := func(ctx context.Context, t study.Trial) (done *report.Report, _ []string, err error) {
-		if b.Scheduling, err = scheduling(line, p.Flags(t)); err != nil {
+		b.Scheduling, b.engine = scheduling, options
+		if err = setSwept(b.settings(), p.Flags(t)); err == nil {
+			b.Done()
+			err = b.Complete(b.file)
+		}
+		if err != nil {
 			return nil, nil, err
 		}
-		b.Complete(b.file)
-		s := e.Screen(mode, nil)
-		done, err = b.run(ctx, e, s, t.Policy, discard, nil)
+		s := c.shown.Screen(c.Env, nil)
+		done, err = b.run(ctx, c.Env, s, t.Policy, discard, nil)
 		// A run with failed jobs is a row, as in a simulated sweep.
 		if done != nil && len(done.FailedJobs()) > 0 && ctx.Err() == nil {
 			s.Note(fmt.Sprintf("sweep: %s: %v", p.Of(t), err))

@@ -7,45 +7,29 @@ import (
 	"syscall"
 
 	"mrlocal/bench/study"
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/paths"
+	"mrlocal/internal/setting"
 )
 
-// sweepFiles holds the paths of the files that a sweep writes next to its table, which goes to standard
-// output, by their flags. readSweepFiles makes it.
+// sweepFiles has the paths of the files that a sweep writes next to its table, which goes to standard
+// output; "": not this one.
 type sweepFiles struct {
-	paths map[string]string // "": no such file
-	y     string            // the value of -y: the metric of the chart; "": the default
+	results, json, csv, html, svg string
+	y                             string // the metric of the chart; "": the default
 }
 
-// sweepOutputs returns the flags of these files.
-func sweepOutputs() []string { return []string{"csv", "svg", "json", "results", "html"} }
-
-// sweepFileFlags returns the flags that readSweepFiles reads, and --set, which the command reads.
-func sweepFileFlags() []argv.Spec {
-	y := argv.ValueSpec("y", "what --svg draws: `makespan|speedup|utilisation|moves`, mean-job, missed, tardiness or any figure of --csv", "speedup over shares, else makespan")
-	y.Short = y.Name // a flag of one letter is its own short form, so the help shows -y
-	set := argv.ValueSpec("set", "sweep a value of the file, `PATH=RANGE`: a list, FROM..TO, FROM..TO/STEP or FROM..TO*FACTOR; may be repeated", "")
-	set.Repeat = true
-	return []argv.Spec{set,
-		argv.ValueSpec("results", "append a row of CSV for each job of each run to `FILE`, and go on with what it has", ""),
-		argv.ValueSpec("json", "write means, intervals and differences to `FILE` as JSON", ""),
-		argv.ValueSpec("csv", "write the figures to `FILE` as CSV", ""), show.HTMLFlag(),
-		argv.ValueSpec("svg", "draw the figures into `FILE`, one line for each policy", ""),
-		y,
+// settings returns the flags of these files.
+func (s *sweepFiles) settings() []setting.Setting {
+	return []setting.Setting{
+		setting.Of("results", "", "append a row of CSV for each job of each run to `FILE`, and go on with what it has", "", setting.Text(&s.results)),
+		setting.Of("json", "", "write means, intervals and differences to `FILE` as JSON", "", setting.Text(&s.json)),
+		setting.Of("csv", "", "write the figures to `FILE` as CSV", "", setting.Text(&s.csv)), show.HTMLSetting(&s.html),
+		setting.Of("svg", "", "draw the figures into `FILE`, one line for each policy", "", setting.Text(&s.svg)),
+		setting.Of("y", "", "what --svg draws: `makespan|speedup|utilisation|moves`, mean-job, missed, tardiness or any figure of --csv", "speedup over shares, else makespan", setting.Choice(&s.y, study.Ys()...)).Letter("y"),
 	}
-}
-
-// readSweepFiles reads the flags of the files.
-func readSweepFiles(r *argv.Reader) *sweepFiles {
-	s := &sweepFiles{paths: map[string]string{}, y: r.Choice("y", append([]string{""}, study.Ys()...)...)}
-	for _, flag := range sweepOutputs() {
-		s.paths[flag] = r.Path(flag)
-	}
-	return s
 }
 
 // open checks the paths of all files before the first run, so that a long sweep does not fail at its end. It
@@ -53,13 +37,16 @@ func readSweepFiles(r *argv.Reader) *sweepFiles {
 // without --html.
 func (s *sweepFiles) open(w process.Work) (files map[string]*process.AuxFile, web *show.Table, err error) {
 	files = map[string]*process.AuxFile{}
-	for i, flag := range sweepOutputs() {
-		path := s.paths[flag]
-		for _, before := range sweepOutputs()[:i] {
-			if other := s.paths[before]; path != "" && other != "" && paths.Locate(path) == paths.Locate(other) {
-				return nil, nil, errs.Optionf("--"+before+", --"+flag, "%s: name two different files", path)
-			}
+	taken := map[string]string{}
+	for _, f := range [][2]string{{"csv", s.csv}, {"svg", s.svg}, {"json", s.json}, {"results", s.results}, {"html", s.html}} {
+		flag, path := f[0], f[1]
+		if path == "" {
+			continue
 		}
+		if other := taken[paths.Locate(path)]; other != "" {
+			return nil, nil, errs.Optionf("--"+other+", --"+flag, "%s: name two different files", path)
+		}
+		taken[paths.Locate(path)] = flag
 		if flag == "html" {
 			web, err = show.HTML(path, w)
 		} else {
@@ -69,7 +56,7 @@ func (s *sweepFiles) open(w process.Work) (files map[string]*process.AuxFile, we
 			return nil, nil, err
 		}
 	}
-	if path := s.paths["results"]; path == "-" || process.Device(path) {
+	if path := s.results; path == "-" || process.Device(path) {
 		return nil, nil, errs.Optionf("--results", "%s: is not a file that a sweep can go on with", path)
 	}
 	return files, web, nil
@@ -94,7 +81,7 @@ func (s *sweepFiles) write(ctx context.Context, o *sweep, w process.Work, stderr
 		return false, err
 	}
 	var results *study.Results
-	if path := s.paths["results"]; path != "" {
+	if path := s.results; path != "" {
 		if results, err = o.plan.OpenResults(path, o.key, o.jobs); err != nil {
 			return false, err
 		}

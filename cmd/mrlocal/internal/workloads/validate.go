@@ -4,16 +4,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
-	"mrlocal"
 	"mrlocal/bench/study"
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/runjob"
+	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 	"mrlocal/sim"
 	"mrlocal/slots/report"
 	"mrlocal/workload"
@@ -34,139 +34,124 @@ With a WORKLOAD, profile runs each job of the file alone. It tries blocks of hal
 Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed; 128 plus the number of the signal when interrupted.`
 )
 
-// Validate returns mrlocal validate, which compares simulated runs with real ones on this machine.
-func Validate() command.Command {
-	flags := append([]argv.Spec{
-		argv.ValueSpec("sched", "slot policies `NAME[,NAME]`, or all; see mrlocal policies", mrlocal.DefaultPolicy),
-		argv.ValueSpec("runs", "make `N` real runs under each policy", "3"),
-		argv.ValueSpec("measured", "take what was measured from `FILE`, which mrlocal profile has written", "WORKLOAD"),
-		argv.ValueSpec("report", "write the comparison to `FILE` as JSON", "a table on standard output"),
-	}, append(command.SchedulingFlags("the value in the file, otherwise "), command.EngineFlags()...)...)
-	return command.Command{Usage: "run a workload file for real and simulated, and compare", Args: "WORKLOAD", Long: validateHelp, Run: runValidate, Flags: flags}
+// validateCommand has the options of mrlocal validate.
+type validateCommand struct {
+	command.Env
+	*batch
+	shown          command.Shown
+	runs           int
+	measured, path string // --measured and --report; "": none
 }
 
-// runValidate makes the real and the simulated runs, and prints their comparison.
-func runValidate(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-	r := command.NewReader(line)
-	b, names := readBatch(r), r.Policies()
-	runs := cmp.Or(r.Count("runs", 1, study.MostRuns), 3)
-	mode := r.Choice("progress", "auto", "plain", "json", "none")
-	reportPath, measuredPath := r.Path("report"), r.Path("measured")
-	if r.Err != nil {
-		return 0, r.Err
-	}
-	if err := b.load(e, line.Words); err != nil {
+// Validate returns mrlocal validate, which compares simulated runs with real ones on this machine.
+func Validate(e command.Env) *flags.Command {
+	c := &validateCommand{Env: e, batch: newBatch(), runs: 3}
+	return &flags.Command{Usage: "run a workload file for real and simulated, and compare", Args: "WORKLOAD", Long: validateHelp, Run: c.run,
+		Examples: []string{"mrlocal validate measured.yaml --sched fair,pi-dhfs --runs 5"},
+		Settings: append(setting.Without(c.settings(), "seed", "shuffle-bw", "parallel-copies", "copy-bw", "disk-bw"), c.shown.Progress(),
+			setting.Of("runs", "", "make `N` real runs under each policy", "3", setting.Count(&c.runs, 1, study.MostRuns)),
+			setting.Of("measured", "", "take what was measured from `FILE`, which mrlocal profile has written", "WORKLOAD", setting.Text(&c.measured)),
+			setting.Of("report", "", "write the comparison to `FILE` as JSON", "a table on standard output", setting.Text(&c.path)))}
+}
+
+// run makes the real and the simulated runs, and prints their comparison.
+func (c *validateCommand) run(ctx context.Context, line *flags.Line) (int, error) {
+	if err := c.load(c.Env, line.Words); err != nil {
 		return 0, err
 	}
-	defer b.close()
-	if err := b.checkRuns(runs*len(names), nil); err != nil {
+	defer c.close()
+	if err := c.checkRuns(c.runs*len(c.Names), nil); err != nil {
 		return 0, err
 	}
-	measured, err := study.Load(b.file, measuredPath)
+	measured, err := study.Load(c.file, c.measured)
 	if err != nil {
 		return 0, err
 	}
-	beside := process.Work{Inputs: []string{b.file.Name, cmp.Or(measuredPath, b.file.Name)}, Stdout: e.Stdout}
-	file, err := beside.Open("report", reportPath)
+	file, err := (&process.Work{Inputs: []string{c.file.Name, cmp.Or(c.measured, c.file.Name)}, Stdout: c.Stdout}).Open("report", c.path)
 	if err != nil {
 		return 0, err
 	}
 	// If the report is standard output, the table must not mix with it.
 	if file.OnStdout() {
-		e.Stdout = e.Stderr
+		c.Stdout = c.Stderr
 	}
-	real := func(name string) (*report.Report, error) {
-		return b.run(ctx, e, e.Screen(mode, nil), name, discard, nil)
-	}
-	simulated := func(name string, measured *workload.Measured, real *report.Report, seed uint64) (*report.Report, error) {
-		s := simulation{Scheduling: b.Scheduling, base: sim.Options{Cost: "measured", Measured: measured, Sizes: study.Sizes(real)}}
-		o, err := s.options(b.file, name)
-		if err != nil {
-			return nil, err
-		}
-		// By default, the slots of a real run depend on the cores of the machine, and those of a
-		// simulation do not. So the simulation gets the slots of the real run.
-		c := &real.Config
-		o.Trackers = c.Trackers
-		o.MapSlots = c.MapSlots
-		o.ReduceSlots = c.ReduceSlots
-		o.MaxSlots = c.MaxSlots
-		o.Seed = seed
-		o.NoPin = !c.Pin
-		return sim.Run(ctx, b.file, o)
-	}
-	c := study.Validator{
-		File: b.file, Policies: names, Rounds: runs, Measured: measured, Real: real, Simulated: simulated, Probe: study.SpeedProbe(),
-		Note: noteUnless(e, mode == "none"),
-	}
-	v, err := c.Compare()
+	v := study.Validator{File: c.file, Policies: c.Names, Rounds: c.runs, Measured: measured, Probe: study.SpeedProbe(), Note: noteOf(c.Env, &c.shown),
+		Real: func(name string) (*report.Report, error) {
+			return c.batch.run(ctx, c.Env, c.shown.Screen(c.Env, nil), name, discard, nil)
+		},
+		Simulated: func(name string, measured *workload.Measured, real *report.Report, seed uint64) (*report.Report, error) {
+			s := simulation{c.Scheduling, sim.Options{Cost: "measured", Measured: measured, Sizes: study.Sizes(real)}}
+			o, err := s.options(name)
+			if err != nil {
+				return nil, err
+			}
+			// By default, the slots of a real run depend on the cores of the machine, and those of a
+			// simulation do not. So the simulation gets the slots of the real run.
+			r := &real.Config
+			o.Trackers, o.MapSlots, o.ReduceSlots, o.MaxSlots = r.Trackers, r.MapSlots, r.ReduceSlots, r.MaxSlots
+			o.Seed, o.NoPin = seed, !r.Pin
+			return sim.Run(ctx, c.file, o)
+		}}
+	found, err := v.Compare()
 	if err != nil {
 		return 0, err
 	}
 	if file != nil {
-		err = errors.Join(study.WriteJSON(file, v), file.Close())
+		err = errors.Join(study.WriteJSON(file, found), file.Close())
 	}
-	return command.Done, errors.Join(err, e.Write(v.Text()))
+	return command.Done, errors.Join(err, c.Write(found.Text()))
 }
 
-// noteUnless returns a function that prints a line on standard error. If quiet is true, the
-// function prints nothing.
-func noteUnless(e command.Env, quiet bool) func(string) {
-	return func(text string) {
-		if !quiet {
-			fmt.Fprint(e.Stderr, argv.ErrorLine("", errors.New(text)))
-		}
+// noteOf returns a function that prints a line on standard error, unless --progress is none.
+func noteOf(e command.Env, s *command.Shown) func(string) {
+	if s.Mode == "none" {
+		return func(string) {}
 	}
+	return show.NewNotes(e.Stderr).Note
+}
+
+// profileCommand has the options of mrlocal profile with a WORKLOAD.
+type profileCommand struct {
+	command.Env
+	*batch
+	shown command.Shown
+	runs  int
+	path  string // of --output-file
 }
 
 // Profile returns mrlocal profile, which measures one job, or each job of a workload file. The
 // subcommands with the names of jobs are those of package runjob.
-func Profile() command.Command {
-	c := runjob.Profile()
-	c.Args = "JOB [FLAGS] [PATH…] | WORKLOAD"
-	c.Long = profileHelp
-	c.Flags = profileWorkloadFlags()
-	c.Run = profileWorkload
-	return c
+func Profile(e command.Env) *flags.Command {
+	c := &profileCommand{Env: e, batch: newBatch(), runs: 5}
+	made := runjob.Profile().Made(e)
+	made.Args, made.Long, made.Run = "JOB [FLAGS] [PATH…] | WORKLOAD", profileHelp, c.run
+	made.Examples = []string{"mrlocal profile wordcount wiki/", "mrlocal profile two.yaml -o measured.yaml"}
+	made.Settings = append(setting.Without(c.engine.Fields(), "parallel-copies", "copy-bw", "disk-bw"), c.shown.Progress(), outputFile(&c.path, "write the file, with what was measured,"),
+		setting.Of("runs", "", "make each run `N` times; the medians count", "5", setting.Count(&c.runs, 1, study.MostRuns)))
+	return made
 }
 
-// profileWorkloadFlags returns the flags of profile with a WORKLOAD.
-func profileWorkloadFlags() []argv.Spec {
-	out := argv.ValueSpec("output-file", "write the file, with what was measured, to `FILE`", "standard output")
-	out.Short = "o"
-	return append([]argv.Spec{out, argv.ValueSpec("runs", "make each run `N` times; the medians count", "5")}, command.EngineFlags()...)
-}
-
-// profileWorkload measures each job of a workload file, and writes the file with a section "measured".
-func profileWorkload(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-	r := command.NewReader(line)
-	b := readBatch(r)
-	path := r.Path("output-file")
-	runs := r.Count("runs", 1, study.MostRuns)
-	quiet := r.Choice("progress", "auto", "plain", "json", "none") == "none"
-	if r.Err != nil {
-		return 0, r.Err
-	}
+// run measures each job of a workload file, and writes the file with a section "measured".
+func (c *profileCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 	// The file is read twice: here, and by Profile, which copies its text.
 	if len(line.Words) > 0 && line.Words[0] == "-" {
 		return 0, errs.Optionf("WORKLOAD", "-: profile copies the text of the file; name a file")
 	}
 	// Any number of runs above 1 serves for checkRuns, which looks for standard input as an input.
-	if err := errors.Join(b.load(e, line.Words), b.checkRuns(2, nil)); err != nil {
+	if err := errors.Join(c.load(c.Env, line.Words), c.checkRuns(2, nil)); err != nil {
 		return 0, err
 	}
-	defer b.close()
-	beside := process.Work{Inputs: []string{b.file.Name}, Stdout: e.Stdout}
-	file, err := beside.Open("output-file", cmp.Or(path, "-"))
+	defer c.close()
+	file, err := (&process.Work{Inputs: []string{c.file.Name}, Stdout: c.Stdout}).Open("output-file", cmp.Or(c.path, "-"))
 	if err != nil {
 		return 0, err
 	}
 	// The profiler replaces slots and policy, so of the file it needs only the jobs.
-	_, submissions := b.file.Lower(b.Config)
-	p := study.Profiler{File: b.file, Rounds: cmp.Or(runs, 5), Work: b.work(submissions, e.Stdin, discard), Engine: b.engine, RunBatch: process.RunBatch, Note: noteUnless(e, quiet)}
+	_, submissions := c.file.Lower(c.Config)
+	p := study.Profiler{File: c.file, Rounds: c.runs, Work: c.work(submissions, c.Stdin, discard), Engine: c.engine, RunBatch: process.RunBatch, Note: noteOf(c.Env, &c.shown)}
 	text, err := p.Profile(ctx)
 	if err != nil {
-		return 0, b.reader.named(err)
+		return 0, c.reader.named(err)
 	}
 	_, err = io.WriteString(file, text)
 	return command.Done, errors.Join(err, file.Close())
