@@ -65,9 +65,9 @@ func old(c func() command.Command) func(command.Env) *flags.Command {
 // table lists the commands. A new command gets a line here.
 func table() []entry {
 	return []entry{
-		{"TOOLS", "sort", old(tools.Sort)},
-		{"TOOLS", "grep", old(tools.Grep)},
-		{"TOOLS", "count", old(tools.Count)},
+		{"TOOLS", "sort", tools.Sort},
+		{"TOOLS", "grep", tools.Grep},
+		{"TOOLS", "count", tools.Count},
 		{"RUN", "run", old(runjob.Command)},
 		{"RUN", "batch", workloads.Batch},
 		{"RUN", "streaming", old(hadoop.Streaming)},

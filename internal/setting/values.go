@@ -85,6 +85,21 @@ func Count[T int | int32 | int64](p *T, least, most T) Value {
 	}, check, format}
 }
 
+// Limit returns the value of a bound as GNU tools read it. A negative number means that there is none, which is nil.
+// A number that is too large is lowered to the largest int64.
+func Limit(p **int64) Value {
+	return Func(func(text string) error {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil && !errors.Is(err, strconv.ErrRange) {
+			return wrong(text, "not a whole number")
+		}
+		if *p = &n; n < 0 {
+			*p = nil
+		}
+		return nil
+	})
+}
+
 // Seed returns the value of a seed of drawn numbers, from 1 on.
 func Seed(p *uint64) Value {
 	format := func(n uint64) string { return strconv.FormatUint(n, 10) }

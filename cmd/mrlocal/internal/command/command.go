@@ -61,11 +61,6 @@ type Command struct {
 	// Raw stands in place of Run for a command that parses its arguments itself. args are the words
 	// after the name of the command.
 	Raw func(ctx context.Context, args []string, e Env) (code int, err error)
-
-	// These are as in flags.Command.
-	Tool    bool
-	Rewrite func(args []string) ([]string, error)
-	Help    string
 }
 
 // IsHelp reports whether word asks for help.

@@ -15,7 +15,7 @@ import (
 // Made returns c for package flags. Its settings fill a line of package argv.
 func (c Command) Made(e Env) *flags.Command {
 	line := &argv.Line{}
-	m := &flags.Command{Name: c.Name, Usage: c.Usage, Args: c.Args, Long: c.Long, Examples: c.Examples, Tool: c.Tool, Rewrite: c.Rewrite, Help: c.Help, Settings: settings(c.AllFlags(), line)}
+	m := &flags.Command{Name: c.Name, Usage: c.Usage, Args: c.Args, Long: c.Long, Examples: c.Examples, Settings: settings(c.AllFlags(), line)}
 	if c.Raw != nil {
 		m.Raw = func(ctx context.Context, args []string) (int, error) { return c.Raw(ctx, args, e) }
 	}

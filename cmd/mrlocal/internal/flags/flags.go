@@ -28,9 +28,12 @@ type Command struct {
 
 	// Tool: long names may be shortened, and the word after a flag is always its value, as in GNU tools.
 	Tool bool
-	// Rewrite returns the arguments of a tool with old forms of flags replaced; nil: there are none.
-	Rewrite func(args []string) ([]string, error)
-	Help    string // the text of --help of a tool, one screen; "": the library lays out the help
+	// OldWords returns the flag, as --name=value, that a word without a dash stands for, and how many of args, the word
+	// and those after it, it takes. 0: the word is no flag. OldLetters does this for letters of a bundle that are not
+	// those of flags. nil: there are no such forms.
+	OldWords   func(args []string) (flag string, used int, err error)
+	OldLetters func(letters string) (flag string, used int)
+	Help       string // the text of --help of a tool, one screen; "": the library lays out the help
 
 	// Raw stands in place of Run for a command that parses its arguments itself; nil: none does.
 	Raw func(ctx context.Context, args []string) (code int, err error)
@@ -133,17 +136,11 @@ func (p *Program) Run(ctx context.Context, args []string) (line *Line, code int,
 // normal returns the plain form of args, the words after the name of the command. With ask, -h asks for
 // help; below a job and in a tool it is a flag of their own.
 func (c *Command) normal(args []string, ask bool) (plain, error) {
-	if c.Rewrite != nil {
-		var err error
-		if args, err = c.Rewrite(args); err != nil {
-			return plain{}, err
-		}
-	}
 	all := c.Settings
 	if c.Tool { // their names may be shortened, too
 		all = append(slices.Clone(all), setting.Of("help", "", "", "", setting.Call(func() {})), setting.Of("version", "", "", "", setting.Call(func() {})))
 	}
-	p, err := normalise(all, args, c.Tool, ask)
+	p, err := c.normalise(all, args, ask)
 	p.help = p.help || slices.Contains(p.flags, "--help")
 	return p, err
 }

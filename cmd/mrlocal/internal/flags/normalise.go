@@ -20,9 +20,10 @@ type plain struct {
 // normalise puts the words of a GNU command line into plain form. Flags may stand between other words,
 // and -- ends them. Letters may be bundled (-rn), with a value attached (-k2,3n). The word after a flag
 // that takes a value is its value. A flag that all does not have stays as it is, so that the library
-// refuses it. With short, a long name may be shortened, and the word after a flag is always its value.
+// refuses it. In a tool a long name may be shortened, and the word after a flag is always its value.
 // With ask, -h asks for help.
-func normalise(all []setting.Setting, args []string, short, ask bool) (p plain, err error) {
+func (c *Command) normalise(all []setting.Setting, args []string, ask bool) (p plain, err error) {
+	short := c.Tool
 	for i := 0; i < len(args); i++ {
 		switch word := args[i]; {
 		case word == "--":
@@ -42,6 +43,8 @@ func normalise(all []setting.Setting, args []string, short, ask bool) (p plain, 
 			case !attached && s.Toggle():
 				p.flags = append(p.flags, "--"+s.Name)
 				continue
+			case value == "true" && s.Toggle(): // the library takes it for a flag without a value
+				return p, errs.Optionf("--"+s.Name, "true: no such value")
 			case !attached:
 				i++
 				if value, err = next(all, s, word, args[i:], short); err != nil {
@@ -50,9 +53,18 @@ func normalise(all []setting.Setting, args []string, short, ask bool) (p plain, 
 			}
 			p.flags = append(p.flags, "--"+s.Name+"="+value)
 		case len(word) > 1 && word[0] == '-': // a dash alone is standard input
-			used, err := p.bundle(all, word, args[i+1:], short)
+			used, err := p.bundle(c, all, word, args[i+1:])
 			if i += used; err != nil {
 				return p, err
+			}
+		case c.OldWords != nil:
+			switch flag, used, err := c.OldWords(args[i:]); {
+			case err != nil:
+				return p, err
+			case used == 0:
+				p.words = append(p.words, word)
+			default:
+				p.flags, i = append(p.flags, flag), i+used-1
 			}
 		default:
 			p.words = append(p.words, word)
@@ -63,12 +75,19 @@ func normalise(all []setting.Setting, args []string, short, ask bool) (p plain, 
 
 // bundle reads word, letters of flags. It returns how many words of rest it takes: 1 if the last letter
 // is a flag whose value is the next word.
-func (p *plain) bundle(all []setting.Setting, word string, rest []string, short bool) (used int, err error) {
+func (p *plain) bundle(c *Command, all []setting.Setting, word string, rest []string) (used int, err error) {
 	for i := 1; i < len(word); {
 		_, n := utf8.DecodeRuneInString(word[i:])
 		letter := word[i : i+n]
+		s := byLetter(all, letter)
+		if s == nil && c.OldLetters != nil {
+			if flag, used := c.OldLetters(word[i:]); used > 0 {
+				p.flags, i = append(p.flags, flag), i+used
+				continue
+			}
+		}
 		i += n
-		switch s := byLetter(all, letter); {
+		switch {
 		case s == nil:
 			return 0, unknownLetter(all, word, letter)
 		case s.Toggle():
@@ -77,7 +96,7 @@ func (p *plain) bundle(all []setting.Setting, word string, rest []string, short 
 			p.flags = append(p.flags, "--"+s.Name+"="+word[i:])
 			return 0, nil
 		default:
-			value, err := next(all, s, "-"+letter, rest, short)
+			value, err := next(all, s, "-"+letter, rest, c.Tool)
 			p.flags = append(p.flags, "--"+s.Name+"="+value)
 			return 1, err
 		}

@@ -1,114 +1,107 @@
 package tools
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"math"
-	"slices"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 	"mrlocal/jobs/count"
 )
 
-// countTool returns mrlocal count: sort | uniq -c without the sort of all lines.
-func countTool() Tool {
-	return Tool{Name: "count", Usage: "count lines, words or fields, as sort | uniq -c does", Flags: countFlags(), Run: runCount}
+// countCommand is mrlocal count: sort | uniq -c without the sort of all lines.
+type countCommand struct {
+	tool
+	job count.Options
+	csv csvFlags
 }
 
-// countFlags returns the flags of mrlocal count. Their letters are those of cut (-f, -d, -s), uniq
-// (-i, -z, -c) and wc (-w). -c changes nothing: it is accepted because users of uniq write it.
-func countFlags() []argv.Spec {
-	return slices.Concat(
-		specs(argv.Flag{Value: true}, "fields,f", "delimiter,d", "top", "min", "max", "output,o"),
-		specs(argv.Flag{}, "only-delimited,s", "words,w", "alnum", "ignore-case,i", "zero-terminated,z", "csv", "count,c", "no-header", "lenient"))
+// countTool returns mrlocal count. o has options of the engine that flags replace. The letters are those of
+// cut (-f, -d, -s), uniq (-i, -z, -c) and wc (-w). -c changes nothing: it is accepted because users of uniq write it.
+func countTool(e command.Env, o mrlocal.Options) *flags.Command {
+	c := &countCommand{tool: tool{Env: e, name: "count", engine: o}}
+	job := &c.job
+	return c.command("count lines, words or fields, as sort | uniq -c does", []setting.Setting{
+		reads("fields,f,Fields", c.readFields), reads("delimiter,d,Delimiter", c.readDelimiter), reads("output,o", c.readOutput),
+		own("top,,Top", setting.Count(&job.Top, 1, math.MaxInt32)), own("min,,Min", setting.Count(&job.Min, 0, math.MaxInt64)), own("max,,Max", setting.Count(&job.Max, 1, math.MaxInt64)),
+		toggle("only-delimited,s,Delimited", &job.Delimited), toggle("words,w,Words", &job.Words), does("alnum,,Alnum", func() { job.Words, job.Alnum = true, true }),
+		toggle("ignore-case,i", &job.IgnoreCase), toggle("zero-terminated,z,ZeroEnded", &job.ZeroEnded), does("count,c", func() {}),
+		toggle("csv,,CSV", &job.CSV), toggle("no-header", &c.csv.noHeader), toggle("lenient", &c.csv.lenient),
+	}, c.run)
 }
 
-// runCount is Tool.Run of mrlocal count. The exit code is always 0.
-func runCount(ctx context.Context, c *Call) (int, error) {
-	o, err := c.countOptions()
+// readFields reads -f. As in cut, only one list is allowed.
+func (c *countCommand) readFields(list string) error {
+	switch {
+	case c.job.Fields != "":
+		return errors.New("only one list may be given; write -f 1,3")
+	case list == "":
+		return errors.New("the list is empty")
+	}
+	c.job.Fields = list
+	return nil
+}
+
+// readDelimiter reads -d.
+func (c *countCommand) readDelimiter(text string) error {
+	switch text {
+	case `\t`: // cut lacks this form, but a TAB is hard to type in a shell
+		text = "\t"
+	case "", `\0`: // in cut too, an empty delimiter stands for NUL
+		text = "\x00"
+	}
+	c.job.Delimiter = text
+	return nil
+}
+
+// run counts. The exit code is always 0.
+func (c *countCommand) run(ctx context.Context, line *flags.Line) (int, error) {
+	o := &c.job
+	if o.CSV && o.ZeroEnded {
+		return 0, errs.Optionf("--csv, -z", "give one of them, not both")
+	}
+	if err := cmp.Or(c.csv.check(o.CSV, "-d", o.Delimiter), c.setOutput()); err != nil {
+		return 0, err
+	}
+	files, err := namedFiles(line.Words)
 	if err != nil {
 		return 0, err
 	}
-	if err := c.setOutput(); err != nil {
-		return 0, err
-	}
-	files := c.Line.Words
-	if len(files) == 0 {
-		files = []string{"-"}
-	}
-	if err := checkFiles(files); err != nil {
-		return 0, err
-	}
 	if o.CSV {
-		return 0, c.countCSV(ctx, o, files)
+		return 0, c.countCSV(ctx, files)
 	}
 	// If most lines differ, sorting them is faster than a table that finds few lines again.
 	o.Different = areDifferent(files, o.ZeroEnded)
-	chain, err := count.New(o)
+	chain, err := count.New(*o)
 	if err != nil {
 		return 0, err
 	}
 	return 0, c.runFiles(ctx, chain, files)
 }
 
-// countOptions reads the flags of the tool into options of the job. It returns the first mistake.
-func (c *Call) countOptions() (count.Options, error) {
-	on := c.Line.Has
-	o := count.Options{
-		Words: on("words") || on("alnum"), Alnum: on("alnum"), Delimited: on("only-delimited"), CSV: on("csv"),
-		IgnoreCase: on("ignore-case"), ZeroEnded: on("zero-terminated"),
-		Top: int64(c.Count("top", 1, math.MaxInt32)), Min: int64(c.Count("min", 0, maxInt)), Max: int64(c.Count("max", 1, maxInt)),
-	}
-	// As in cut, only one list is allowed.
-	lists := c.Line.Values("fields")
-	switch {
-	case len(lists) > 1:
-		c.Keep(errs.Optionf("-f", "only one list may be given; write -f 1,3"))
-	case len(lists) == 1 && lists[0] == "":
-		c.Keep(errs.Optionf("-f", "the list is empty"))
-	case len(lists) == 1:
-		o.Fields = lists[0]
-	}
-	if text, given := c.Line.Value("delimiter"); given {
-		switch text {
-		case `\t`: // cut lacks this form, but a TAB is hard to type in a shell
-			text = "\t"
-		case "", `\0`: // in cut too, an empty delimiter stands for NUL
-			text = "\x00"
-		}
-		if o.Delimiter = text; o.CSV {
-			c.Keep(checkCSVSeparator("-d", text))
-		}
-	}
-	for _, flag := range []string{"no-header", "lenient"} {
-		if on(flag) && !o.CSV {
-			c.Keep(errs.Optionf("--"+flag, "is for --csv"))
-		}
-	}
-	if o.CSV && o.ZeroEnded {
-		c.Keep(errs.Optionf("--csv, -z", "give one of them, not both"))
-	}
-	return o, c.Err
-}
-
 // countCSV counts records of CSV and writes CSV. The header of the result has the word count, then
 // the names of the counted columns. If no file has a header, the result has none.
-func (c *Call) countCSV(ctx context.Context, o count.Options, files []string) error {
-	records := c.headed(files, 1, csvForm(o.Delimiter, c.Line.Has("lenient")), 0)
+func (c *countCommand) countCSV(ctx context.Context, files []string) error {
+	records := c.headedCSV(files, c.csv, c.job.Delimiter)
 	defer records.Close()
 	// Fields name columns, so the job is made after the header is known.
 	if err := records.Begin(); err != nil {
 		return err
 	}
-	o.Header = columns(records)
-	chain, err := count.New(o)
+	c.job.Header = columns(records)
+	chain, err := count.New(c.job)
 	if err != nil {
 		return err
 	}
 	var header []byte
-	if o.Header != nil {
-		header = append(o.AppendHeader(nil), '\n')
+	if c.job.Header != nil {
+		header = append(c.job.AppendHeader(nil), '\n')
 	}
 	return c.runHeaded(ctx, chain, records, header)
 }

@@ -13,7 +13,6 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal"
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/jobs/jobtest"
 )
@@ -21,11 +20,9 @@ import (
 // callCount runs mrlocal count with splits and memory of the given number of bytes.
 func callCount(blockBytes, memoryBytes int64, tmp, stdin string, args ...string) (stdout, stderr string, code int) {
 	var out, trouble bytes.Buffer
-	code = runTool(context.Background(), countTool(), args, command.Env{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &trouble, Getenv: os.Getenv}, func(argv.Line) (mrlocal.Options, error) {
-		o := mrlocal.Options{MemoryBytes: memoryBytes, NoPin: true, TempDirs: []string{tmp}}
-		o.MapSlots, o.ReduceSlots, o.BlockBytes, o.NoDecode = 1, 1, blockBytes, true // bytes may look like an archive
-		return o, nil
-	})
+	o := mrlocal.Options{MemoryBytes: memoryBytes, NoPin: true, TempDirs: []string{tmp}}
+	o.MapSlots, o.ReduceSlots, o.BlockBytes, o.NoDecode = 1, 1, blockBytes, true // bytes may look like an archive
+	code = runTool(context.Background(), "count", args, command.Env{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &trouble, Getenv: os.Getenv}, o)
 	return out.String(), trouble.String(), code
 }
 

@@ -10,7 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/command"
 )
 
 // runGNUSort runs GNU sort, or skips the test.
@@ -36,7 +37,7 @@ func TestTheFlagsOfGNUSortAreKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, table, _ := strings.Cut(string(page), "## What differs")
-	flags := append(sortFlags(), argv.Spec{Flag: argv.Flag{Name: "help"}}, argv.Spec{Flag: argv.Flag{Name: "version"}})
+	flags := append(made("sort", command.Env{}, mrlocal.Options{}).Settings, does("help", nil), does("version", nil))
 	var names []string
 	for _, line := range strings.Split(help, "\n") {
 		if !strings.HasPrefix(strings.TrimLeft(line, " "), "-") {
@@ -49,7 +50,7 @@ func TestTheFlagsOfGNUSortAreKnown(t *testing.T) {
 			}
 			known := strings.Contains(table, "`"+m[1]+name+"`")
 			for _, f := range flags {
-				known = known || name == f.Name && (name == "check" || f.Value == (m[3] == "=")) || name == f.Short && m[1] == "-"
+				known = known || name == f.Name && (name == "check" || f.Toggle() != (m[3] == "=")) || name == f.Short && m[1] == "-"
 			}
 			if !known {
 				t.Errorf("%s%s is neither a flag nor in docs/sort.md", m[1], name)

@@ -2,9 +2,10 @@ package tools
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
-	"io"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -13,49 +14,210 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"golang.org/x/term"
-
+	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/flags"
+	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/input"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 	"mrlocal/jobs/grep"
 	"mrlocal/jobs/grep/find"
 )
 
-// grepTool returns mrlocal grep: GNU grep on the engine. In directories it chooses files as ripgrep
-// does.
-func grepTool() Tool {
-	return Tool{Name: "grep", Usage: "print the lines that match a pattern, as GNU grep does", Flags: grepFlags(), Forms: grepForms, Run: runGrep}
+// grepCommand is mrlocal grep: GNU grep on the engine. In directories it chooses files as ripgrep does. Of flags that
+// contradict each other, the last one counts.
+type grepCommand struct {
+	tool
+	job    grep.Options
+	find   find.Options
+	given  bool // there is a pattern, from -e or -f
+	files  bool
+	silent bool // -s: no messages
+
+	around, before, after *int64 // lines of -C, -B and -A
+	context               grep.Context
+	extended              bool
+
+	color, binary, decode, devices string // words of the flags
+	directories                    string // of the last of -d, -r and -R; "": directories are searched
+	unrestricted                   int    // times of -u
 }
 
-// runGrep is Tool.Run of mrlocal grep. The exit code is that of GNU grep. It is 0 if a line was
-// selected, 1 if none was, and 2 if a file could not be read. With -q a selected line wins over such a file.
-func runGrep(ctx context.Context, c *Call) (int, error) {
-	words := c.Line.Words
-	if c.Line.Has("files") {
-		return c.listFiles(words)
+// grepTool returns mrlocal grep. o has options of the engine that flags replace.
+func grepTool(e command.Env, o mrlocal.Options) *flags.Command {
+	c := &grepCommand{tool: tool{Env: e, name: "grep", engine: o}, job: grep.Options{Lines: true, Labels: grep.Labels{}}, color: "auto", decode: "utf16"}
+	made := c.command("print the lines that match a pattern, as GNU grep does", slices.Concat(c.patternSettings(), c.outputSettings(), c.fileSettings(), whole(c.ripgrepSettings()...)), c.run)
+	made.OldLetters = oldLetters
+	return made
+}
+
+// patternSettings returns the flags of GNU grep that say which lines are selected. -G and -P are missing, because patterns
+// have only the syntax of RE2.
+func (c *grepCommand) patternSettings() []setting.Setting {
+	o := &c.job
+	return []setting.Setting{
+		reads("regexp,e,Patterns", c.addPattern), reads("file,f", c.readPatterns), own("max-count,m,MaxCount", setting.Limit(&o.MaxCount)),
+		toggle("extended-regexp,E", &c.extended), toggle("fixed-strings,F", &o.Fixed), toggle("invert-match,v", &o.Invert), toggle("word-regexp,w", &o.Word), toggle("line-regexp,x", &o.Whole),
+		does("ignore-case,i", func() { o.IgnoreCase, o.SmartCase = true, false }), does("no-ignore-case", func() { o.IgnoreCase, o.SmartCase = false, false }),
+		toggle("null-data,z", &o.NULEnded), does("text,a", func() { c.binary = "text" }), own("binary-files", setting.Choice(&c.binary, "binary", "text", "without-match")),
 	}
-	o := c.grepOptions()
-	// Without -e and -f the first word is the pattern, as in GNU grep.
-	if len(c.Line.Values("regexp"))+len(c.Line.Values("file")) == 0 {
-		if len(words) == 0 {
-			return 0, errs.Optionf("", "name a PATTERN; mrlocal grep --help lists the flags")
-		}
-		// With -L -m 0, grepOptions has already set a pattern, which never matches.
-		if len(o.Patterns) == 0 {
-			o.Patterns = words[:1]
-		}
-		words = words[1:]
+}
+
+// outputSettings returns the flags of GNU grep that say what is printed. --line-buffered has no effect: lines appear as soon
+// as the input pauses.
+func (c *grepCommand) outputSettings() []setting.Setting {
+	o := &c.job
+	return []setting.Setting{
+		toggle("count,c", &o.Count), toggle("quiet,q", &o.Quiet), toggle("silent", &o.Quiet), toggle("only-matching,o", &o.OnlyMatched), toggle("line-number,n", &o.LineNumbers),
+		does("files-with-matches,l", func() { o.ListFiles, o.ListOthers = true, false }), does("files-without-match,L", func() { o.ListFiles, o.ListOthers = false, true }),
+		does("with-filename,H", func() { o.Names = grep.NamesAlways }), does("no-filename,h", func() { o.Names = grep.NamesNever }),
+		toggle("null,Z", &o.NULNames), toggle("byte-offset,b", &o.Offsets), toggle("initial-tab,T", &o.Tab), toggle("no-messages,s", &c.silent), does("line-buffered", func() {}),
+		own("after-context,A", lineCount(&c.after)), own("before-context,B", lineCount(&c.before)), own("context,C", lineCount(&c.around)),
+		does("no-group-separator", func() { c.context.NoSeparator = true }),
+		reads("group-separator", func(text string) error {
+			c.context.Separator, c.context.NoSeparator = &text, false
+			return nil
+		}),
+		reads("label", func(text string) error {
+			o.Labels[grep.StdinPath] = text
+			return nil
+		}),
+		// These are three names of one flag, because the beginning of a name may mean the first two.
+		c.colorSetting("color"), whole(c.colorSetting("colour"))[0], whole(c.colorSetting("colou"))[0],
 	}
-	if c.Err == nil && o.SelectsNothing() {
+}
+
+// colorSetting returns --color, which may stand without a value.
+func (c *grepCommand) colorSetting(name string) setting.Setting {
+	choice := setting.Choice(&c.color, "auto", "always", "never")
+	return own(name, setting.Custom{Bare: true, Read: func(text string) error {
+		if text == "true" {
+			text = "auto"
+		}
+		return choice.Set(text)
+	}})
+}
+
+// fileSettings returns the flags of GNU grep that choose files. --binary has no effect: there are no text files of Windows.
+func (c *grepCommand) fileSettings() []setting.Setting {
+	f := &c.find
+	name := func(name string, kind find.NameKind) setting.Setting {
+		return reads(name, func(glob string) error {
+			f.Names = append(f.Names, find.Name{Kind: kind, Glob: glob})
+			return nil
+		})
+	}
+	return []setting.Setting{
+		name("include", find.Include), name("exclude", find.Exclude), name("exclude-dir", find.ExcludeDir),
+		reads("exclude-from", func(path string) error {
+			text, err := c.readAll(path)
+			for _, line := range find.PatternsOf(string(text)) {
+				f.Names = append(f.Names, find.Name{Kind: find.Exclude, Glob: line})
+			}
+			return err
+		}),
+		own("directories,d", setting.Choice(&c.directories, "read", "recurse", "skip")), own("devices,D", setting.Choice(&c.devices, "read", "skip")),
+		does("recursive,r", func() { c.directories = "recurse" }), does("binary", func() {}),
+		does("dereference-recursive,R", func() {
+			c.directories, f.Follow = "recurse", true
+			// As in GNU grep, a loop is not an error.
+			f.Loop = func(path string) { c.complain(errs.Inputf(path, "warning: recursive directory loop")) }
+		}),
+	}
+}
+
+// ripgrepSettings returns the flags that GNU grep does not have by these names.
+func (c *grepCommand) ripgrepSettings() []setting.Setting {
+	f := &c.find
+	return []setting.Setting{
+		own("glob,g,Globs", setting.List(&f.Globs)), own("type,t,Types", setting.List(&f.Types)), own("sort", setting.Choice(&f.Sort, "path", "modified", "accessed", "created", "none")),
+		own("decode", setting.Choice(&c.decode, "utf16", "auto", "none")), does("without-match,I", func() { c.binary = "without-match" }), toggle("multiline,U", &c.job.Multiline),
+		does("smart-case,S", func() { c.job.IgnoreCase, c.job.SmartCase = false, true }), toggle("json", &c.job.JSON), toggle("hidden", &f.Hidden), toggle("no-ignore", &f.NoIgnore),
+		does("unrestricted,u", func() { // as in ripgrep, -u stands for --no-ignore, and -uu for --no-ignore --hidden
+			c.unrestricted++
+			f.NoIgnore, f.Hidden = true, f.Hidden || c.unrestricted > 1
+		}),
+		toggle("follow", &f.Follow), toggle("files", &c.files),
+	}
+}
+
+// oldLetters reads -NUM, -0, -y and -V, which may stand in a bundle of letters.
+func oldLetters(letters string) (flag string, used int) {
+	digits := len(letters) - len(strings.TrimLeft(letters, "0123456789"))
+	switch {
+	case letters[0] == 'y':
+		return "--ignore-case", 1
+	case letters[0] == 'V':
+		return "--version", 1
+	case letters[:digits] == "0":
+		return "--null", 1
+	}
+	return "--context=" + letters[:digits], digits
+}
+
+// lineCount returns the value of a number of lines. As in GNU grep, one that is too large means all lines.
+func lineCount(p **int64) setting.Value {
+	return setting.Func(func(text string) error {
+		var n *int64
+		err := setting.Limit(&n).Set(text)
+		switch {
+		case err != nil:
+			return err
+		case n == nil:
+			return fmt.Errorf("%s: too small; at least 0", errs.Quote(text))
+		}
+		*p = new(min(*n, math.MaxInt32))
+		return nil
+	})
+}
+
+// addPattern adds a pattern of -e.
+func (c *grepCommand) addPattern(pattern string) error {
+	c.given = true
+	c.job.Patterns = append(c.job.Patterns, pattern)
+	return nil
+}
+
+// readPatterns adds the lines of a file of -f. Package jobs/grep splits the text into lines.
+func (c *grepCommand) readPatterns(path string) error {
+	text, err := c.readAll(path)
+	if c.given = true; len(text) > 0 {
+		// The newline at the end of the file ends the last pattern and does not begin an empty one.
+		c.job.Patterns = append(c.job.Patterns, strings.TrimSuffix(string(text), "\n"))
+	}
+	return err
+}
+
+// run searches. The exit code is that of GNU grep. It is 0 if a line was selected, 1 if none was, and 2 if a file could
+// not be read. With -q a selected line wins over such a file.
+func (c *grepCommand) run(ctx context.Context, line *flags.Line) (int, error) {
+	if c.find.Getenv = c.Getenv; c.files {
+		return c.listFiles(line.Words)
+	}
+	paths, err := c.setPatterns(line.Words)
+	if err == nil {
+		err = c.checkFlags()
+	}
+	if err != nil {
+		return 0, err
+	}
+	o := &c.job
+	c.setOutputForm()
+	if o.SelectsNothing() {
 		return 1, nil
 	}
-	roots := c.roots(words)
+	if len(paths) == 0 && c.directories == "recurse" { // the paths of its files have no leading "./"
+		paths = []string{""}
+	} else if len(paths) == 0 {
+		paths = []string{"-"}
+	}
 	// After a file that cannot be read, the search goes on. The walk and the engine call Missing from
 	// several goroutines, so failed is atomic.
 	var failed atomic.Bool
-	f, output := c.choice(), c.regularOutput(o.Quiet)
-	f.Missing = func(path string, cause error) {
+	output := c.regularOutput(o.Quiet)
+	c.find.Missing = func(path string, cause error) {
 		// With -l the output itself may be among the files. If it is still empty, it has no match, and
 		// skipping it needs no message. GNU grep does the same.
 		if cause == input.ErrOutput && o.ListFiles && !o.ListOthers && output.Size() == 0 {
@@ -64,53 +226,111 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 		failed.Store(true)
 		c.unreadable(path, cause)
 	}
-	if c.Err != nil {
-		return 0, c.Err
-	}
 	// GNU grep prints names if there are two PATHs or a directory, even if the search then finds only
 	// one file.
-	o.Single = len(roots) == 1 && !find.IsDirectory(roots[0])
-	action := c.directories()
+	o.Single = len(paths) == 1 && !find.IsDirectory(paths[0])
+	switch {
+	case o.Names == grep.NamesAuto && o.Single:
+		o.Names = grep.NamesNever
+	case o.Names == grep.NamesAuto:
+		o.Names = grep.NamesAlways
+	}
 	// A single file may also be the output. It is searched if the job writes only after reading, as
 	// with these flags.
 	if o.Single && (o.Count || o.ListFiles || o.ListOthers || o.MaxCount != nil && *o.MaxCount <= 1) {
 		output = nil
 	}
-	roots = slices.DeleteFunc(slices.Clone(roots), func(root string) bool {
-		return c.grows(root, output, f.Missing) || c.leavesOut(root, action, f.Missing)
-	})
-	if o.Names == grep.NamesAuto && !o.Single {
-		o.Names = grep.NamesAlways
-	} else if o.Names == grep.NamesAuto {
-		o.Names = grep.NamesNever
-	}
-	temp := disk.NewTempRoot(c.Options.TempDirs, 0)
+	paths = slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return c.grows(path, output) || c.leavesOut(path) })
+	temp := disk.NewTempRoot(c.engine.TempDirs, 0)
 	defer temp.Close()
-	if err := c.spoolPipes(temp, roots, &o); err != nil {
+	if err := c.spoolPipes(temp, paths); err != nil {
 		return 0, err
+	}
+	matched, err := c.search(ctx, paths, output)
+	switch {
+	case failed.Load() && !(o.Quiet && matched):
+		return command.Usage, err
+	case matched:
+		return 0, err
+	}
+	return 1, err
+}
+
+// setPatterns sets the patterns, and returns the words that are paths. Without -e and -f the first word is the pattern, as
+// in GNU grep.
+func (c *grepCommand) setPatterns(words []string) (paths []string, err error) {
+	o := &c.job
+	if !c.given {
+		if len(words) == 0 {
+			return nil, errs.Optionf("", "name a PATTERN; mrlocal grep --help lists the flags")
+		}
+		o.Patterns, words = words[:1], words[1:]
+	}
+	// As in GNU grep, neither of two syntaxes wins.
+	if c.extended && o.Fixed {
+		return nil, errs.Optionf("-E, -F", "give one of them, not both")
+	}
+	o.Longest = o.Fixed
+	switch {
+	// With -L and a bound of 0 no line is selected, so each file is listed.
+	case o.ListOthers && o.MaxCount != nil && *o.MaxCount == 0:
+		o.Patterns, o.Fixed, o.Invert, o.MaxCount = []string{grep.MatchNothing}, false, false, nil
+	case len(o.Patterns) == 0: // as in GNU grep, an empty file of patterns matches no line
+		o.Patterns, o.Fixed = []string{grep.MatchNothing}, false
+	}
+	return words, nil
+}
+
+// checkFlags refuses flags that contradict each other.
+func (c *grepCommand) checkFlags() error {
+	switch o := &c.job; {
+	case o.Multiline && o.NULEnded:
+		return errs.Optionf("-U", "cannot be combined with -z")
+	case o.JSON && o.Count:
+		return errs.Optionf("--json", "cannot be combined with --count")
+	case o.JSON && (o.ListFiles || o.ListOthers):
+		return errs.Optionf("--json", "cannot be combined with -l or -L")
+	}
+	return nil
+}
+
+// setOutputForm sets how files are read and what the output looks like.
+func (c *grepCommand) setOutputForm() {
+	o := &c.job
+	if o.Text, o.NoBinary = c.binary == "text", c.binary == "without-match"; !o.NoBinary {
+		o.BinaryMatch = func(path string) { c.complain(errs.Inputf(path, "binary file matches")) }
+	}
+	// As in GNU grep, -A and -B win over -C in any order.
+	if cmp.Or(c.around, c.before, c.after) != nil {
+		o.Context = &c.context
+		o.Context.Before, o.Context.After = *cmp.Or(c.before, c.around, new(int64(0))), *cmp.Or(c.after, c.around, new(int64(0)))
+	}
+	// The value auto means colours on a terminal, unless the environment says that it is a dumb one.
+	o.Colors = c.Getenv("GREP_COLORS")
+	o.Color = c.color == "always" || c.color == "auto" && c.Getenv("TERM") != "dumb" && show.IsTerminal(c.Stdout)
+	if o.Multiline {
+		c.engine.BlockBytes = math.MaxInt64 >> 2 // each file is one split
 	}
 	// GNU grep does not decode compressed files. So the default of --decode is utf16 here, and auto in
 	// mrlocal run.
-	decode := c.Choice("decode", "utf16", "auto", "none")
-	c.Options.NoDecode, c.Options.UTF16 = decode != "auto", decode != "none"
-	matched, err := c.search(ctx, roots, o, f, output)
-	return grepCode(matched, failed.Load(), o.Quiet), err
+	c.engine.NoDecode, c.engine.UTF16 = c.decode != "auto", c.decode != "none"
 }
 
-// search runs the job on the files of roots that f chooses, except output. It reports whether a line was selected. Then the output
+// search runs the job on the files of roots, except output. It reports whether a line was selected. Then the output
 // may still be empty, as with -q.
-func (c *Call) search(ctx context.Context, roots []string, o grep.Options, f find.Options, output fs.FileInfo) (matched bool, err error) {
-	for _, part := range c.parts(roots, &o) {
-		chain, err := grep.New(o)
+func (c *grepCommand) search(ctx context.Context, roots []string, output fs.FileInfo) (matched bool, err error) {
+	o := &c.job
+	for _, part := range c.parts(roots) {
+		chain, err := grep.New(*o)
 		if err != nil {
 			return false, inLetters(err)
 		}
-		files, err := find.Files(part, f)
+		files, err := find.Files(part, c.find)
 		if err != nil {
 			return false, err
 		}
-		c.Options.Found = &input.Search{Paths: files, Missing: f.Missing, Except: output}
-		done, err := c.RunChain(ctx, chain)
+		c.engine.Found = &input.Search{Paths: files, Missing: c.find.Missing, Except: output}
+		done, err := c.runChain(ctx, chain)
 		if err != nil {
 			return false, withLabels(err, o.Labels)
 		}
@@ -127,12 +347,9 @@ func (c *Call) search(ctx context.Context, roots []string, o grep.Options, f fin
 // parts divides roots so that each part has standard input at most once, if that is a regular file and
 // the flags may leave lines of it unread. A part then begins where the part before has left it. --sort
 // orders each part by itself.
-func (c *Call) parts(roots []string, o *grep.Options) (parts [][]string) {
-	file, ok := c.Stdin.(*os.File)
-	if !ok || o.JSON || o.MaxCount == nil && !o.ListFiles && !o.ListOthers {
-		return [][]string{roots}
-	}
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+func (c *grepCommand) parts(roots []string) (parts [][]string) {
+	o, info := &c.job, fileInfo(c.Stdin)
+	if o.JSON || o.MaxCount == nil && !o.ListFiles && !o.ListOthers || info == nil || !info.Mode().IsRegular() {
 		return [][]string{roots}
 	}
 	start, named := 0, false
@@ -145,95 +362,36 @@ func (c *Call) parts(roots []string, o *grep.Options) (parts [][]string) {
 	return append(parts, roots[start:])
 }
 
-// labels returns the name of standard input by --label.
-func (c *Call) labels() grep.Labels {
-	if label, given := c.Line.Value("label"); given {
-		return grep.Labels{grep.StdinPath: label}
-	}
-	return grep.Labels{}
-}
-
-// contextLines returns the value of a flag for lines of context, 0 if it is not given. As in GNU grep, a number
-// that is too large means all lines.
-func (c *Call) contextLines(flag string) int64 {
-	if most := c.Limit(flag); most != nil {
-		return min(*most, math.MaxInt32)
-	}
-	return int64(c.Count(flag, 0, math.MaxInt32)) // fails for a negative number
-}
-
-// grepCode returns the exit code of GNU grep: whether a line was selected, and whether a file could not be
-// read. With -q a match wins over an error.
-func grepCode(matched, failed, quiet bool) int {
-	switch {
-	case failed && !(quiet && matched):
-		return exitTrouble
-	case matched:
-		return 0
-	}
-	return 1
-}
-
-// roots returns the PATHs of a search. Without one, GNU grep reads standard input, or with -r the
-// working directory. The root of the working directory is "", so that the paths of its files have no
-// leading "./".
-func (c *Call) roots(paths []string) []string {
-	switch {
-	case len(paths) > 0:
-		return paths
-	case c.directories() == "recurse":
-		return []string{""}
-	}
-	return []string{"-"}
-}
-
-// directories returns what to do with directories, as the last of -d, -r and -R says; "": none of them is
-// given, and directories are searched.
-func (c *Call) directories() string {
-	action := ""
-	for _, f := range c.Line.Flags {
-		switch f.Flag.Name {
-		case "recursive", "dereference-recursive":
-			action = "recurse"
-		case "directories":
-			action = f.Value
-		}
-	}
-	return action
-}
-
-// leavesOut reports whether -d or -D leaves out a PATH. action is that of directories. A directory that
-// must be read calls missing.
-func (c *Call) leavesOut(root, action string, missing func(path string, cause error)) bool {
-	devices, _ := c.Line.Value("devices")
-	if root == "-" || devices != "skip" && action != "skip" && action != "read" {
+// leavesOut reports whether -d or -D leaves out a PATH. A directory that must be read cannot be.
+func (c *grepCommand) leavesOut(root string) bool {
+	if root == "-" || c.devices != "skip" && c.directories != "skip" && c.directories != "read" {
 		return false
 	}
 	info, err := disk.Stat(root)
 	switch {
 	case err != nil: // the search names it
 		return false
-	case info.IsDir() && action == "read":
-		missing(root, syscall.EISDIR)
+	case info.IsDir() && c.directories == "read":
+		c.find.Missing(root, syscall.EISDIR)
 		return true
 	case info.IsDir():
-		return action == "skip"
+		return c.directories == "skip"
 	}
-	return devices == "skip" && info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe|fs.ModeSocket) != 0
+	return c.devices == "skip" && info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe|fs.ModeSocket) != 0
 }
 
 // spoolPipes copies the pipes among the roots of a search with -U to temporary files. It sets roots to them, and
-// o.Labels to the names of the pipes.
-func (c *Call) spoolPipes(temp *disk.TempRoot, roots []string, o *grep.Options) error {
+// gives them the names of the pipes as labels.
+func (c *grepCommand) spoolPipes(temp *disk.TempRoot, roots []string) error {
 	for i, root := range roots {
-		if !o.Multiline {
+		if !c.job.Multiline {
 			break
 		}
 		if err := c.spool(temp, &roots[i]); err != nil {
 			return errs.Inputf(root, "%w", errs.Cause(err))
 		}
 		if roots[i] != root {
-			o.Labels[roots[i]] = root
+			c.job.Labels[roots[i]] = root
 		}
 	}
 	return nil
@@ -251,7 +409,7 @@ func withLabels(err error, labels grep.Labels) error {
 
 // spool copies standard input or a named pipe to a temporary file, and sets root or c.Stdin to it. With -U a
 // file must be one split, but a pipe has many. spool does nothing for any other root.
-func (c *Call) spool(temp *disk.TempRoot, root *string) error {
+func (c *grepCommand) spool(temp *disk.TempRoot, root *string) error {
 	in, info := c.Stdin, fs.FileInfo(nil)
 	switch file, isFile := in.(*os.File); {
 	case *root == "-" && isFile:
@@ -284,44 +442,40 @@ func (c *Call) spool(temp *disk.TempRoot, root *string) error {
 }
 
 // unreadable names a path that cannot be read on standard error, unless -s is given.
-func (c *Call) unreadable(path string, cause error) {
+func (c *grepCommand) unreadable(path string, cause error) {
 	// The message has the path already, so the cause must not repeat it.
 	var pe *fs.PathError
 	if errors.As(cause, &pe) {
 		cause = pe.Err
 	}
-	if !c.Line.Has("no-messages") {
+	if !c.silent {
 		c.complain(errs.Inputf(path, "%w", cause))
 	}
 }
 
 // listFiles prints the paths of the files that a search of roots would read, one per line. As in ripgrep,
 // no root is the working directory. It returns exit code 1 if there is no file.
-func (c *Call) listFiles(roots []string) (int, error) {
+func (c *grepCommand) listFiles(roots []string) (int, error) {
 	if len(roots) == 0 {
 		roots = []string{""}
 	}
-	f := c.choice()
 	var failed, listed bool
-	f.Missing = func(path string, cause error) {
+	c.find.Missing = func(path string, cause error) {
 		failed = true
 		c.unreadable(path, cause)
 	}
-	if c.Err != nil {
-		return 0, c.Err
-	}
-	output := c.regularOutput(c.Line.Has("quiet"))
-	files, err := find.Files(slices.DeleteFunc(roots, func(root string) bool { return c.grows(root, output, f.Missing) }), f)
+	output := c.regularOutput(c.job.Quiet)
+	files, err := find.Files(slices.DeleteFunc(roots, func(root string) bool { return c.grows(root, output) }), c.find)
 	if err != nil {
 		return 0, err
 	}
 	end := "\n"
-	if c.Line.Has("null") || c.Line.Has("0") {
+	if c.job.NULNames {
 		end = "\x00"
 	}
 	out := bufio.NewWriter(c.Stdout)
 	for path := range files {
-		if listed = true; c.Line.Has("quiet") {
+		if listed = true; c.job.Quiet {
 			break
 		}
 		if _, err := out.WriteString(path + end); err != nil {
@@ -332,7 +486,7 @@ func (c *Call) listFiles(roots []string) (int, error) {
 	case err != nil:
 		return 0, err
 	case failed:
-		return exitTrouble, nil
+		return command.Usage, nil
 	case listed:
 		return 0, nil
 	}
@@ -348,196 +502,21 @@ func inLetters(err error) error {
 	return err
 }
 
-// grepOptions reads the flags of the tool into options of the job. c.Err has the first mistake. Without
-// -e and -f the caller sets Patterns. If no flag sets Names, it is NamesAuto.
-func (c *Call) grepOptions() grep.Options {
-	on := c.Line.Has
-	o := grep.Options{
-		Lines:       true,
-		LineNumbers: on("line-number"), Count: on("count"), ListFiles: on("files-with-matches"), ListOthers: on("files-without-match"),
-		Invert: on("invert-match"), IgnoreCase: c.caseFlag() == "ignore-case", SmartCase: c.caseFlag() == "smart-case", Fixed: on("fixed-strings"), Word: on("word-regexp"), Whole: on("line-regexp"),
-		OnlyMatched: on("only-matching"), Longest: on("fixed-strings"), Quiet: on("quiet") || on("silent"), NULNames: on("null") || on("0"), NULEnded: on("null-data"), JSON: on("json"),
-		Offsets: on("byte-offset"), Tab: on("initial-tab"), Colors: c.Getenv("GREP_COLORS"), Labels: c.labels(),
-	}
-	if o.Multiline = on("multiline"); o.Multiline {
-		c.Options.BlockBytes = math.MaxInt64 >> 2 // each file is one split
-		if o.NULEnded {
-			c.Keep(errs.Optionf("-U", "cannot be combined with -z"))
-		}
-	}
-	c.binaryFiles(&o)
-	c.Choice("directories", "read", "recurse", "skip")
-	c.Choice("devices", "read", "skip")
-	// As in GNU grep, the last of -H and -h decides, the last of -l and -L, and the last of both
-	// spellings of --color.
-	when := "auto"
-	for _, f := range c.Line.Flags {
-		switch f.Flag.Name {
-		case "with-filename":
-			o.Names = grep.NamesAlways
-		case "no-filename":
-			o.Names = grep.NamesNever
-		case "files-with-matches":
-			o.ListFiles, o.ListOthers = true, false
-		case "files-without-match":
-			o.ListFiles, o.ListOthers = false, true
-		case "color", "colour":
-			when = c.Choice(f.Flag.Name, "auto", "always", "never")
-		}
-	}
-	// MaxCount is a pointer, because no bound differs from a bound of 0 lines.
-	o.MaxCount = c.Limit("max-count")
-	// As in GNU grep, -A and -B win over -C in any order.
-	if on("after-context") || on("before-context") || on("context") {
-		around := c.contextLines("context")
-		o.Context = &grep.Context{Before: around, After: around}
-		if on("before-context") {
-			o.Context.Before = c.contextLines("before-context")
-		}
-		if on("after-context") {
-			o.Context.After = c.contextLines("after-context")
-		}
-		o.Context.NoSeparator = c.last("group-separator", "no-group-separator") == "no-group-separator"
-		if text, given := c.Line.Value("group-separator"); given {
-			o.Context.Separator = &text
-		}
-	}
-	// The value auto means colours on a terminal, unless the environment says that it is a dumb one.
-	o.Color = when == "always"
-	if when == "auto" {
-		file, ok := c.Stdout.(*os.File)
-		o.Color = ok && c.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd()))
-	}
-	// As in GNU grep, neither of two syntaxes wins.
-	if on("extended-regexp") && on("fixed-strings") {
-		c.Keep(errs.Optionf("-E, -F", "give one of them, not both"))
-	}
-	for _, name := range []string{"count", "files-with-matches", "files-without-match"} {
-		if on("json") && on(name) {
-			c.Keep(errs.Optionf("--json", "cannot be combined with --%s", name))
-		}
-	}
-	c.patterns(&o)
-	// With -L and a bound of 0 no line is selected, so each file is listed.
-	if o.ListOthers && o.MaxCount != nil && *o.MaxCount == 0 {
-		o.Patterns = []string{grep.MatchNothing}
-		o.Fixed, o.Invert = false, false
-		o.MaxCount = nil
-	}
-	return o
-}
-
-// caseFlag returns the last flag that says whether case counts, or "".
-func (c *Call) caseFlag() string { return c.last("ignore-case", "no-ignore-case", "smart-case") }
-
-// binaryFiles reads what to do with binary files into o. As in GNU grep, the last flag decides.
-func (c *Call) binaryFiles(o *grep.Options) {
-	files := c.Choice("binary-files", "binary", "text", "without-match")
-	switch c.last("text", "without-match", "binary-files") {
-	case "text":
-		files = "text"
-	case "without-match":
-		files = "without-match"
-	}
-	o.Text, o.NoBinary = files == "text", files == "without-match"
-	if !o.NoBinary {
-		o.BinaryMatch = func(path string) { c.complain(errs.Inputf(path, "binary file matches")) }
-	}
-}
-
-// last returns the name of the flag that stands last among those with the given names, or "".
-func (c *Call) last(names ...string) (name string) {
-	for _, f := range c.Line.Flags {
-		if slices.Contains(names, f.Flag.Name) {
-			name = f.Flag.Name
-		}
-	}
-	return name
-}
-
-// patterns adds each pattern of -e and the lines of each file of -f to o.Patterns, in their order. c.Err
-// has the error of a file that cannot be read.
-func (c *Call) patterns(o *grep.Options) {
-	for _, f := range c.Line.Flags {
-		switch f.Flag.Name {
-		case "regexp":
-			o.Patterns = append(o.Patterns, f.Value)
-		case "file":
-			// The newline at the end of the file ends the last pattern and does not begin an empty one.
-			// Package jobs/grep splits the text into lines.
-			if text := c.text("-f", f.Value); text != "" {
-				o.Patterns = append(o.Patterns, strings.TrimSuffix(text, "\n"))
-			}
-		}
-	}
-	// As in GNU grep, an empty file of patterns matches no line.
-	if c.Line.Has("file") && len(o.Patterns) == 0 {
-		o.Patterns, o.Fixed = []string{grep.MatchNothing}, false
-	}
-}
-
-// text returns the text of a file that a flag names. The name - is standard input, which is at its end
-// after this and cannot be searched. c.Err has the error of a file that cannot be read.
-func (c *Call) text(flag, name string) string {
-	var data []byte
-	var err error
-	if name == "-" {
-		data, err = io.ReadAll(c.Stdin)
-	} else {
-		data, err = os.ReadFile(name)
-	}
-	if err != nil {
-		c.Keep(errs.Inputf(flag, "%w", err))
-	}
-	return string(data)
-}
-
-// choice reads the flags that choose files. The caller sets Missing.
-func (c *Call) choice() find.Options {
-	// As in ripgrep, -u stands for --no-ignore, and -uu for --no-ignore --hidden.
-	more := len(c.Line.Values("unrestricted"))
-	f := find.Options{
-		Hidden: c.Line.Has("hidden") || more > 1, NoIgnore: c.Line.Has("no-ignore") || more > 0,
-		Follow: c.last("dereference-recursive", "follow") != "",
-		Globs:  c.Line.Values("glob"), Types: c.Line.Values("type"), Getenv: c.Getenv,
-		Sort: c.Choice("sort", "path", "modified", "accessed", "created", "none"),
-	}
-	// As in GNU grep, a loop is not an error with -R.
-	if c.Line.Has("dereference-recursive") {
-		f.Loop = func(path string) { c.complain(errs.Inputf(path, "warning: recursive directory loop")) }
-	}
-	for _, s := range c.Line.Flags {
-		switch s.Flag.Name {
-		case "include":
-			f.Names = append(f.Names, find.Name{Kind: find.Include, Glob: s.Value})
-		case "exclude":
-			f.Names = append(f.Names, find.Name{Kind: find.Exclude, Glob: s.Value})
-		case "exclude-dir":
-			f.Names = append(f.Names, find.Name{Kind: find.ExcludeDir, Glob: s.Value})
-		case "exclude-from":
-			for _, line := range find.PatternsOf(c.text("--exclude-from", s.Value)) {
-				f.Names = append(f.Names, find.Name{Kind: find.Exclude, Glob: line})
-			}
-		}
-	}
-	return f
-}
-
 // regularOutput returns standard output if it is a regular file, and nil otherwise. As in GNU grep, such a
 // file is not searched, because it would grow while it is read. With -q there is no output.
-func (c *Call) regularOutput(quiet bool) fs.FileInfo {
+func (c *grepCommand) regularOutput(quiet bool) fs.FileInfo {
 	if info := fileInfo(c.Stdout); !quiet && info != nil && info.Mode().IsRegular() {
 		return info
 	}
 	return nil
 }
 
-// grows reports whether a PATH is standard input that is also the output. It then calls missing.
-func (c *Call) grows(root string, output fs.FileInfo, missing func(path string, cause error)) bool {
+// grows reports whether a PATH is standard input that is also the output, and so cannot be read.
+func (c *grepCommand) grows(root string, output fs.FileInfo) bool {
 	stdin := fileInfo(c.Stdin)
 	same := root == "-" && output != nil && stdin != nil && os.SameFile(stdin, output)
 	if same {
-		missing("(standard input)", input.ErrOutput)
+		c.find.Missing("(standard input)", input.ErrOutput)
 	}
 	return same
 }

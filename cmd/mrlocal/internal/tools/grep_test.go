@@ -18,7 +18,6 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal"
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 )
 
@@ -30,11 +29,9 @@ func runGrepTool(blockBytes int64, stdin string, args ...string) (stdout, stderr
 // runGrepOn is runGrepTool with a reader as standard input.
 func runGrepOn(blockBytes int64, stdin io.Reader, args ...string) (stdout, stderr string, code int) {
 	var out, trouble bytes.Buffer
-	code = runTool(context.Background(), grepTool(), args, command.Env{Stdin: stdin, Stdout: &out, Stderr: &trouble, Getenv: os.Getenv}, func(argv.Line) (mrlocal.Options, error) {
-		o := mrlocal.Options{MemoryBytes: 64 << 20, NoPin: true}
-		o.MapSlots, o.ReduceSlots, o.BlockBytes = 2, 1, blockBytes
-		return o, nil
-	})
+	o := mrlocal.Options{MemoryBytes: 64 << 20, NoPin: true}
+	o.MapSlots, o.ReduceSlots, o.BlockBytes = 2, 1, blockBytes
+	code = runTool(context.Background(), "grep", args, command.Env{Stdin: stdin, Stdout: &out, Stderr: &trouble, Getenv: os.Getenv}, o)
 	return out.String(), trouble.String(), code
 }
 
@@ -72,8 +69,10 @@ func run(t *testing.T, dir, stdin, path string, args ...string) (stdout string, 
 func TestAWordWithoutHyphensIsAPatternOrAFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	words := []string{"col", "colo", "5", "V", "check=quiet", "ch="}
-	for _, f := range append(grepFlags(), sortFlags()...) {
-		words = append(words, f.Name)
+	for _, name := range []string{"grep", "sort"} {
+		for _, f := range made(name, command.Env{}, mrlocal.Options{}).Settings {
+			words = append(words, f.Name)
+		}
 	}
 	for _, word := range words {
 		if out, errs, code := runGrepTool(1<<20, "x\na "+word+"\n", word); out != "a "+word+"\n" || code != 0 {
@@ -352,9 +351,7 @@ func TestGrepOfRegularStandardInput(t *testing.T) {
 		if c.append {
 			e.Stdout = out
 		}
-		code := runTool(context.Background(), grepTool(), strings.Fields(c.args), e, func(argv.Line) (mrlocal.Options, error) {
-			return mrlocal.Options{MemoryBytes: 64 << 20, NoPin: true}, nil
-		})
+		code := runTool(context.Background(), "grep", strings.Fields(c.args), e, mrlocal.Options{MemoryBytes: 64 << 20, NoPin: true})
 		got, err := os.ReadFile("f")
 		if stdout := strings.TrimPrefix(string(got), text) + written.String(); err != nil || stdout != c.stdout || trouble.String() != c.stderr || code != c.code {
 			t.Errorf("grep %s: got %d %q %q, %v; want %d %q %q", c.args, code, stdout, trouble.String(), err, c.code, c.stdout, c.stderr)

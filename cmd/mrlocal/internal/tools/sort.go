@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -9,107 +10,237 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/flags"
+	"mrlocal/engine"
 	"mrlocal/input"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/machine"
-	"mrlocal/jobs"
+	"mrlocal/internal/setting"
 	"mrlocal/jobs/sort"
 	"mrlocal/output"
 )
 
-// sortTool returns mrlocal sort: GNU sort on the engine, in the C locale.
-func sortTool() Tool {
-	return Tool{Name: "sort", Usage: "sort lines; the flags are those of GNU sort", Flags: sortFlags(), Forms: sortForms, Run: runSort}
+// sortCommand is mrlocal sort: GNU sort on the engine, in the C locale.
+type sortCommand struct {
+	tool
+	job      sort.Options
+	files    []string // the inputs, at least one; "-" is standard input
+	csv      csvFlags
+	obsolete map[int]bool // the indices of those keys of the job that were given as +F -F
+	header   int          // records that stay first
+
+	check, quiet, merge, debug bool // -c, -C, -m
+	seed                       *uint64
+	source                     string // of --random-source
+	names                      string // the file of --files0-from
+
+	bufferBytes *int64 // of -S; nil: not given
+	parallel    *int64
+	batch       int
+	temporary   []string
 }
 
-// sortFlags returns the flags of GNU sort, and this tool's own, whose names must be whole: a script may
-// shorten a name of GNU sort as long as GNU sort has only one that begins so. --compress-program is among
-// them so that sorter.read can refuse it with a reason. --check takes no value here, because sortForms
-// turns --check=WORD into -c or -C.
-func sortFlags() []argv.Spec {
-	return slices.Concat(
-		// The letters of these are also the options of a key, as the nr in -k2,2nr.
-		specs(argv.Flag{}, "ignore-leading-blanks,b", "dictionary-order,d", "ignore-case,f", "general-numeric-sort,g", "ignore-nonprinting,i", "month-sort,M",
-			"human-numeric-sort,h", "numeric-sort,n", "random-sort,R", "version-sort,V", "reverse,r"),
-		specs(argv.Flag{}, "check,c", "merge,m", "unique,u", "stable,s", "zero-terminated,z", "debug"),
-		specs(argv.Flag{Value: true}, "key,k", "field-separator,t", "output,o", "buffer-size,S", "temporary-directory,T", "parallel", "batch-size",
-			"compress-program", "files0-from", "random-source", "sort"),
-		specs(argv.Flag{Value: true, Whole: true}, obsoleteFlag, "json", "seed", "header", "delimiter"),
-		specs(argv.Flag{Whole: true}, "check-quiet,C", "csv", "no-header", "lenient"))
+// sortTool returns mrlocal sort. o has options of the engine that flags replace.
+func sortTool(e command.Env, o mrlocal.Options) *flags.Command {
+	c := &sortCommand{tool: tool{Env: e, name: "sort", engine: o}, obsolete: map[int]bool{}}
+	made := c.command("sort lines; the flags are those of GNU sort", slices.Concat(c.orderSettings(), c.workSettings(), whole(c.moreSettings()...)), c.run)
+	made.OldWords = c.oldKey
+	return made
 }
 
-// sorter is one call of mrlocal sort. read sets its fields.
-type sorter struct {
-	*Call
-	order sort.Options
-	files []string // the inputs, at least one; "-" is standard input
-	// obsolete has the indices of those keys of order that were given as +F -F.
-	obsolete map[int]bool
-}
-
-// runSort is Tool.Run of mrlocal sort. The exit code is 1 if -c or -C finds a line out of order, and 0
-// otherwise.
-func runSort(ctx context.Context, c *Call) (int, error) {
-	s := &sorter{Call: c}
-	if err := s.read(); err != nil {
-		return 0, err
+// orderSettings returns the flags of GNU sort whose letters are also the options of a key, as the nr in -k2,2nr, and the keys.
+func (c *sortCommand) orderSettings() []setting.Setting {
+	o := &c.job
+	return []setting.Setting{
+		toggle("ignore-leading-blanks,b", &o.Blanks), toggle("dictionary-order,d", &o.Dictionary), toggle("ignore-case,f", &o.FoldCase), toggle("general-numeric-sort,g", &o.General),
+		toggle("ignore-nonprinting,i", &o.Printing), toggle("month-sort,M", &o.Month), toggle("human-numeric-sort,h", &o.Human), toggle("numeric-sort,n", &o.Numeric),
+		toggle("random-sort,R", &o.Random), toggle("version-sort,V", &o.Version), toggle("reverse,r", &o.Reverse), reads("sort", c.readOrder),
+		own("key,k,Keys", setting.List(&o.Keys)), reads("field-separator,t,Separator", c.readSeparator),
 	}
+}
+
+// workSettings returns the other flags of GNU sort.
+func (c *sortCommand) workSettings() []setting.Setting {
+	return []setting.Setting{
+		own("check,c", setting.Custom{Bare: true, Read: c.readCheck}), toggle("merge,m", &c.merge), toggle("unique,u", &c.job.Unique), toggle("stable,s", &c.job.Stable),
+		toggle("zero-terminated,z", &c.job.ZeroEnded), toggle("debug", &c.debug), reads("output,o", c.readOutput), reads("buffer-size,S", c.readBufferSize),
+		own("temporary-directory,T", setting.List(&c.temporary)), reads("parallel", c.readParallel), own("batch-size", setting.Count(&c.batch, 2, math.MaxInt)),
+		own("files0-from", setting.Text(&c.names)), own("random-source", setting.Text(&c.source)),
+		reads("compress-program", func(name string) error {
+			return fmt.Errorf("%s: mrlocal sort runs no other program; --compress chooses how it compresses what it spills", errs.Quote(name))
+		}),
+	}
+}
+
+// moreSettings returns the flags that GNU sort does not have by these names. oldKey makes those with --obsolete-key.
+func (c *sortCommand) moreSettings() []setting.Setting {
+	return []setting.Setting{
+		reads("obsolete-key", func(key string) error {
+			c.obsolete[len(c.job.Keys)] = true
+			c.job.Keys = append(c.job.Keys, key)
+			return nil
+		}),
+		toggle("check-quiet,C", &c.quiet), own("json,,JSON", setting.List(&c.job.JSON)), own("header", setting.Count(&c.header, 1, math.MaxInt32)),
+		own("seed", setting.Optional(&c.seed, func(p *uint64) setting.Value { return setting.OrZero(p, setting.Seed(p)) })),
+		toggle("csv", &c.job.CSV), toggle("no-header", &c.csv.noHeader), toggle("lenient,,Lenient", &c.csv.lenient), reads("delimiter", c.readSeparator),
+	}
+}
+
+// readOrder reads a word of --sort, which may be shortened. It means the same as the flag with its letter. sort.Compile refuses
+// two orders that contradict each other.
+func (c *sortCommand) readOrder(word string) error {
+	o := &c.job
+	orders := map[string]*bool{
+		"general-numeric": &o.General, "human-numeric": &o.Human, "month": &o.Month, "numeric": &o.Numeric, "random": &o.Random, "version": &o.Version,
+	}
+	for name, field := range orders { // no two words share their first letter
+		if word != "" && strings.HasPrefix(name, word) {
+			*field = true
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: one of general-numeric, human-numeric, month, numeric, random, version", errs.Quote(word))
+}
+
+// readSeparator reads -t. As in GNU sort, it may be repeated only with the same separator. GNU sort lacks \t, but a TAB is
+// hard to type in a shell. Package jobs/sort knows the form \0.
+func (c *sortCommand) readSeparator(text string) error {
+	if text == `\t` {
+		text = "\t"
+	}
+	switch {
+	case text == "":
+		return errors.New("the separator is empty")
+	case c.job.Separator != "" && c.job.Separator != text:
+		return fmt.Errorf("given twice, with %s and with %s", errs.Quote(c.job.Separator), errs.Quote(text))
+	}
+	c.job.Separator = text
+	return nil
+}
+
+// readCheck reads --check, which may have a word. As in GNU sort, the word may be shortened.
+func (c *sortCommand) readCheck(word string) error {
+	switch {
+	case word == "":
+		return errors.New("the value is empty; one of quiet, silent, diagnose-first")
+	case word == "true", strings.HasPrefix("diagnose-first", word): // -c, or --check alone
+		c.check = true
+	case strings.HasPrefix("quiet", word), strings.HasPrefix("silent", word):
+		c.quiet = true
+	default:
+		return fmt.Errorf("%s: one of quiet, silent, diagnose-first", errs.Quote(word))
+	}
+	return nil
+}
+
+// readBufferSize reads -S. The units are those of GNU sort: none is KiB, b is a byte, and % is a share of the memory
+// of the machine. Any other text must be a size as --memory takes it.
+func (c *sortCommand) readBufferSize(text string) error {
+	digits := strings.TrimRight(text, "bKkMmGgTtPE%")
+	unit, least, n := text[len(digits):], int64(0), int64(0)
+	if _, err := strconv.ParseUint(digits, 10, 63); err != nil || len(unit) > 1 {
+		digits, least = text, 1
+	} else if unit == "%" {
+		err := setting.Count(&n, 0, 100).Set(digits)
+		c.bufferBytes = new(machine.MemoryBytes() / 100 * n)
+		return err
+	} else {
+		digits += strings.TrimSuffix(cmp.Or(unit, "K"), "b")
+	}
+	err := setting.Size(&n, least, math.MaxInt64).Set(digits)
+	c.bufferBytes = &n
+	return err
+}
+
+// readParallel reads --parallel.
+func (c *sortCommand) readParallel(text string) error {
+	err := setting.Limit(&c.parallel).Set(text)
+	if err == nil && (c.parallel == nil || *c.parallel == 0) {
+		err = errors.New("too small; at least 1")
+	}
+	return err
+}
+
+// oldKey reads an obsolete key +F.C -F.C, which counts from 0. A word that begins with a plus sign and a digit
+// is one. With any other character after the plus sign it is a file. If the next word is -F.C, it is the end of the key.
+func (c *sortCommand) oldKey(args []string) (flag string, used int, err error) {
+	number := func(i int, sign byte) bool {
+		return i < len(args) && len(args[i]) > 1 && args[i][0] == sign && '0' <= args[i][1] && args[i][1] <= '9'
+	}
+	if !number(0, '+') {
+		return "", 0, nil
+	}
+	end := ""
+	if used = 1; number(1, '-') {
+		end, used = args[1][1:], 2
+	}
+	key, err := sort.ObsoleteKey(args[0][1:], end)
+	return "--obsolete-key=" + key, used, err
+}
+
+// run sorts, checks or merges. The exit code is 1 if -c or -C finds a line out of order, and 0 otherwise. All checks
+// come before any output, so a mistake in the line creates no file.
+func (c *sortCommand) run(ctx context.Context, line *flags.Line) (int, error) {
+	for _, check := range []func(*flags.Line) error{c.checkForms, c.readSalt, c.checkOutput, c.readFiles} {
+		if err := check(line); err != nil {
+			return 0, err
+		}
+	}
+	c.setResources()
 	// A header is read first. A key may name a column of CSV, so the order is compiled after that.
-	if header := s.Count("header", 1, math.MaxInt32); s.Err != nil {
-		return 0, s.Err
-	} else if s.order.CSV || header > 0 {
-		return 0, s.sortHeaded(ctx, header)
+	if c.job.CSV || c.header > 0 {
+		return 0, c.sortHeaded(ctx)
 	}
-	order, err := sort.Compile(s.order)
+	order, err := sort.Compile(c.job)
 	if err != nil {
 		return 0, err
 	}
 	// With --debug, GNU sort begins with a line about the locale. In the C locale it is this one.
-	if c.Line.Has("debug") {
-		fmt.Fprint(c.Stderr, argv.ErrorLine("sort", errors.New("text ordering performed using simple byte comparison")))
+	if c.debug {
+		c.complain(errors.New("text ordering performed using simple byte comparison"))
 		debugger := sort.NewDebugger(order)
-		for _, text := range debugger.Warnings(!s.order.Stable && !s.order.Unique, s.obsolete) {
-			fmt.Fprint(c.Stderr, argv.ErrorLine("sort", errors.New(text)))
+		for _, text := range debugger.Warnings(!c.job.Stable && !c.job.Unique, c.obsolete) {
+			c.complain(errors.New(text))
 		}
-		s.Stdout = debugger.Writer(s.Stdout, delimiter(s.order.ZeroEnded)) // marks below each line
+		c.Stdout = debugger.Writer(c.Stdout, delimiter(c.job.ZeroEnded)) // marks below each line
 	}
 	switch {
 	// -c and -m do not sort, so they run without the engine.
-	case c.Line.Has("check") || c.Line.Has("check-quiet"):
-		return s.check(ctx, order)
-	case c.Line.Has("merge"):
-		return 0, cmp.Or(s.merge(ctx, order), s.unseen(order))
+	case c.check || c.quiet:
+		return c.findDisorder(ctx, order)
+	case c.merge:
+		return 0, cmp.Or(c.mergeFiles(ctx, order), c.unseen(order))
 	}
-	return 0, cmp.Or(s.runFiles(ctx, sort.NewOrdered(s.order, order), s.files), s.unseen(order))
+	return 0, cmp.Or(c.runFiles(ctx, sort.NewOrdered(c.job, order), c.files), c.unseen(order))
 }
 
-// source opens a file for -c or -m. bytes is the size of its blocks.
-func (s *sorter) source(path string, bytes int) (*sort.Source, *input.TextFile, error) {
-	f, err := s.openText(path)
+// open opens a file for -c or -m. bytes is the size of its blocks.
+func (c *sortCommand) open(path string, bytes int) (*sort.Source, *input.TextFile, error) {
+	f, err := input.OpenTextFile(path, c.textOptions())
 	if err != nil {
 		return nil, nil, err
 	}
-	cut := &input.Cutter{R: f, LastEnd: input.LastEnd(delimiter(s.order.ZeroEnded)), Bytes: bytes}
+	cut := &input.Cutter{R: f, LastEnd: input.LastEnd(delimiter(c.job.ZeroEnded)), Bytes: bytes}
 	return &sort.Source{Next: cut.Next, Close: f.Close, Name: path, Few: f.Regular()}, f, nil
 }
 
 // checkedBytes is the size of the blocks of -c, in bytes.
 const checkedBytes = 256 << 10
 
-// check does the work of -c and -C. It returns the exit code, 0 or 1.
-func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
-	source, f, err := s.source(s.files[0], checkedBytes)
+// findDisorder does the work of -c and -C. It returns the exit code, 0 or 1.
+func (c *sortCommand) findDisorder(ctx context.Context, order *sort.Order) (int, error) {
+	source, f, err := c.open(c.files[0], checkedBytes)
 	if err != nil {
 		return 0, err
 	}
-	d, err := order.FirstDisorder(ctx, source, delimiter(s.order.ZeroEnded), s.order.Unique)
+	d, err := order.FirstDisorder(ctx, source, delimiter(c.job.ZeroEnded), c.job.Unique)
 	switch {
 	case err != nil:
 		return 0, err
@@ -118,22 +249,22 @@ func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 		return 0, nil
 	}
 	f.Leave(d.End)
-	if s.Line.Has("check") {
-		s.complain(fmt.Errorf("%s:%d: disorder: %s", s.files[0], d.Number, d.Text))
+	if c.check {
+		c.complain(fmt.Errorf("%s:%d: disorder: %s", c.files[0], d.Number, d.Text))
 	}
 	return 1, nil
 }
 
-// merge does the work of -m: it merges the files, which must be sorted, into the result. All files are open
+// mergeFiles does the work of -m: it merges the files, which must be sorted, into the result. All files are open
 // at once, whatever --batch-size says.
-func (s *sorter) merge(ctx context.Context, order *sort.Order) error {
+func (c *sortCommand) mergeFiles(ctx context.Context, order *sort.Order) error {
 	var sources []*sort.Source
-	for i, path := range s.files {
+	for i, path := range c.files {
 		// Standard input can be read only once. The second time it would be empty.
-		if path == "-" && slices.Contains(s.files[:i], path) {
+		if path == "-" && slices.Contains(c.files[:i], path) {
 			continue
 		}
-		source, f, err := s.source(path, sort.MergeBlockBytes(len(s.files)))
+		source, f, err := c.open(path, sort.MergeBlockBytes(len(c.files)))
 		if err != nil {
 			for _, opened := range sources {
 				opened.Close()
@@ -143,412 +274,211 @@ func (s *sorter) merge(ctx context.Context, order *sort.Order) error {
 		defer f.Leave(-1)
 		sources = append(sources, source)
 	}
-	m, err := order.NewMerger(ctx, sources, delimiter(s.order.ZeroEnded), s.order.Unique)
+	m, err := order.NewMerger(ctx, sources, delimiter(c.job.ZeroEnded), c.job.Unique)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
 	// The output may be one of the inputs. It is replaced after all inputs are read. Opening it last means
 	// that a missing input leaves no temporary file.
-	result, err := output.OpenSingle(s.resultSpec())
+	result, err := output.OpenSingle(c.resultSpec())
 	if err != nil {
 		return err
 	}
 	return result.End(m.Merge(ctx, result))
 }
 
-// delimiter returns the byte that ends a line. zero says whether it is NUL.
-func delimiter(zero bool) byte {
-	if zero {
-		return 0
+// sortHeaded writes the header of the first file, and then the sorted records of all files.
+func (c *sortCommand) sortHeaded(ctx context.Context) error {
+	// Only the first file is opened here. The others are opened one by one while the job reads.
+	f := c.headed(c.files, c.header, nil, delimiter(c.job.ZeroEnded))
+	if c.job.CSV {
+		f = c.headedCSV(c.files, c.csv, c.job.Separator)
 	}
-	return '\n'
+	defer f.Close()
+	if err := f.Begin(); err != nil {
+		return err
+	}
+	text := bytes.Clone(f.Header)
+	if c.job.CSV { // a key may name a column, so the job needs the header
+		c.job.Header = columns(f)
+		text = bytes.ReplaceAll(text, []byte{0}, []byte("\n"))
+	}
+	if f.Marked {
+		text = append([]byte(input.ByteOrderMark), text...)
+	}
+	order, err := sort.Compile(c.job)
+	if err != nil {
+		return err
+	}
+	return cmp.Or(c.runHeaded(ctx, sort.NewOrdered(c.job, order), f, text), c.unseen(order))
 }
 
 // unseen returns the error of a key of JSON that no line has, which is most likely misspelt. The result
 // is written: its lines are in the order of the other keys.
-func (s *sorter) unseen(order *sort.Order) error {
+func (c *sortCommand) unseen(order *sort.Order) error {
 	if i := order.Unseen(); i >= 0 {
-		return errs.Inputf("--json", "%s: no line has this key", errs.Quote(s.order.JSON[i]))
-	}
-	return nil
-}
-
-// read reads all flags and checks that the inputs exist. It comes before any output, so a mistake in
-// the line creates no file.
-func (s *sorter) read() error {
-	if name, given := s.Line.Value("compress-program"); given {
-		return errs.Optionf("--compress-program", "%s: mrlocal sort runs no other program; --compress chooses how it compresses what it spills", errs.Quote(name))
-	}
-	// A line with several mistakes gets the message of the first check that fails.
-	for _, err := range []error{s.readOrder(), s.readOutput(), s.readResources()} {
-		if err != nil {
-			return err
-		}
-	}
-	return s.readFiles()
-}
-
-// readOrder reads the flags that say how to compare lines, into s.order.
-func (s *sorter) readOrder() error {
-	on := s.Line.Has
-	o := sort.Options{
-		Unique: on("unique"), Stable: on("stable"), ZeroEnded: on("zero-terminated"),
-		Numeric: on("numeric-sort"), General: on("general-numeric-sort"), Human: on("human-numeric-sort"), Month: on("month-sort"),
-		Random: on("random-sort"), Version: on("version-sort"), Reverse: on("reverse"), FoldCase: on("ignore-case"),
-		Blanks: on("ignore-leading-blanks"), Printing: on("ignore-nonprinting"), Dictionary: on("dictionary-order"),
-		CSV: on("csv"), Lenient: on("lenient"), JSON: s.Line.Values("json"),
-	}
-	if err := s.checkForms(&o); err != nil {
-		return err
-	}
-	s.obsolete = map[int]bool{}
-	for _, f := range s.Line.Flags {
-		if f.Flag.Name == "key" || f.Flag.Name == obsoleteFlag {
-			s.obsolete[len(o.Keys)] = f.Flag.Name == obsoleteFlag
-			o.Keys = append(o.Keys, f.Value)
-		}
-	}
-	// A word of --sort means the same as the flag with its letter. sort.Compile refuses two orders that
-	// contradict each other.
-	orders := map[string]*bool{
-		"general-numeric": &o.General, "human-numeric": &o.Human, "month": &o.Month,
-		"numeric": &o.Numeric, "random": &o.Random, "version": &o.Version,
-	}
-	for _, word := range s.Line.Values("sort") {
-		var field *bool
-		// GNU sort accepts the beginning of a word. No two words share their first letter, so at most
-		// one matches.
-		for name, of := range orders {
-			if word != "" && strings.HasPrefix(name, word) {
-				field = of
-			}
-		}
-		if field == nil {
-			return errs.Optionf("--sort", "%s: one of general-numeric, human-numeric, month, numeric, random, version", errs.Quote(word))
-		}
-		*field = true
-	}
-	// As in GNU sort, -t may be repeated only with the same separator.
-	tabs := append(s.Line.Values("field-separator"), s.Line.Values("delimiter")...)
-	for i, tab := range tabs {
-		switch {
-		case tab == "":
-			return errs.Optionf("-t", "the separator is empty")
-		case tab != tabs[0]:
-			return errs.Optionf("-t", "given twice, with %s and with %s", errs.Quote(tabs[0]), errs.Quote(tabs[i]))
-		}
-		// GNU sort lacks \t, but a TAB is hard to type in a shell. Package jobs/sort knows the form \0.
-		if o.Separator = tab; tab == `\t` {
-			o.Separator = "\t"
-		}
-	}
-	s.order = o
-	// Only -R needs a salt. The name of a CSV column may have an R too. Then the salt is made but has
-	// no effect.
-	if o.Random || strings.Contains(strings.Join(o.Keys, ""), "R") {
-		return s.readSalt()
+		return errs.Inputf("--json", "%s: no line has this key", errs.Quote(c.job.JSON[i]))
 	}
 	return nil
 }
 
 // checkForms refuses flags that contradict each other about the form of the lines.
-func (s *sorter) checkForms(o *sort.Options) error {
-	on := s.Line.Has
+func (c *sortCommand) checkForms(line *flags.Line) error {
+	c.job.Lenient = c.csv.lenient
 	// These flags work on plain lines. Records of CSV may contain newlines, and a header is not a line.
-	for _, flag := range []string{"check", "check-quiet", "merge", "zero-terminated", "debug", "header"} {
-		if o.CSV && on(flag) {
+	for _, flag := range []string{"check", "check-quiet", "merge", "debug", "zero-terminated", "header"} {
+		switch given := line.Has(flag); {
+		case given && c.job.CSV:
 			return errs.Optionf("--csv, --"+flag, "give one of them, not both")
-		}
-		if on("header") && on(flag) && flag != "header" && flag != "zero-terminated" {
+		case given && c.header > 0 && flag != "header" && flag != "zero-terminated":
 			return errs.Optionf("--header, --"+flag, "give one of them, not both")
 		}
 	}
-	for _, flag := range []string{"no-header", "lenient", "delimiter"} {
-		if on(flag) && !o.CSV {
-			return errs.Optionf("--"+flag, "is for --csv")
-		}
-	}
-	if len(o.JSON) > 0 && on("debug") {
+	if len(c.job.JSON) > 0 && c.debug {
 		return errs.Optionf("--json, --debug", "give one of them, not both")
 	}
-	for _, flag := range []string{"field-separator", "delimiter"} {
-		if text, given := s.Line.Value(flag); o.CSV && given {
-			if err := checkCSVSeparator("--"+flag, text); err != nil {
-				return err
-			}
-		}
+	if line.Has("delimiter") && !c.job.CSV {
+		return errs.Optionf("--delimiter", "is for --csv")
 	}
-	return nil
+	return c.csv.check(c.job.CSV, "-t", c.job.Separator)
 }
 
 // readSalt sets the salt of -R from --seed, from the file of --random-source, or at random. Lines with
 // equal keys stay together under any salt.
-func (s *sorter) readSalt() error {
-	salt := s.order.Salt[:]
-	if text, given := s.Line.Value("seed"); given {
-		// The same seed gives the same order at each call and on each machine.
-		seed, err := argv.Seed("seed", text)
-		binary.LittleEndian.PutUint64(salt, seed)
-		return err
+func (c *sortCommand) readSalt(*flags.Line) error {
+	// Only -R needs a salt. The name of a CSV column may have an R too. Then the salt is made but has
+	// no effect.
+	if !c.job.Random && !strings.Contains(strings.Join(c.job.Keys, ""), "R") {
+		return nil
 	}
-	path, given := s.Line.Value("random-source")
-	if !given {
-		_, err := rand.Read(salt)
-		return err
+	salt := c.job.Salt[:]
+	if c.seed != nil { // the same order at each call and on each machine
+		binary.LittleEndian.PutUint64(salt, *c.seed)
+		return nil
 	}
-	source := s.Stdin
-	if path != "-" {
-		f, err := disk.OpenInput(path)
+	source := io.Reader(rand.Reader)
+	switch c.source {
+	case "":
+	case "-":
+		source = c.Stdin
+	default:
+		f, err := disk.OpenInput(c.source)
 		if err != nil {
-			return errs.Optionf("--random-source", "%s: %w", path, errs.Cause(err))
+			return errs.Optionf("--random-source", "%s: %w", c.source, errs.Cause(err))
 		}
 		defer f.Close()
 		source = f
 	}
 	// As in GNU sort, a file that is shorter than the salt is an error.
 	if _, err := io.ReadFull(source, salt); err != nil {
-		return errs.Inputf(path, "a random source has at least %d bytes: %w", len(salt), errs.Cause(err))
+		return errs.Inputf(c.source, "a random source has at least %d bytes: %w", len(salt), errs.Cause(err))
 	}
 	return nil
 }
 
-// readOutput checks that -c, -C, -o and --debug do not contradict each other, and reads -o. The words
-// of its errors are those of GNU sort.
-func (s *sorter) readOutput() error {
-	on := s.Line.Has
-	outputs := s.Line.Values("output")
-	check, quiet := on("check"), on("check-quiet")
+// checkOutput checks that -c, -C, -o and --debug do not contradict each other. The words of its errors are those
+// of GNU sort. The marks of --debug are for a person, so lines with marks must not go to a file. With -c and -C no
+// line is written.
+func (c *sortCommand) checkOutput(*flags.Line) error {
+	given := ""
+	for _, f := range []struct {
+		letter string
+		on     bool
+	}{{"c", c.check}, {"C", c.quiet}, {"o", c.output != ""}} {
+		if f.on {
+			given += f.letter
+		}
+	}
 	switch {
-	case check && quiet:
-		return errs.Optionf("", "options '-cC' are incompatible")
-	case check && len(outputs) > 0:
-		return errs.Optionf("", "options '-co' are incompatible")
-	case quiet && len(outputs) > 0:
-		return errs.Optionf("", "options '-Co' are incompatible")
+	case len(given) > 1:
+		return errs.Optionf("", "options '-%.2s' are incompatible", given)
+	case given != "" && c.debug:
+		return errs.Optionf("", "options '-%s --debug' are incompatible", given)
 	}
-	// The marks of --debug are for a person, so lines with marks must not go to a file. With -c and -C
-	// no line is written.
-	for letter, on := range map[string]bool{"c": check, "C": quiet, "o": len(outputs) > 0} {
-		if on && s.Line.Has("debug") {
-			return errs.Optionf("", "options '-%s --debug' are incompatible", letter)
-		}
-	}
-	return s.setOutput()
-}
-
-// setOutput reads -o and --compress-output into c.Options. As in GNU sort, -o may be given again only
-// with the same file. The path - is standard output. The suffix of the file chooses the compression
-// unless --compress-output does.
-func (c *Call) setOutput() error {
-	outputs := c.Line.Values("output")
-	for _, path := range outputs {
-		if path != outputs[0] {
-			return errs.Optionf("-o", "given twice, with %s and with %s", errs.Quote(outputs[0]), errs.Quote(path))
-		}
-		if path == "" {
-			return errs.Optionf("-o", "the path is empty")
-		}
-		if c.Options.OutputFile = path; path == "-" {
-			c.Options.OutputFile = ""
-		}
-	}
-	format, err := c.Options.CompressOutput.Of(c.Options.OutputFile)
-	if err == nil && format != output.None && c.Line.Has("debug") {
+	err := c.setOutput()
+	if err == nil && c.debug && c.engine.CompressOutput != output.None {
 		err = errs.Optionf("--compress-output, --debug", "give one of them, not both")
 	}
-	c.Options.CompressOutput = format
 	return err
 }
 
-// readResources reads -S, -T, --parallel and --batch-size into the options of the engine. As GNU sort
-// does, it raises a -S that is too small to the least size that works, and lowers numbers that are too
-// large.
-func (s *sorter) readResources() error {
-	o := &s.Options
-	sizeText, sized := s.Line.Value("buffer-size")
-	size, err := int64(0), error(nil)
-	if sized {
-		if size, err = bufferSize(sizeText); err != nil {
-			return err
-		}
-	}
-	if n := s.Limit("parallel"); s.Err != nil {
-		return s.Err
-	} else if s.Line.Has("parallel") && (n == nil || *n == 0) {
-		return errs.Optionf("--parallel", "too small; at least 1")
-	} else if n != nil {
-		// Each slot needs leastSlotBytes of memory, which bounds the number of threads. As in a
-		// run, one sixth of the threads are reduce slots, and at least one.
-		memory := cmp.Or(size, o.MemoryBytes, machine.MemoryBytes()/4)
-		n := int(min(*n, mostParallel, max(memory/leastSlotBytes, leastParallel)))
-		o.ReduceSlots = max(1, n/6)
-		o.MapSlots = max(1, n-o.ReduceSlots)
-	}
-	if text, given := s.Line.Value("batch-size"); given {
-		n, err := argv.Count("batch-size", text, 2, maxInt)
-		if err != nil {
-			return err
-		}
-		// GNU sort counts the files that it merges at once. Here these are sorted runs.
-		o.MergeFactor = min(n, mostParallel)
-	}
-	if sized {
-		// Setup returns the slots with defaults filled in. They set the least memory.
-		c := o.Setup()
-		o.MemoryBytes = max(size, int64(c.Trackers*(c.MapSlots+c.ReduceSlots))*leastSlotBytes)
-	}
-	// The directories of -T come before those of --tmp. As in GNU sort, a missing one is an error only
-	// when something spills.
-	o.TempDirs, o.TempAtNeed = append(s.Line.Values("temporary-directory"), o.TempDirs...), o.TempAtNeed || s.Line.Has("temporary-directory")
-	return nil
-}
-
 const (
-	// maxInt is the bound of flags whose numbers, as in GNU sort, may be as large as an int holds.
-	maxInt = int(^uint(0) >> 1)
 	// mostParallel is the largest number of threads that --parallel sets, and the largest number of
 	// sorted runs that --batch-size sets. Larger values of the flags are lowered to it.
 	mostParallel = 1024
 	// leastParallel is the least number of threads: a map slot and a reduce slot.
 	leastParallel = 2
-
-	leastSlotBytes = 8 << 20 // of memory for each slot; the engine refuses less
 )
 
-// bufferSize parses the value of -S and returns bytes. The units are those of GNU sort: none is KiB, b
-// is a byte, and % is a share of the memory of the machine. Any other text must be a size as --memory
-// takes it.
-func bufferSize(text string) (int64, error) {
-	digits := strings.TrimRight(text, "bKkMmGgTtPE%")
-	unit := text[len(digits):]
-	if _, err := strconv.ParseUint(digits, 10, 63); err != nil || len(unit) > 1 {
-		return argv.Size("buffer-size", text, 1)
+// setResources puts -S, -T, --parallel and --batch-size into the options of the engine. As GNU sort
+// does, it raises a -S that is too small to the least size that works, and lowers numbers that are too
+// large.
+func (c *sortCommand) setResources() {
+	o := &c.engine
+	if c.parallel != nil {
+		// Each slot needs memory, which bounds the number of threads. As in a
+		// run, one sixth of the threads are reduce slots, and at least one.
+		memory := cmp.Or(*cmp.Or(c.bufferBytes, new(int64(0))), o.MemoryBytes, machine.MemoryBytes()/4)
+		n := int(min(*c.parallel, mostParallel, max(memory/engine.LeastBytesPerSlot, leastParallel)))
+		o.ReduceSlots = max(1, n/6)
+		o.MapSlots = max(1, n-o.ReduceSlots)
 	}
-	switch unit {
-	case "":
-		unit = "K"
-	case "%":
-		share, err := argv.Count("buffer-size", digits, 0, 100)
-		return machine.MemoryBytes() / 100 * int64(share), err
-	case "b":
-		unit = ""
+	if c.batch > 0 { // GNU sort counts the files that it merges at once; here these are sorted runs
+		o.MergeFactor = min(c.batch, mostParallel)
 	}
-	return argv.Size("buffer-size", digits+unit, 0)
+	if c.bufferBytes != nil {
+		// Setup returns the slots with defaults filled in. They set the least memory.
+		s := o.Setup()
+		o.MemoryBytes = max(*c.bufferBytes, int64(s.Trackers*(s.MapSlots+s.ReduceSlots))*engine.LeastBytesPerSlot)
+	}
+	// The directories of -T come before those of --tmp. As in GNU sort, a missing one is an error only
+	// when something spills.
+	o.TempDirs, o.TempAtNeed = append(c.temporary, o.TempDirs...), o.TempAtNeed || len(c.temporary) > 0
 }
 
-// readFiles sets s.files from the positional words or from --files0-from, and checks that the files
+// readFiles sets c.files from the positional words or from --files0-from, and checks that the files
 // exist.
-func (s *sorter) readFiles() error {
-	s.files = s.Line.Words
-	if from, given := s.Line.Value("files0-from"); given {
-		if len(s.files) > 0 {
-			return errs.Optionf(errs.Quote(s.files[0]), "extra operand; file operands cannot be combined with --files0-from")
+func (c *sortCommand) readFiles(line *flags.Line) (err error) {
+	names := line.Words
+	if c.names != "" {
+		if len(names) > 0 {
+			return errs.Optionf(errs.Quote(names[0]), "extra operand; file operands cannot be combined with --files0-from")
 		}
-		var err error
-		if s.files, err = s.readNames(from); err != nil {
+		if names, err = c.readNames(); err != nil {
 			return err
 		}
 	}
-	if len(s.files) == 0 {
-		s.files = []string{"-"}
+	switch { // as in GNU sort, -c and -C take one file
+	case len(names) > 1 && c.check:
+		return errs.Optionf(errs.Quote(names[1]), "extra operand not allowed with -c")
+	case len(names) > 1 && c.quiet:
+		return errs.Optionf(errs.Quote(names[1]), "extra operand not allowed with -C")
 	}
-	// As in GNU sort, -c and -C take one file.
-	if len(s.files) > 1 && (s.Line.Has("check") || s.Line.Has("check-quiet")) {
-		letter := "c"
-		if s.Line.Has("check-quiet") {
-			letter = "C"
-		}
-		return errs.Optionf(errs.Quote(s.files[1]), "extra operand not allowed with -%s", letter)
-	}
-	return checkFiles(s.files)
+	c.files, err = namedFiles(names)
+	return err
 }
 
-// checkFiles returns an error for the first file that does not exist or is a directory. It comes
-// before any file is read, so that a user learns of a wrong name before a long run. A file that
-// exists but cannot be read is found when it is opened.
-func checkFiles(files []string) error {
-	for _, name := range files {
-		if name == "-" {
-			continue
-		}
-		info, err := disk.Stat(name)
-		if err == nil && info.IsDir() {
-			return errs.Inputf(errs.Quote(name), "is a directory")
-		}
-		if err != nil {
-			return errs.Inputf(errs.Quote(name), "cannot read: %w", errs.Cause(err))
-		}
-	}
-	return nil
-}
-
-// readNames reads the file of --files0-from, or standard input for -, and returns the names in it. NUL
-// ends each name. As in GNU sort, an empty name and - are errors.
-func (s *sorter) readNames(from string) ([]string, error) {
-	var data []byte
-	var err error
-	if from == "-" {
-		data, err = io.ReadAll(s.Stdin)
-	} else {
-		data, err = os.ReadFile(from)
-	}
+// readNames returns the names in the file of --files0-from. NUL ends each name. As in GNU sort, an empty name
+// and - are errors.
+func (c *sortCommand) readNames() ([]string, error) {
+	data, err := c.readAll(c.names)
 	if err != nil {
-		return nil, errs.Inputf(errs.Quote(from), "open failed: %w", errs.Cause(err))
+		return nil, errs.Inputf(errs.Quote(c.names), "open failed: %w", errs.Cause(err))
 	}
 	// Without this check an empty list would mean standard input.
 	if len(data) == 0 {
-		return nil, errs.Inputf(errs.Quote(from), "no file names in it")
+		return nil, errs.Inputf(errs.Quote(c.names), "no file names in it")
 	}
 	names := strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
 	for i, name := range names {
 		switch {
 		case name == "":
-			return nil, errs.Inputf(fmt.Sprintf("%s:%d", from, i+1), "invalid zero-length file name")
+			return nil, errs.Inputf(fmt.Sprintf("%s:%d", c.names, i+1), "invalid zero-length file name")
 		// GNU sort 9.1 refuses this name in every list, not only in a list on standard input.
 		case name == "-":
-			return nil, errs.Inputf(fmt.Sprintf("%s:%d", from, i+1), "no file name of - is allowed in a list of names")
+			return nil, errs.Inputf(fmt.Sprintf("%s:%d", c.names, i+1), "no file name of - is allowed in a list of names")
 		}
 	}
 	return names, nil
-}
-
-// runFiles runs the chain on files, where "-" is standard input, and writes the result to the output of
-// c.Options.
-func (c *Call) runFiles(ctx context.Context, chain jobs.Chain, files []string) error {
-	o := &c.Options
-	// If all files are null devices, no input is left. The job then runs on an empty text, so that it
-	// still makes the file of -o.
-	if o.Inputs = engineInputs(files); len(o.Inputs) == 0 {
-		o.Inputs, c.Stdin = []string{"-"}, strings.NewReader("")
-	}
-	// The output may be one of the inputs. The engine replaces it only at the end.
-	o.Overwrite = o.OutputFile != ""
-	_, err := c.RunChain(ctx, chain)
-	return err
-}
-
-// engineInputs returns the files as the engine takes them. It replaces the device names of a standard
-// input that is a stream by "-", keeps only the first of several, and drops null devices. A regular file
-// is read from its beginning by such a name, as open does on Linux.
-func engineInputs(files []string) []string {
-	var inputs []string
-	seen := false
-	// Scripts often name the null device. It adds no line, and the engine would refuse it as a
-	// device.
-	null, nullErr := os.Stat(os.DevNull)
-	for _, name := range files {
-		info, err := disk.Stat(name)
-		switch {
-		// A stream can be read only once. In GNU sort too, the second time adds no line.
-		case name == "-", (name == "/dev/stdin" || name == "/dev/fd/0") && (err != nil || !info.Mode().IsRegular()):
-			if !seen {
-				inputs, seen = append(inputs, "-"), true
-			}
-		case err == nil && nullErr == nil && os.SameFile(info, null):
-		default:
-			inputs = append(inputs, name)
-		}
-	}
-	return inputs
 }

@@ -14,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal"
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 )
 
@@ -39,13 +38,10 @@ func rest(t rapid.TB, path string, at int64, run func(stdin *os.File) int) (code
 
 // ours runs a tool in splits of 1 KiB. Its output goes to out.
 func ours(words []string, out io.Writer) func(*os.File) int {
-	tool := map[string]Tool{"count": countTool(), "grep": grepTool(), "sort": sortTool()}[words[0]]
 	return func(stdin *os.File) int {
-		return runTool(context.Background(), tool, words[1:], command.Env{Stdin: stdin, Stdout: out, Stderr: io.Discard, Getenv: os.Getenv},
-			func(argv.Line) (o mrlocal.Options, err error) {
-				o.NoPin, o.BlockBytes = true, 1<<10
-				return o, nil
-			})
+		o := mrlocal.Options{NoPin: true}
+		o.BlockBytes = 1 << 10
+		return runTool(context.Background(), words[0], words[1:], command.Env{Stdin: stdin, Stdout: out, Stderr: io.Discard, Getenv: os.Getenv}, o)
 	}
 }
 

@@ -4,14 +4,15 @@ package tools
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"io"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/creack/pty"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/show"
 )
@@ -35,13 +36,12 @@ func TestTheLastColorWins(t *testing.T) {
 		"--colour=never --color=auto":   true,
 		"--color=always --color=never":  false,
 	} {
-		line, err := command.ParseTool("grep", append(strings.Fields(flags), "pattern"), grepFlags())
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := Call{Reader: argv.Reader{Line: line}, Env: command.Env{Stdout: tty, Getenv: func(string) string { return "" }}}
-		if got := c.grepOptions().Color; got != want {
-			t.Errorf("grep %s: colours are %v, want %v", flags, got, want)
+		e := command.Env{Stdin: strings.NewReader("a line\n"), Stdout: tty, Stderr: io.Discard, Getenv: func(string) string { return "" }}
+		code := runTool(context.Background(), "grep", append(strings.Fields(flags), "line"), e, mrlocal.Options{NoPin: true})
+		out := make([]byte, 100)
+		n, err := p.Read(out)
+		if got := bytes.Contains(out[:n], []byte("\x1b[")); got != want || code != 0 || err != nil {
+			t.Errorf("grep %s: colours are %v, want %v; exit %d, %v", flags, got, want, code, err)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func TestAMistakeGoesThroughTheScreen(t *testing.T) {
 	}
 	defer p.Close()
 	defer tty.Close()
-	c := &Call{name: "grep", Env: command.Env{Stderr: &direct}, complaining: &sync.Mutex{}, screen: show.NewQuietScreen(tty, false)}
+	c := &tool{name: "grep", Env: command.Env{Stderr: &direct}, screen: show.NewQuietScreen(tty, false)}
 	c.complain(errors.New("a mistake"))
 	got := make([]byte, 100)
 	n, _ := p.Read(got)

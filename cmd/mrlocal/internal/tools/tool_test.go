@@ -11,16 +11,17 @@ import (
 	"mrlocal/cmd/mrlocal/internal/process"
 )
 
-// runTool runs a tool as package main does, with other options of the engine, and returns the exit code.
-func runTool(ctx context.Context, t Tool, args []string, e command.Env, options func(argv.Line) (mrlocal.Options, error)) int {
-	c := t.command()
-	c.Run = func(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-		return t.call(ctx, line, e, options)
-	}
-	p := flags.Program{Version: process.Version(mrlocal.Version), Write: e.Write, Commands: []flags.Entry{{Name: t.Name, Make: func() *flags.Command { return c.Made(e) }}}}
-	_, code, err := p.Run(ctx, append([]string{t.Name}, args...))
+// made returns a tool with options of the engine.
+func made(name string, e command.Env, o mrlocal.Options) *flags.Command {
+	return map[string]func(command.Env, mrlocal.Options) *flags.Command{"count": countTool, "grep": grepTool, "sort": sortTool}[name](e, o)
+}
+
+// runTool runs a tool as package main does, with options of the engine, and returns the exit code.
+func runTool(ctx context.Context, name string, args []string, e command.Env, o mrlocal.Options) int {
+	p := flags.Program{Version: process.Version(mrlocal.Version), Write: e.Write, Commands: []flags.Entry{{Name: name, Make: func() *flags.Command { return made(name, e, o) }}}}
+	_, code, err := p.Run(ctx, append([]string{name}, args...))
 	if err != nil {
-		fmt.Fprint(e.Stderr, argv.ErrorLine(t.Name, err))
+		fmt.Fprint(e.Stderr, argv.ErrorLine(name, err))
 		return command.Usage
 	}
 	return code

@@ -3,19 +3,18 @@
 // It reads standard input if no file is named, and writes only its result and its errors. mrlocal run
 // has similar jobs with the flags and the output directories of MapReduce.
 //
-// A tool is a value of type Tool, in a file of its own. Its text of --help is help/NAME.txt, one screen: a
-// line of usage, then what it does. --help-all adds the flags of the engine. runTool parses the command line, writes the
-// help and turns errors into exit codes.
-//
-// The exit code is that of Tool.Run if there is no error. It is 2 for every error, also for a failed
-// job. After a signal it is 128 plus the number of the signal.
+// A tool is a struct with the options of its job and a tool. Its text of --help is help/NAME.txt, one
+// screen: a line of usage, then what it does. --help-all adds the flags of the engine.
 package tools
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -23,215 +22,248 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
+	"mrlocal/engine"
+	"mrlocal/input"
+	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
+	"mrlocal/internal/machine"
+	"mrlocal/internal/setting"
 	"mrlocal/jobs"
-	"mrlocal/slots/policy"
+	"mrlocal/output"
 )
-
-// exitTrouble is the exit code of every error, as in GNU sort and GNU grep.
-const exitTrouble = 2
-
-// Tool is a command that works as a GNU tool.
-type Tool struct {
-	Name  string
-	Usage string      // one line, for the list of commands
-	Flags []argv.Spec // they win over flags of the engine with the same name or letter
-
-	// Forms replaces an old form of a flag, which args begin with, by words that package argv parses. used is
-	// the number of args that it replaces; 0: there is no old form. nil: the tool has none.
-	Forms func(args []string) (words []string, used int, err error)
-
-	// Run does the work. If it returns no error, its code is the exit code.
-	Run func(ctx context.Context, c *Call) (code int, err error)
-}
 
 // helps has the texts of --help.
 //
 //go:embed help
 var helps embed.FS
 
-// text returns the text of --help.
-func (t Tool) text() string {
-	text, _ := helps.ReadFile("help/" + t.Name + ".txt") // it is embedded, so this cannot fail
-	return string(text)
+// tool is what the tools share: streams, the options of the engine, and the output.
+type tool struct {
+	command.Env
+	name     string             // for messages
+	engine   mrlocal.Options    // as the flags set them; a tool adds the rest
+	policies command.Scheduling // only --sched
+	output   string             // of -o; "": none is given
+
+	complaining sync.Mutex   // guards Env.Stderr while the engine runs, and screen
+	screen      *show.Screen // of runChain; nil: it was not called
 }
 
-// specs returns flags like the given one. Each name is "long" or "long,letter".
-func specs(like argv.Flag, names ...string) (all []argv.Spec) {
-	for _, n := range names {
-		like.Name, like.Short, _ = strings.Cut(n, ",")
-		all = append(all, argv.Spec{Flag: like})
+// Count returns mrlocal count, which counts equal lines, words or fields as sort | uniq -c does.
+func Count(e command.Env) *flags.Command { return countTool(e, mrlocal.Options{}) }
+
+// Grep returns mrlocal grep, which prints the lines of files that match a pattern.
+func Grep(e command.Env) *flags.Command { return grepTool(e, mrlocal.Options{}) }
+
+// Sort returns mrlocal sort, which sorts lines, and checks or merges sorted files.
+func Sort(e command.Env) *flags.Command { return sortTool(e, mrlocal.Options{}) }
+
+// command returns the tool as a command with its own flags and those of the engine. run does the work.
+func (t *tool) command(usage string, own []setting.Setting, run func(context.Context, *flags.Line) (int, error)) *flags.Command {
+	help, _ := helps.ReadFile("help/" + t.name + ".txt") // it is embedded, so this cannot fail
+	first, _, _ := strings.Cut(string(help), "\n")
+	_, args, _ := strings.Cut(first, " [FLAG]... ")
+	return &flags.Command{Usage: usage, Args: args, Help: string(help), Tool: true, Settings: append(own, t.engineSettings(own)...),
+		Run: func(ctx context.Context, line *flags.Line) (code int, err error) {
+			t.engine.TempAtNeed = len(t.engine.TempDirs) == 0 // the system's may be missing, and few runs need it
+			if t.engine.Policy, err = t.policies.NewPolicy(t.policies.Names[0]); err != nil {
+				return 0, err
+			}
+			return run(ctx, line)
+		}}
+}
+
+// engineSettings returns the flags of the engine that tools take. A user of GNU tools expects GNU's meaning of
+// a name, so a flag of the tool wins over one of the same name.
+func (t *tool) engineSettings(own []setting.Setting) (all []setting.Setting) {
+	const names = " sched map-slots reduce-slots decode compress-output block-size pin memory sort-buffer spill-percent buffer-growth growth-threshold merge-factor compress tmp max-temp task-timeout "
+	t.policies = command.NewScheduling()
+	bounds := engine.Bounds()
+	bounds.Reduces = 1
+	o := &t.engine
+	for _, s := range slices.Concat(t.policies.Settings(bounds, false)[:1], o.Config.Fields(bounds), o.JobOptions.Fields(), o.Fields()) {
+		if strings.Contains(names, " "+s.Name+" ") && setting.Named(own, s.Name) == nil {
+			// GNU tools accept the beginning of a long name. Flags of the engine must be whole, or else
+			// --buffer could mean --buffer-growth and not only --buffer-size.
+			s.Whole = true
+			all = append(all, s)
+		}
 	}
 	return all
 }
 
-// Call is one call of a tool: its streams, its flags with the Reader that reads them, and the options
-// of the engine.
-type Call struct {
-	argv.Reader
-	command.Env
-	Options mrlocal.Options // as the flags of the engine set them; Run adds the rest
-
-	name        string       // of the tool, for messages
-	complaining *sync.Mutex  // guards Env.Stderr while the engine runs, and screen
-	screen      *show.Screen // of RunChain; nil: it was not called
+// own returns a flag of a tool. names are its name, its letter, and the field of the job's options that
+// it sets, with commas between; the last ones may be missing.
+func own(names string, v setting.Value) setting.Setting {
+	part := append(strings.Split(names, ","), "", "")
+	return setting.Of(part[0], part[2], "", "", v).Letter(part[1])
 }
 
-// Count returns mrlocal count, which counts equal lines, words or fields as sort | uniq -c does.
-func Count() command.Command { return countTool().command() }
+// toggle returns a flag of a tool that sets *p.
+func toggle(names string, p *bool) setting.Setting { return own(names, setting.Toggle(p)) }
 
-// Grep returns mrlocal grep, which prints the lines of files that match a pattern.
-func Grep() command.Command { return grepTool().command() }
+// does returns a flag of a tool for which f is called.
+func does(names string, f func()) setting.Setting { return own(names, setting.Call(f)) }
 
-// Sort returns mrlocal sort, which sorts lines, and checks or merges sorted files.
-func Sort() command.Command { return sortTool().command() }
-
-// command returns the tool as a command of package main.
-func (t Tool) command() command.Command {
-	usage, _, _ := strings.Cut(t.text(), "\n")
-	_, words, _ := strings.Cut(usage, " [FLAG]... ")
-	return command.Command{Usage: t.Usage, Args: words, Help: t.text(), Rewrite: t.rewrite, Tool: true,
-		// A flag of the tool wins over a flag of the engine with the same name or letter. A user of
-		// GNU tools expects GNU's meaning.
-		Flags: append(slices.Clone(t.Flags), without(engineFlags(), append([]argv.Spec{{Flag: argv.Flag{Name: "help"}}, {Flag: argv.Flag{Name: "version"}}}, t.Flags...))...),
-		Run: func(ctx context.Context, e command.Env, line argv.Line) (int, error) {
-			return t.call(ctx, line, e, engineOptions)
-		}}
+// reads returns a flag of a tool whose value f reads.
+func reads(names string, f func(text string) error) setting.Setting {
+	return own(names, setting.Func(f))
 }
 
-// call runs the tool. options reads engineFlags; tests replace it.
-func (t Tool) call(ctx context.Context, line argv.Line, e command.Env, options func(argv.Line) (mrlocal.Options, error)) (code int, err error) {
-	c := &Call{name: t.Name, Reader: argv.Reader{Line: line}, Env: e, complaining: &sync.Mutex{}}
-	// Run gets the options of the engine, because flags of the tool may raise or replace them.
-	if c.Options, err = options(line); err != nil {
-		return 0, err
+// whole returns flags whose names must not be shortened. A script may shorten the name of a flag of a GNU tool
+// as long as that tool has only one that begins so.
+func whole(all ...setting.Setting) []setting.Setting {
+	for i := range all {
+		all[i].Whole = true
 	}
-	return t.Run(ctx, c)
+	return all
 }
 
-// rewrite replaces the old forms among args. The value of a flag stays as it is, and so do all words after
-// --.
-func (t Tool) rewrite(args []string) (words []string, err error) {
-	if t.Forms == nil {
-		return args, nil
-	}
-	flags := append(t.Flags[:len(t.Flags):len(t.Flags)], engineFlags()...)
-	for len(args) > 0 && args[0] != "--" {
-		plain, used, err := t.Forms(args)
-		if err != nil {
-			return nil, err
-		}
-		if used == 0 {
-			plain, used = args[:1], 1
-		}
-		if len(args) > used && takesNext(plain[len(plain)-1], flags) {
-			plain, used = append(plain[:len(plain):len(plain)], args[used]), used+1
-		}
-		words, args = append(words, plain...), args[used:]
-	}
-	return append(words, args...), nil
-}
-
-// takesNext reports whether the value of the flag word is the next word. word may be a long flag, whose name
-// may be shortened, or a bundle of letters.
-func takesNext(word string, flags []argv.Spec) bool {
-	if name, long := strings.CutPrefix(word, "--"); long {
-		if f := argv.Named(name, flags); f != nil {
-			return f.Value
-		}
-		// A shortened name means one flag, or the parser refuses it.
-		return slices.ContainsFunc(flags, func(f argv.Spec) bool { return f.Value && !f.Whole && strings.HasPrefix(f.Name, name) })
-	}
-	// The first letter that takes a value ends the bundle. Text behind the letter, as in -rk2, is the value.
-	for i := 1; i < len(word) && word[0] == '-'; i++ {
-		if f := argv.Named(word[i:i+1], flags); f != nil && f.Value {
-			return i == len(word)-1
-		}
-	}
-	return false
-}
-
-// without returns copies of those specs whose names are not in own. A copy loses its letter if own
-// has the same letter.
-func without(specs, own []argv.Spec) []argv.Spec {
-	names, letters := map[string]bool{}, map[string]bool{}
-	for _, f := range own {
-		names[f.Name], letters[f.Short] = true, true
-	}
-	var rest []argv.Spec
-	for _, f := range specs {
-		if names[f.Name] {
-			continue
-		}
-		if letters[f.Short] {
-			f.Short = ""
-		}
-		// GNU tools accept the beginning of a long name. Flags of the engine must be whole, or else
-		// --buffer could mean --buffer-growth and not only --buffer-size.
-		f.Whole = true
-		rest = append(rest, f)
-	}
-	return rest
-}
-
-// RunChain runs the chain with c.Options and the standard input of c. Its result goes to c.Stdout
+// runChain runs the chain with t.engine and the standard input of t. Its result goes to t.Stdout
 // unless the options name a file. Standard error gets warnings and, on a terminal during a long run,
 // a line of progress.
-func (c *Call) RunChain(ctx context.Context, chain jobs.Chain) (*mrlocal.Report, error) {
-	o := c.Options
-	screen := show.NewQuietScreen(c.Stderr, c.Getenv("TERM") == "dumb")
+func (t *tool) runChain(ctx context.Context, chain jobs.Chain) (*mrlocal.Report, error) {
+	o := t.engine
+	screen := show.NewQuietScreen(t.Stderr, t.Getenv("TERM") == "dumb")
 	defer screen.Stop()
-	o.Stdin = c.Stdin
-	o.Stdout, o.PipeMayClose = screen.Results(c.Stdout), true // OutputFile may be /dev/stdout
+	o.Stdin = t.Stdin
+	o.Stdout, o.PipeMayClose = screen.Results(t.Stdout), true // OutputFile may be /dev/stdout
 	screen.Attach(ctx, &o)
-	c.complaining.Lock()
-	c.screen = screen
-	c.complaining.Unlock()
+	t.complaining.Lock()
+	t.screen = screen
+	t.complaining.Unlock()
 	o.Uncounted = true // a tool shows no counters
 	// GNU tools write no notes, such as those about skipped names. A script may take any line of
 	// standard error for an error.
 	o.Note = nil
-	o.Warn = func(text string) { c.complain(errors.New(text)) }
+	o.Warn = func(text string) { t.complain(errors.New(text)) }
 	return process.RunChain(ctx, chain, o)
 }
 
 // complain writes an error that does not end the run. Several goroutines may call it: those that
 // walk directories, read inputs and write the output.
-func (c *Call) complain(err error) {
-	c.complaining.Lock()
-	defer c.complaining.Unlock()
-	text := argv.ErrorLine(c.name, err)
-	if c.screen != nil { // it may show a line of progress, which the text must not join
-		c.screen.Write(text)
+func (t *tool) complain(err error) {
+	t.complaining.Lock()
+	defer t.complaining.Unlock()
+	text := argv.ErrorLine(t.name, err)
+	if t.screen != nil { // it may show a line of progress, which the text must not join
+		t.screen.Write(text)
 		return
 	}
-	_, _ = io.WriteString(c.Stderr, text)
+	_, _ = io.WriteString(t.Stderr, text)
 }
 
-// engineFlags returns the flags of the engine that tools take. engineOptions reads them.
-func engineFlags() []argv.Spec {
-	// RunChain decides whether a tool shows progress, so --progress is left out.
-	flags := slices.DeleteFunc(command.EngineFlags(), func(f argv.Spec) bool { return f.Name == "progress" })
-	return append(flags, command.CompressOutputFlag(),
-		argv.ValueSpec("decode", "decode compressed inputs and refuse zip, 7z, rar and the like, or read all bytes as they are: `auto|none`", "auto"),
-		argv.ValueSpec("sched", "slot policy `NAME`; mrlocal policies lists them", mrlocal.DefaultPolicy),
-		argv.ValueSpec("map-slots", "`N` home map slots", "the cores minus the reduce slots"),
-		argv.ValueSpec("reduce-slots", "`N` home reduce slots", "a sixth of the cores, at least 1"),
-		argv.ValueSpec("block-size", "`SIZE` of a split, at least 1KiB", "64MiB, less for small inputs"))
+// readOutput reads -o. As in GNU sort, it may be given again only with the same file.
+func (t *tool) readOutput(path string) error {
+	switch {
+	case path == "":
+		return errors.New("the path is empty")
+	case t.output != "" && path != t.output:
+		return fmt.Errorf("given twice, with %s and with %s", errs.Quote(t.output), errs.Quote(path))
+	}
+	t.output = path
+	return nil
 }
 
-// engineOptions reads engineFlags. A tool has the same default slots and policy as mrlocal run.
-func engineOptions(line argv.Line) (mrlocal.Options, error) {
-	r := command.NewReader(line)
-	// Reader.Scheduling would read --seed, which has another meaning in mrlocal sort. So the policy
-	// gets its default options.
-	o := mrlocal.Options{Policy: r.Policy(&command.Scheduling{PolicyOptions: policy.DefaultOptions()})}
-	// In the options, 0 slots stand for the default.
-	o.MapSlots, o.ReduceSlots = r.Count("map-slots", 1, command.MostSlots), r.Count("reduce-slots", 1, command.MostSlots)
-	o.CompressOutput = r.Compression()
-	o.NoDecode = r.Choice("decode", "auto", "none") == "none"
-	o.BlockBytes = r.Size("block-size", command.LeastBlock)
-	command.ReadEngine(&r.Reader, &o)
-	return o, r.Err
+// setOutput puts the output into the options of the engine. The path - is standard output. The suffix of the
+// file chooses the compression unless --compress-output does.
+func (t *tool) setOutput() (err error) {
+	if t.output != "-" {
+		t.engine.OutputFile = t.output
+	}
+	t.engine.CompressOutput, err = t.engine.CompressOutput.Of(t.engine.OutputFile)
+	return err
+}
+
+// textOptions says how to read a file that the tool reads itself.
+func (t *tool) textOptions() input.TextOptions {
+	// Outside of the engine no budget has the memory of a decoder.
+	return input.TextOptions{Stdin: t.Stdin, NoDecode: t.engine.NoDecode, Warn: t.complain, WindowBytes: cmp.Or(t.engine.MemoryBytes, machine.MemoryBytes()/4)}
+}
+
+// resultSpec returns the output that t.engine names.
+func (t *tool) resultSpec() output.Spec {
+	o := &t.engine
+	return output.Spec{File: o.OutputFile, Overwrite: true, Stdout: t.Stdout, PipeMayClose: true, Compress: o.CompressOutput}
+}
+
+// runFiles runs the chain on files, where "-" is standard input, and writes the result to the output of
+// t.engine.
+func (t *tool) runFiles(ctx context.Context, chain jobs.Chain, files []string) error {
+	o := &t.engine
+	// If all files are null devices, no input is left. The job then runs on an empty text, so that it
+	// still makes the file of -o.
+	if o.Inputs = engineInputs(files); len(o.Inputs) == 0 {
+		o.Inputs, t.Stdin = []string{"-"}, strings.NewReader("")
+	}
+	// The output may be one of the inputs. The engine replaces it only at the end.
+	o.Overwrite = o.OutputFile != ""
+	_, err := t.runChain(ctx, chain)
+	return err
+}
+
+// namedFiles returns the files that a line names, or standard input if it names none. It returns an error for the
+// first file that does not exist or is a directory, so that a user learns of a wrong name before a long run. A file
+// that exists but cannot be read is found when it is opened.
+func namedFiles(files []string) ([]string, error) {
+	for _, name := range files {
+		if name == "-" {
+			continue
+		}
+		info, err := disk.Stat(name)
+		if err == nil && info.IsDir() {
+			return nil, errs.Inputf(errs.Quote(name), "is a directory")
+		}
+		if err != nil {
+			return nil, errs.Inputf(errs.Quote(name), "cannot read: %w", errs.Cause(err))
+		}
+	}
+	if len(files) == 0 {
+		return []string{"-"}, nil
+	}
+	return files, nil
+}
+
+// readAll returns the bytes of a file that a flag names. The name - is standard input, which is at its end
+// after this.
+func (t *tool) readAll(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(t.Stdin)
+	}
+	return os.ReadFile(name)
+}
+
+// engineInputs returns the files as the engine takes them. It replaces the device names of a standard
+// input that is a stream by "-", keeps only the first of several, and drops null devices. A regular file
+// is read from its beginning by such a name, as open does on Linux.
+func engineInputs(files []string) (inputs []string) {
+	seen := false
+	// Scripts often name the null device. It adds no line, and the engine would refuse it as a
+	// device.
+	null, nullErr := os.Stat(os.DevNull)
+	for _, name := range files {
+		info, err := disk.Stat(name)
+		switch {
+		// A stream can be read only once. In GNU sort too, the second time adds no line.
+		case name == "-", (name == "/dev/stdin" || name == "/dev/fd/0") && (err != nil || !info.Mode().IsRegular()):
+			if !seen {
+				inputs, seen = append(inputs, "-"), true
+			}
+		case err == nil && nullErr == nil && os.SameFile(info, null):
+		default:
+			inputs = append(inputs, name)
+		}
+	}
+	return inputs
+}
+
+// delimiter returns the byte that ends a line. zero says whether it is NUL.
+func delimiter(zero bool) byte {
+	if zero {
+		return 0
+	}
+	return '\n'
 }
