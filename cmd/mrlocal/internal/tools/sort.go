@@ -17,7 +17,6 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/flags"
-	"mrlocal/engine"
 	"mrlocal/input"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
@@ -409,6 +408,8 @@ const (
 	mostParallel = 1024
 	// leastParallel is the least number of threads: a map slot and a reduce slot.
 	leastParallel = 2
+
+	leastSlotBytes = 8 << 20 // of memory for each slot; the engine refuses less
 )
 
 // setResources puts -S, -T, --parallel and --batch-size into the options of the engine. As GNU sort
@@ -420,7 +421,7 @@ func (c *sortCommand) setResources() {
 		// Each slot needs memory, which bounds the number of threads. As in a
 		// run, one sixth of the threads are reduce slots, and at least one.
 		memory := cmp.Or(*cmp.Or(c.bufferBytes, new(int64(0))), o.MemoryBytes, machine.MemoryBytes()/4)
-		n := int(min(*c.parallel, mostParallel, max(memory/engine.LeastBytesPerSlot, leastParallel)))
+		n := int(min(*c.parallel, mostParallel, max(memory/leastSlotBytes, leastParallel)))
 		o.ReduceSlots = max(1, n/6)
 		o.MapSlots = max(1, n-o.ReduceSlots)
 	}
@@ -430,7 +431,7 @@ func (c *sortCommand) setResources() {
 	if c.bufferBytes != nil {
 		// Setup returns the slots with defaults filled in. They set the least memory.
 		s := o.Setup()
-		o.MemoryBytes = max(*c.bufferBytes, int64(s.Trackers*(s.MapSlots+s.ReduceSlots))*engine.LeastBytesPerSlot)
+		o.MemoryBytes = max(*c.bufferBytes, int64(s.Trackers*(s.MapSlots+s.ReduceSlots))*leastSlotBytes)
 	}
 	// The directories of -T come before those of --tmp. As in GNU sort, a missing one is an error only
 	// when something spills.

@@ -25,7 +25,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
-	"mrlocal/engine"
 	"mrlocal/input"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
@@ -81,7 +80,7 @@ func (t *tool) command(usage string, own []setting.Setting, run func(context.Con
 func (t *tool) engineSettings(own []setting.Setting) (all []setting.Setting) {
 	const names = " sched map-slots reduce-slots decode compress-output block-size pin memory sort-buffer spill-percent buffer-growth growth-threshold merge-factor compress tmp max-temp task-timeout "
 	t.policies = command.NewScheduling()
-	bounds := engine.Bounds()
+	bounds := mrlocal.Bounds()
 	bounds.Reduces = 1
 	o := &t.engine
 	for _, s := range slices.Concat(t.policies.Settings(bounds, false)[:1], o.Config.Fields(bounds), o.JobOptions.Fields(), o.Fields()) {
