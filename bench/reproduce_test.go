@@ -230,7 +230,15 @@ experiments:
 		"{set: {jobs.C.maps: 8}}":              "error: e.yaml:10:64: run r: jobs.C.maps=8: no \"C\" in jobs; there are A, B, with indexes from 0",
 		"{scale: {deadline: 2}}":               "error: e.yaml:10:64: run r: scale: no deadline; there are map_time, reduce_time, map_output",
 		"{scale: {map_time: x}}":               "error: e.yaml:10:64: run r: scale: map_time: x is not a factor",
-		"{without: [C]}":                       "error: e.yaml:10:64: w: makespan[r]: makespan[r]: e.yaml:1:1: run r: names jobs that are not there, or one twice: C",
+		"{without: [C]}":                       "error: e.yaml:10:64: run r: names jobs that are not there, or one twice: C",
+		"{slow: 0=0.5}":                        "Isolated: with --slow 0=0.5 it is 150 s (1 seed).",
+		"{replicas: 1, remote-penalty: 2}":     "Each alone: with --replicas 1 and --remote-penalty 2 it is 75 s (1 seed).",
+		"{attempts: 2}":                        "Each alone: with --attempts 2 it is 75 s (1 seed).",
+		"{alone: true}":                        "Each alone: with --alone true it is 75 s (1 seed).",
+		"{seed: 0}":                            "error: e.yaml:10:65: seed: 0: too small; at least 1",
+		"{trackers: 0}":                        "error: e.yaml:10:65: trackers: 0: too small; at least 1",
+		"{slow: 1=0.5}":                        "error: e.yaml:10:64: run r: Options.Slow, Options.Trackers: there is no tracker 1; they count from 0 to 0",
+		"{sort-buffer: 1MiB}":                  "error: e.yaml:10:64: run r: Options.SortBufferBytes, Options.TaskMemoryBytes, Options.BufferGrowth: need Options.Cost l2, under which kvbuffers take time",
 		"{speed: 2}":                           "error: e.yaml:10:65: speed: no such flag of mrlocal sim, or none for an experiment",
 	} {
 		f, err := workload.Parse("e.yaml", fmt.Appendf(nil, file, change))

@@ -1,21 +1,24 @@
 package bench
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"mrlocal/internal/ppm"
+	"mrlocal/internal/setting"
 	"mrlocal/sim"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/omo"
 	"mrlocal/slots/policy/ras"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/report"
+	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -63,6 +66,7 @@ func (t *trial) line() string {
 // Run i has value i of each flag with several values, so all these lists must have the same length.
 // The name of each run ends with its value from the first such list.
 func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial) (all []trial, err error) {
+	at := cmp.Or(change.Pos, t.Pos)
 	// n is the number of runs: the length of the lists, or 1.
 	n := 1
 	for i := range t.Args {
@@ -78,27 +82,34 @@ func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial) (a
 	}
 	for i := range n {
 		run := trial{name: t.Name, jobs: t.Jobs, file: f, options: policy.DefaultOptions()}
-		// Later flags replace earlier ones of the same name.
-		for _, a := range slices.Concat(with, t.Args, change.Args) {
+		args := slices.Concat(with, t.Args, change.Args)
+		for k, a := range args {
+			// Later flags replace earlier ones of the same name.
+			if slices.ContainsFunc(args[k+1:], func(later workload.Arg) bool { return later.Name == a.Name }) {
+				continue
+			}
 			value := a.Values[min(i, len(a.Values)-1)]
 			if len(a.Values) > 1 && run.swept == "" {
 				run.swept, run.name = a.Name, t.Name+"-"+value
 				run.x = magnitude(value)
 			}
 			if err := run.set(a.Name, value); err != nil {
-				return nil, f.Errorf(a.Pos, a.Name, "%v", err)
+				return nil, f.Errorf(a.Pos, a.Name, "%w", err)
 			}
 			if a.Name != "file" { // the command line names the file in another place
-				run.flags = slices.DeleteFunc(run.flags, func(f flag) bool { return f.name == a.Name })
 				run.flags = append(run.flags, flag{a.Name, value})
 			}
 		}
-		// This check finds a wrong policy before any run, which may take minutes.
-		if _, err := registry.New(run.sched, run.options); err != nil {
-			return nil, f.Errorf(t.Pos, "run "+t.Name, "%v", err)
-		}
 		if err := run.change(t, change); err != nil {
-			return nil, f.Errorf(change.Pos, "run "+t.Name, "%v", err)
+			return nil, f.Errorf(at, "run "+t.Name, "%w", err)
+		}
+		// This check finds a mistake before any run, which may take minutes.
+		some, o, err := run.ready()
+		if err == nil {
+			err = sim.Check(some, o)
+		}
+		if err != nil {
+			return nil, f.Errorf(at, "run "+t.Name, "%w", err)
 		}
 		all = append(all, run)
 	}
@@ -116,69 +127,26 @@ func magnitude(value string) float64 {
 	return n
 }
 
-// set applies one flag of mrlocal sim, or replaces the workload file.
-func (t *trial) set(name, value string) (err error) {
-	// These functions read the value into a field. They leave an error in err.
-	count := func(into *int) { *into, err = strconv.Atoi(value) }
-	span := func(into *time.Duration) { *into, err = time.ParseDuration(value) }
-	share := func(into *ppm.Share) { *into, err = ppm.Parse(value) }
-	size := func(into *int64) {
-		var problem string
-		if *into, problem = ppm.ParseBytes(value); problem != "" {
-			err = fmt.Errorf("%s is %s", value, problem)
-		}
-	}
-	switch name {
-	case "file":
-		t.other = value
-		t.file, err = LoadWorkload(value)
-	case "sched":
-		t.sched = value
-	case "cost":
-		t.sim.Cost = value
-	case "seed":
-		t.sim.Seed, err = strconv.ParseUint(value, 10, 64)
-	case "trackers":
-		count(&t.sim.Trackers)
-	case "map-slots":
-		count(&t.sim.MapSlots)
-	case "reduce-slots":
-		count(&t.sim.ReduceSlots)
-	case "max-slots":
-		count(&t.sim.MaxSlots)
-	case "heartbeat":
-		span(&t.sim.Heartbeat)
-	case "remote-penalty":
-		share(&t.sim.RemotePenalty)
-	case "sort-buffer":
-		size(&t.sim.SortBufferBytes)
-	case "task-memory":
-		size(&t.sim.TaskMemoryBytes)
-	case "buffer-growth":
-		t.sim.BufferGrowth = value
-	case "slowstart":
-		// A nil slowstart leaves the choice to the policy, and 0 is a value.
-		t.sim.Slowstart = new(ppm.Share)
-		share(t.sim.Slowstart)
-	// The simulator and the policy both need the delay.
-	case "locality-delay":
-		t.sim.LocalityDelay = new(time.Duration)
-		span(t.sim.LocalityDelay)
-		t.options.LocalityDelay = t.sim.LocalityDelay
-	default:
-		return t.setOption(name, value)
-	}
-	return err
+// settings returns what an experiment can set: the flags of mrlocal sim that change a run, and file, which
+// replaces the workload file.
+func (t *trial) settings() []setting.Setting {
+	return slices.Concat([]setting.Setting{
+		setting.Of("sched", "Policy", "slot policy", "", setting.Text(&t.sched)),
+		setting.Of("file", "", "a file of bench/workloads", "", setting.Func(func(text string) (err error) {
+			t.other = text
+			t.file, err = LoadWorkload(text)
+			return err
+		})),
+	}, setting.Without(t.sim.Config.Fields(setup.Simulated()), "shuffle-bw"), t.sim.Fields(), t.options.Fields())
 }
 
-// setOption sets a flag that is an option of policies. It fails if there is no such option.
-func (t *trial) setOption(name, value string) error {
-	for _, f := range t.options.Fields() {
-		if f.Name == name {
-			return f.Value.Set(value)
-		}
+// set applies a setting.
+func (t *trial) set(name, value string) error {
+	s := setting.Named(t.settings(), name)
+	if s == nil {
+		return errors.New("no such flag of mrlocal sim, or none for an experiment")
 	}
-	return fmt.Errorf("no such flag of mrlocal sim, or none for an experiment")
+	return s.Value.Set(value)
 }
 
 // done is the result of a trial.
@@ -227,27 +195,37 @@ func (r *runs) of(ctx context.Context, t *trial) (*done, error) {
 // key identifies a run. The simulator is deterministic, so runs of equal keys have equal results.
 func (t *trial) key() string { return strconv.FormatUint(t.sim.Seed, 10) + " " + t.line() }
 
+// ready returns the jobs of the run, and its options with a new policy.
+func (t *trial) ready() (*workload.File, sim.Options, error) {
+	o, options := t.sim, t.options
+	// As in mrlocal sim, slot weights may come from the cluster of the file, and policy and cluster have the
+	// same delay.
+	if !options.SlotWeights.Bound() {
+		options.SlotWeights = t.file.SlotWeights()
+	}
+	o.LocalityDelay = options.LocalityDelay
+	p, err := registry.New(t.sched, options)
+	if err != nil {
+		return nil, o, err
+	}
+	o.Policy = p
+	f, err := t.selected()
+	return f, o, err
+}
+
 // run makes the run.
 func (t *trial) run(ctx context.Context) (*done, error) {
-	// Slot weights come from the cluster of the file, as in mrlocal sim.
-	t.options.SlotWeights = t.file.SlotWeights()
-	p, err := registry.New(t.sched, t.options)
-	if err != nil {
-		return nil, err
-	}
-	f, err := t.selected()
+	f, o, err := t.ready()
 	if err != nil {
 		return nil, err
 	}
 	// Both sinks get every event of the run. Metrics need what they have collected.
-	o := t.sim
 	m := &measures{trace.Timeline{KeepPhases: true}}
 	released := omo.NewReleases(step)
 	u := utilities{}
-	if r, ok := p.(*ras.RAS); ok {
+	if r, ok := o.Policy.(*ras.RAS); ok {
 		r.Watch(u.record)
 	}
-	o.Policy = p
 	o.Watch = func(s *trace.Stream) { s.Attach(&m.line); s.Attach(released) }
 	r, err := sim.Run(ctx, f, o)
 	if err != nil {
@@ -282,7 +260,7 @@ func (t *trial) selected() (*workload.File, error) {
 	}
 	// This finds misspelt names, because every name must have matched one job.
 	if t.jobs != nil && len(some.Jobs)+out != len(t.jobs) || out != len(t.without) {
-		return nil, f.Errorf(workload.Pos{Line: 1, Column: 1}, "run "+t.name, "names jobs that are not there, or one twice: %s", strings.Join(slices.Concat(t.jobs, t.without), ", "))
+		return nil, fmt.Errorf("names jobs that are not there, or one twice: %s", strings.Join(slices.Concat(t.jobs, t.without), ", "))
 	}
 	return &some, nil
 }

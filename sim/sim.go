@@ -82,26 +82,14 @@ func (o *Options) warn(f *workload.File, jobs []setup.Submission) {
 // runAll runs all jobs of f together. It checks options and file before the Ledger gets the
 // first job. Errors after that come with a report.
 func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, error) {
-	o = o.withDefaults()
 	claimed, err := setup.ClaimOf(o.Policy)
 	if err != nil {
 		return nil, err
 	}
 	defer claimed.Release()
 	o.Policy = claimed.Policy
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
-	f = o.withBuffer(f)
-	if f, err = o.predicted(f); err != nil {
-		return nil, err
-	}
-	config, jobs := f.Lower(o.Config)
-	o.Config = config.WithDefaults(defaultMapSlots, defaultReduceSlots)
-	if o.ShuffleBytesPerSecond = 0; o.level.network {
-		o.ShuffleBytesPerSecond = f.Cluster.CopyRate()
-	}
-	if err := check(f, &o); err != nil {
+	f, jobs, err := o.ready(f)
+	if err != nil {
 		return nil, err
 	}
 	l, err := newLedger(f, &o, claimed)
@@ -143,6 +131,37 @@ func runAll(ctx context.Context, f *workload.File, o Options) (*report.Report, e
 		r.Error = err.Error()
 	}
 	return r, err
+}
+
+// Check returns the error with which Run would refuse f under o; nil: it would start.
+func Check(f *workload.File, o Options) error {
+	claimed, err := setup.ClaimOf(o.Policy)
+	if err != nil {
+		return err
+	}
+	defer claimed.Release()
+	o.Policy = claimed.Policy
+	_, _, err = o.ready(f)
+	return err
+}
+
+// ready completes o, which has a claimed Policy, by its defaults and by f. It returns f as it is run, and its jobs. It
+// fails if the run must not start.
+func (o *Options) ready(f *workload.File) (*workload.File, []setup.Submission, error) {
+	*o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, nil, err
+	}
+	f, err := o.predicted(o.withBuffer(f))
+	if err != nil {
+		return nil, nil, err
+	}
+	config, jobs := f.Lower(o.Config)
+	o.Config = config.WithDefaults(defaultMapSlots, defaultReduceSlots)
+	if o.ShuffleBytesPerSecond = 0; o.level.network {
+		o.ShuffleBytesPerSecond = f.Cluster.CopyRate()
+	}
+	return f, jobs, check(f, o)
 }
 
 // newLedger returns the Ledger of a run of f. o is whole.

@@ -75,7 +75,7 @@ func TestBadChangesAreNamed(t *testing.T) {
 		{"pools.2.weight", "1", `no "2" in pools; there are prod, adhoc, with indexes from 0`},
 		{"slow.3.factor", "1", `slow.3.factor=1: no "3" in slow; it has 1, counted from 0`},
 		{"jobs.B.map_time.uniform.2", "1s", `no "2" in jobs.B.map_time.uniform; it has 2, counted from 0`},
-		{"cluster.trackers", "x", `cluster.trackers=x: "x" is not a whole number`},
+		{"cluster.trackers", "x", `cluster.trackers=x: x: not a whole number`},
 		{"jobs.A.pool", "nosuch", "jobs.A.pool=nosuch: unknown pool"},
 		{"cluster.trackers", "{", "cluster.trackers={: not YAML"},
 		{"cluster", "{trackers: 1, trackers: 2}", "cluster={trackers: 1, trackers: 2}: trackers is given twice, first in a change"},
@@ -96,7 +96,7 @@ func TestAChangeIsNamedBesideThePlaceThatItMakesWrong(t *testing.T) {
 		changes []Change
 		want    string
 	}{
-		{[]Change{{"pools.prod.weight", "1"}, {"cluster.trackers", "1"}}, "w:1:18: tracker: no tracker 1; the cluster has 1, counted from 0; the file was changed by pools.prod.weight=1, cluster.trackers=1"},
+		{[]Change{{"pools.prod.weight", "1"}, {"cluster.trackers", "1"}}, "w:1:18: tracker: there is no tracker 1; they count from 0 to 0; the file was changed by pools.prod.weight=1, cluster.trackers=1"},
 		{[]Change{{"jobs.A.name", "B"}}, "w:9:12: job B: the name is given twice, first in a change; the file was changed by jobs.A.name=B"},
 	} {
 		if _, err := ParseChanged("w", []byte(text), c.changes); err == nil || err.Error() != c.want {

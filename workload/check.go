@@ -84,7 +84,7 @@ func (d *decoder) checkTrackers() {
 // setup.Config.Check checks again.
 func (d *decoder) checkTracker(tracker int, at Pos) {
 	if n := d.file.Trackers; n > 0 && tracker >= n {
-		d.failAt(at, "tracker", "no tracker %d; the cluster has %d, counted from 0", tracker, n)
+		d.failAt(at, "tracker", "%w", setup.NoTracker(tracker, n))
 	}
 }
 
@@ -190,10 +190,10 @@ func (d *decoder) checkFault(i int, jobs map[string]int) {
 		return
 	}
 	// A job's name may contain slashes, so the text is cut from its end.
-	head, number := cutLast(s.name)
+	head, digits := cutLast(s.name)
 	name, kind := cutLast(head)
-	task, problem := parseCount(number)
-	if problem != "" || name == "" || kind != "m" && kind != "r" {
+	var task int
+	if count(&task, 0).Set(digits) != nil || name == "" || kind != "m" && kind != "r" {
 		d.failAt(s.at, "task", "%s is not a task; write J01/m/7 for a map and J01/r/0 for a reduce", quote(s.name))
 		return
 	}

@@ -1,7 +1,9 @@
 package workload
 
 import (
+	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +14,7 @@ import (
 
 	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
+	"mrlocal/internal/setting"
 )
 
 // decoder turns a YAML tree into a File. It keeps its first error and reads nothing after it.
@@ -313,35 +316,60 @@ func (d *decoder) name(n *yaml.Node, what string) string {
 	return text
 }
 
-// decode returns the value of a word, which parse reads. parse also returns a problem for the
-// message, or "". After an error the value has no meaning.
-func decode[T any](d *decoder, n *yaml.Node, what string, parse func(string) (T, string)) T {
-	text := d.word(n, what)
-	value, problem := parse(text)
-	if d.err == nil && problem != "" {
-		d.fail(n, what, "%s", problem)
-	}
-	return value
-}
-
-// The next methods read a value of one type each: a whole number, a time with its unit, a
-// share, a size in bytes. After an error the result has no meaning.
-func (d *decoder) count(n *yaml.Node, what string) int          { return decode(d, n, what, parseCount) }
-func (d *decoder) count32(n *yaml.Node, what string) int32      { return int32(d.count(n, what)) }
-func (d *decoder) time(n *yaml.Node, what string) time.Duration { return decode(d, n, what, parseTime) }
-func (d *decoder) share(n *yaml.Node, what string) ppm.Share    { return decode(d, n, what, parseShare) }
-func (d *decoder) bytes(n *yaml.Node, what string) int64        { return decode(d, n, what, parseBytes) }
-
-// positive returns a function that calls read and refuses a value that is not above 0.
-func positive[T int | int32 | int64 | ppm.Share](d *decoder, read func(v *yaml.Node, key string) T) func(v *yaml.Node, key string) T {
-	return func(v *yaml.Node, key string) T {
-		value := read(v, key)
-		if d.err == nil && value <= 0 {
-			d.fail(v, key, "must be above 0")
+// set returns a setter that gives the word to v.
+func (d *decoder) set(v setting.Value) setter {
+	return func(n *yaml.Node, key string) {
+		text := d.word(n, key)
+		if d.err != nil {
+			return
 		}
-		return value
+		if err := v.Set(text); err != nil {
+			d.fail(n, key, "%w", err)
+		}
 	}
 }
+
+// The next methods read a value of one type each. After an error the result has no meaning.
+
+func (d *decoder) time(n *yaml.Node, what string) (t time.Duration) {
+	d.set(duration(&t))(n, what)
+	return t
+}
+
+func (d *decoder) share(n *yaml.Node, what string) (p ppm.Share) {
+	d.set(number(&p, 0))(n, what)
+	return p
+}
+
+// sigma reads the sigma of a lognormal distribution: the standard deviation of the
+// logarithm of a time. It is a number without a unit.
+func (d *decoder) sigma(n *yaml.Node, what string) float64 {
+	var p ppm.Share
+	d.set(setting.Factor(&p, 0, 5*ppm.One))(n, what) // a task in a thousand takes e^15 times as long
+	return float64(p) / float64(ppm.One)
+}
+
+// duration returns the value of a time with its unit, of at most mostTime.
+func duration(p *time.Duration) setting.Value {
+	return setting.Func(func(text string) error {
+		err := setting.Time(p, 0).Set(text)
+		if err == nil && *p > mostTime {
+			err = fmt.Errorf("%s: too large; at most %v", errs.Quote(text), mostTime)
+		}
+		return err
+	})
+}
+
+// count returns the value of a whole number, at least least.
+func count[T int | int32](p *T, least T) setting.Value { return setting.Count(p, least, mostCount) }
+
+// number returns the value of a decimal number such as 0.25, of at most 1,000,000.
+func number(p *ppm.Share, least ppm.Share) setting.Value {
+	return setting.Factor(p, least, 1_000_000*ppm.One)
+}
+
+// size returns the value of a size in bytes: 4096, 64MiB, 100MB (decimal), 1.5G (binary).
+func size(p *int64, least int64) setting.Value { return setting.Size(p, least, math.MaxInt64) }
 
 // yes reads a value that must be true. It refuses false, so that a file has only one way to
 // say no: to leave out the key.

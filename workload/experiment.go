@@ -89,7 +89,7 @@ func (d *decoder) experiment(n *yaml.Node) {
 		{"fitted", into(&e.Fitted, d.values)},
 		{"with", func(v *yaml.Node, _ string) { e.With = d.trial(v, flagsOnly).Args }},
 		{"runs", appended(d, &e.Runs, func(item *yaml.Node) Trial { return d.trial(item, namedRun) })},
-		{"seeds", into(&e.Seeds, positive(d, d.count))},
+		{"seeds", d.set(count(&e.Seeds, 1))},
 		{"figures", appended(d, &e.Figures, d.figure)},
 		{"readings", appended(d, &e.Readings, d.reading)},
 		{"charts", appended(d, &e.Charts, d.chart)},

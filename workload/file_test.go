@@ -209,7 +209,7 @@ func TestOrdinaryFormsOfYAMLAreRead(t *testing.T) {
 func TestPiecesKnowWhatIsBeforeThem(t *testing.T) {
 	text := "defaults: {map_time: &t 7s}\njobs:\n- &a {name: a, maps: 1, map_time: *t}\n- {<<: *a, name: b}\n- {<<: *a, name: c, maps: -1}\n"
 	_, err := parse("w", text, 1)
-	if err == nil || err.Error() != `w:5:27: maps: "-1" is negative` {
+	if err == nil || err.Error() != `w:5:27: maps: -1: too small; at least 0` {
 		t.Error(err)
 	}
 	f, err := parse("w", strings.Replace(text, "-1", "1", 1)+"users: [{name: *a}]\n", 1)

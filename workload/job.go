@@ -51,7 +51,7 @@ func (d *decoder) newJobFields(j *ListedJob, s *jobPlaces) []field {
 		{"name", at(&s.name, into(&j.Name, d.name))},
 		{"pool", at(&s.pool, into(&j.Pool, d.name))},
 		{"user", at(&s.user, into(&j.User, d.name))},
-		{"submit", into(&j.Submit, d.time)},
+		{"submit", d.set(duration(&j.Submit))},
 		{"after", func(v *yaml.Node, key string) {
 			// after: J01 is short for after: [J01].
 			if text, ok := d.scalar(v); ok {
@@ -60,21 +60,21 @@ func (d *decoder) newJobFields(j *ListedJob, s *jobPlaces) []field {
 			}
 			d.list(v, key, func(item *yaml.Node) { s.after = append(s.after, reference{d.name(item, key), placeOf(item)}) })
 		}},
-		{"weight", into(&j.Weight, positive(d, d.share))},
+		{"weight", d.set(number(&j.Weight, 1))},
 		{"priority", func(v *yaml.Node, key string) {
 			j.Priority = slots.Priority(d.choice(v, key, priorities)) + slots.VeryLow
 		}},
-		{"deadline", at(&s.deadline, into(&j.Deadline, d.time))},
+		{"deadline", at(&s.deadline, d.set(duration(&j.Deadline)))},
 		// The simulator uses these keys. Times, sizes and shares carry their units in the
 		// file.
-		{"maps", into(&j.Maps, d.count)},
-		{"reduces", at(&s.reduces, into(&j.Reduces, d.count))},
+		{"maps", d.set(count(&j.Maps, 0))},
+		{"reduces", at(&s.reduces, d.set(count(&j.Reduces, 0)))},
 		{"map_time", into(&j.MapTime, d.times)},
 		{"reduce_time", into(&j.ReduceTime, d.times)},
-		{"map_output", into(&j.MapOutputBytes, d.bytes)},
-		{"map_emits", into(&j.MapEmitsBytes, d.bytes)},
-		{"cpu", into(&j.CPU, d.share)},
-		{"disk", into(&j.DiskBytes, d.bytes)},
+		{"map_output", d.set(size(&j.MapOutputBytes, 0))},
+		{"map_emits", d.set(size(&j.MapEmitsBytes, 0))},
+		{"cpu", d.set(number(&j.CPU, 0))},
+		{"disk", d.set(size(&j.DiskBytes, 0))},
 		{"profile", func(v *yaml.Node, key string) {
 			p := &slots.Profile{}
 			j.Profile = p
@@ -94,7 +94,7 @@ func (d *decoder) newJobFields(j *ListedJob, s *jobPlaces) []field {
 
 // demand reads the demand of a task: a share of each resource. A missing resource is 0.
 func (d *decoder) demand(n *yaml.Node, what string) (m slots.Vector) {
-	d.mapping(n, what, []field{{"cpu", into(&m.CPU, d.share)}, {"io", into(&m.IO, d.share)}, {"mem", into(&m.Memory, d.share)}})
+	d.mapping(n, what, []field{{"cpu", d.set(number(&m.CPU, 0))}, {"io", d.set(number(&m.IO, 0))}, {"mem", d.set(number(&m.Memory, 0))}})
 	return m
 }
 

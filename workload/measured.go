@@ -282,12 +282,12 @@ func (d *decoder) measured(n *yaml.Node, key string) {
 	m := &Measured{}
 	d.file.Measured = m
 	d.mapping(n, key, []field{
-		{"cores", into(&m.Cores, positive(d, d.count))},
-		{"warm_up", into(&m.WarmUp, d.time)},
+		{"cores", d.set(count(&m.Cores, 1))},
+		{"warm_up", d.set(duration(&m.WarmUp))},
 		{"probe", func(v *yaml.Node, key string) {
 			d.mapping(v, key, []field{
-				{"alone", into(&m.Probe.Alone, d.time)},
-				{"all", into(&m.Probe.All, d.time)},
+				{"alone", d.set(duration(&m.Probe.Alone))},
+				{"all", d.set(duration(&m.Probe.All))},
 			})
 			d.must(v, key, m.Probe.Alone > 0, "alone")
 			d.must(v, key, m.Probe.All > 0, "all")
@@ -313,10 +313,10 @@ func (d *decoder) measuredJob(n *yaml.Node) (j ProfiledJob) {
 // Divide looks for neighbours.
 func (d *decoder) stage(n *yaml.Node) (s Stage) {
 	d.mapping(n, "stage", []field{
-		{"maps", into(&s.Maps, positive(d, d.count))},
-		{"reduces", into(&s.Reduces, d.count)},
-		{"input", into(&s.InputBytes, d.bytes)},
-		{"start", into(&s.Start, d.time)},
+		{"maps", d.set(count(&s.Maps, 1))},
+		{"reduces", d.set(count(&s.Reduces, 0))},
+		{"input", d.set(size(&s.InputBytes, 0))},
+		{"start", d.set(duration(&s.Start))},
 		{"divided", appended(d, &s.Divided, d.division)},
 		{"map", d.taskTimes(&s.Map)},
 		{"reduce", d.taskTimes(&s.Reduce)},
@@ -334,10 +334,10 @@ func (d *decoder) stage(n *yaml.Node) (s Stage) {
 // division reads an item of divided. Only map_bytes is required.
 func (d *decoder) division(n *yaml.Node) (v Division) {
 	d.mapping(n, "divided", []field{
-		{"map_bytes", into(&v.MapBytes, positive(d, d.bytes))},
-		{"map", into(&v.Map, d.time)},
-		{"output_ratio", into(&v.OutputRatio, d.share)},
-		{"reduce_per_mib", into(&v.ReducePerMiB, d.time)},
+		{"map_bytes", d.set(size(&v.MapBytes, 1))},
+		{"map", d.set(duration(&v.Map))},
+		{"output_ratio", d.set(number(&v.OutputRatio, 0))},
+		{"reduce_per_mib", d.set(duration(&v.ReducePerMiB))},
 	})
 	d.must(n, "divided", v.MapBytes > 0, "map_bytes")
 	return v
@@ -348,9 +348,9 @@ func (d *decoder) division(n *yaml.Node) (v Division) {
 func (d *decoder) taskTimes(to *TaskTimes) setter {
 	return func(v *yaml.Node, key string) {
 		d.mapping(v, key, []field{
-			{"fixed", into(&to.Fixed, d.time)},
+			{"fixed", d.set(duration(&to.Fixed))},
 			{"spread", into(&to.Spread, d.shares)},
-			{"cpu", into(&to.CPU, d.share)},
+			{"cpu", d.set(number(&to.CPU, 0))},
 			{"slowdown", into(&to.Slowdown, d.shares)},
 		})
 		if d.err == nil && !slices.IsSorted(to.Spread) {

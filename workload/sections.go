@@ -9,6 +9,7 @@ import (
 
 	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
+	"mrlocal/internal/setting"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
 )
@@ -94,26 +95,32 @@ func (d *decoder) workload(pieces []piece) {
 	}
 }
 
+// settings returns the keys for settings of the configuration, by their names.
+func (d *decoder) settings(names ...string) (fields []field) {
+	all := d.file.Config.Fields(setup.Simulated())
+	for _, name := range names {
+		s := setting.Named(all, name)
+		fields = append(fields, field{s.Key(), d.set(s.Value)})
+	}
+	return fields
+}
+
 // cluster reads the section cluster. Each number must be above 0, and the slots of all
 // trackers together at most mostSlots. A number that is not given stays 0. Then flags or
 // defaults apply.
 func (d *decoder) cluster(n *yaml.Node, key string) {
 	f := d.file
 	c := &f.Cluster
-	count, rate := positive(d, d.count), positive(d, d.bytes)
-	d.mapping(n, key, []field{
-		{"trackers", into(&f.Trackers, count)},
-		{"map_slots", into(&f.MapSlots, count)},
-		{"reduce_slots", into(&f.ReduceSlots, count)},
-		{"cores", into(&c.Cores, count)},
-		{"disk", into(&c.DiskBytes, rate)},
-		{"net", into(&c.NetBytes, rate)},
+	d.mapping(n, key, append(d.settings("trackers", "map-slots", "reduce-slots", "max-slots"), []field{
+		{"cores", d.set(count(&c.Cores, 1))},
+		{"disk", d.set(size(&c.DiskBytes, 1))},
+		{"net", d.set(size(&c.NetBytes, 1))},
 		{"slot_weights", d.slotWeights},
 		{"overcommit", into(&c.Overcommit, d.demand)},
-		{"kernel", into(&c.KernelBytes, rate)},
+		{"kernel", d.set(size(&c.KernelBytes, 1))},
 		{"kvbuffer", d.buffer},
 		{"shuffle", d.shuffle},
-	})
+	}...))
 	// The memory of a Ledger grows with the product of these numbers.
 	if slots := int64(max(1, f.Trackers)) * (int64(f.MapSlots) + int64(f.ReduceSlots)); slots > mostSlots {
 		d.fail(n, "cluster", "%d slots; at most %d", slots, mostSlots)
@@ -124,14 +131,13 @@ func (d *decoder) cluster(n *yaml.Node, key string) {
 // because it takes its room from there.
 func (d *decoder) buffer(n *yaml.Node, key string) {
 	b := &d.file.Cluster.Buffer
-	bytes := positive(d, d.bytes)
 	d.mapping(n, key, []field{
-		{"start", into(&b.StartBytes, bytes)},
-		{"memory", into(&b.MemoryBytes, bytes)},
+		{"start", d.set(size(&b.StartBytes, 1))},
+		{"memory", d.set(size(&b.MemoryBytes, 1))},
 		{"growth", into(&b.Growth, d.yes)},
-		{"spill_percent", into(&b.SpillPercent, d.part)},
-		{"threshold", into(&b.Threshold, d.part)},
-		{"merge_factor", into(&b.MergeFactor, d.factor)},
+		{"spill_percent", d.set(setting.Factor(&b.SpillPercent, 1, ppm.One))},
+		{"threshold", d.set(setting.Factor(&b.Threshold, 1, ppm.One))},
+		{"merge_factor", d.set(count(&b.MergeFactor, 2))},
 	})
 	d.must(n, key, b.StartBytes > 0, "start")
 	d.must(n, key, !b.Growth || b.MemoryBytes > 0, "memory, which growth needs")
@@ -141,14 +147,13 @@ func (d *decoder) buffer(n *yaml.Node, key string) {
 // reverse: the simulator needs their product.
 func (d *decoder) shuffle(n *yaml.Node, key string) {
 	s := &d.file.Cluster.Shuffle
-	count, bytes := positive(d, d.count), positive(d, d.bytes)
 	d.mapping(n, key, []field{
-		{"copiers", into(&s.Copiers, count)},
-		{"copy_rate", into(&s.CopyBytes, bytes)},
-		{"memory", into(&s.MemoryBytes, bytes)},
-		{"merge_percent", into(&s.MergePercent, d.part)},
-		{"segments", into(&s.Segments, count)},
-		{"merge_factor", into(&s.MergeFactor, d.factor)},
+		{"copiers", d.set(count(&s.Copiers, 1))},
+		{"copy_rate", d.set(size(&s.CopyBytes, 1))},
+		{"memory", d.set(size(&s.MemoryBytes, 1))},
+		{"merge_percent", d.set(setting.Factor(&s.MergePercent, 1, ppm.One))},
+		{"segments", d.set(count(&s.Segments, 1))},
+		{"merge_factor", d.set(count(&s.MergeFactor, 2))},
 	})
 	if d.err == nil && (s.Copiers > 0) != (s.CopyBytes > 0) {
 		d.fail(d.resolve(n), key, "give both copiers and copy_rate, or neither")
@@ -156,36 +161,11 @@ func (d *decoder) shuffle(n *yaml.Node, key string) {
 	d.must(n, key, s.MemoryBytes > 0 || s.MergePercent == 0 && s.Segments == 0 && s.MergeFactor == 0, "memory")
 }
 
-// part reads a share above 0 and at most 1.
-func (d *decoder) part(n *yaml.Node, key string) ppm.Share {
-	p := positive(d, d.share)(n, key)
-	if p > ppm.One {
-		d.fail(n, key, "%v is more than 1, the whole", p)
-	}
-	return p
-}
-
-// factor reads merge_factor: how many sorted runs one merge reads, at least 2.
-func (d *decoder) factor(n *yaml.Node, key string) int {
-	f := d.count(n, key)
-	if d.err == nil && f < 2 {
-		d.fail(n, key, "%d is too few; a merge reads at least 2 runs", f)
-	}
-	return f
-}
-
 // slotWeights reads slot_weights of the section cluster. It must have both kinds, because a
 // weight means something only together with the other.
 func (d *decoder) slotWeights(n *yaml.Node, key string) {
 	c := &d.file.Cluster
-	weight := func(v *yaml.Node, key string) int {
-		n := positive(d, d.count)(v, key)
-		if n > slots.MostWeight {
-			d.fail(v, key, "at most %d", slots.MostWeight)
-		}
-		return n
-	}
-	d.mapping(n, key, []field{{"map", into(&c.MapWeight, weight)}, {"reduce", into(&c.ReduceWeight, weight)}})
+	d.mapping(n, key, []field{{"map", d.set(setting.Count(&c.MapWeight, 1, slots.MostWeight))}, {"reduce", d.set(setting.Count(&c.ReduceWeight, 1, slots.MostWeight))}})
 	if d.err == nil && min(c.MapWeight, c.ReduceWeight) == 0 {
 		d.fail(n, key, "give map and reduce")
 	}
@@ -194,23 +174,14 @@ func (d *decoder) slotWeights(n *yaml.Node, key string) {
 // defaults reads the section defaults. It keeps the times in d.places until check gives
 // them to the jobs, because jobs may come before defaults in the file.
 func (d *decoder) defaults(n *yaml.Node, key string) {
-	d.mapping(n, key, []field{
-		{"slowstart", func(v *yaml.Node, key string) {
-			p := d.share(v, key)
-			if p > ppm.One {
-				d.fail(v, key, "%v is more than 1, the whole", p)
-			}
-			d.file.Slowstart = &p
-		}},
-		{"map_time", into(&d.places.mapTime, d.times)},
-		{"reduce_time", into(&d.places.reduceTime, d.times)},
-	})
+	d.mapping(n, key, append(d.settings("slowstart", "attempts"),
+		field{"map_time", into(&d.places.mapTime, d.times)}, field{"reduce_time", into(&d.places.reduceTime, d.times)}))
 }
 
 // locality reads the section locality, which describes a placement of input: the replicas
 // of each block, and the trackers of each group.
 func (d *decoder) locality(n *yaml.Node, key string) {
-	d.mapping(n, key, []field{{"replicas", into(&d.file.Replicas, d.count)}, {"group_trackers", into(&d.file.GroupTrackers, d.count)}})
+	d.mapping(n, key, append(d.settings("replicas", "remote-penalty"), field{"group_trackers", d.set(count(&d.file.GroupTrackers, 0))}))
 }
 
 // user reads an item of users.
@@ -218,7 +189,7 @@ func (d *decoder) user(n *yaml.Node) {
 	u, place := slots.User{}, Pos{}
 	d.mapping(n, "user", []field{
 		{"name", at(&place, into(&u.Name, d.name))},
-		{"max_running_jobs", into(&u.MaxRunning, positive(d, d.count32))},
+		{"max_running_jobs", d.set(count(&u.MaxRunning, 1))},
 	})
 	d.must(n, "user", u.Name != "", "name")
 	d.file.Users, d.places.userAt = append(d.file.Users, u), append(d.places.userAt, place)
@@ -244,12 +215,12 @@ func (d *decoder) pool(n *yaml.Node) {
 	timeout := func(v *yaml.Node, key string) time.Duration { return max(d.time(v, key), leastTimeout) }
 	d.mapping(n, "pool", []field{
 		{"name", at(&place, into(&p.Name, d.name))},
-		{"weight", into(&p.Weight, positive(d, d.share))},
-		{"min_maps", into(&p.MinMaps, d.count32)},
-		{"min_reduces", into(&p.MinReduces, d.count32)},
-		{"max_maps", at(&maxMaps, into(&p.MaxMaps, positive(d, d.count32)))},
-		{"max_reduces", at(&maxReduces, into(&p.MaxReduces, positive(d, d.count32)))},
-		{"max_running_jobs", into(&p.MaxRunning, positive(d, d.count32))},
+		{"weight", d.set(number(&p.Weight, 1))},
+		{"min_maps", d.set(count(&p.MinMaps, 0))},
+		{"min_reduces", d.set(count(&p.MinReduces, 0))},
+		{"max_maps", at(&maxMaps, d.set(count(&p.MaxMaps, 1)))},
+		{"max_reduces", at(&maxReduces, d.set(count(&p.MaxReduces, 1)))},
+		{"max_running_jobs", d.set(count(&p.MaxRunning, 1))},
 		{"mode", func(v *yaml.Node, key string) { p.FIFO = d.choice(v, key, []string{"fair", "fifo"}) == 1 }},
 		{"preempt_after", into(&p.PreemptAfter, timeout)},
 		{"fair_preempt_after", into(&p.FairPreemptAfter, timeout)},
@@ -268,8 +239,8 @@ func (d *decoder) pool(n *yaml.Node) {
 func (d *decoder) slow(n *yaml.Node) {
 	s, place := setup.Slow{}, Pos{}
 	d.mapping(n, "slow", []field{
-		{"tracker", at(&place, into(&s.Tracker, d.count))},
-		{"factor", into(&s.Factor, positive(d, d.share))},
+		{"tracker", at(&place, d.set(count(&s.Tracker, 0)))},
+		{"factor", d.set(setting.Factor(&s.Factor, 1, setup.MostFactor))},
 	})
 	d.must(n, "slow", place.Line > 0, "tracker")
 	d.must(n, "slow", s.Factor > 0, "factor")
@@ -279,12 +250,11 @@ func (d *decoder) slow(n *yaml.Node) {
 // capacity reads an item of capacities. The tracker has the whole of a missing resource.
 func (d *decoder) capacity(n *yaml.Node) {
 	c, place := slots.Capacity{Vector: slots.WholeVector()}, Pos{}
-	share := positive(d, d.share)
 	d.mapping(n, "capacity", []field{
-		{"tracker", at(&place, into(&c.Tracker, d.count32))},
-		{"cpu", into(&c.CPU, share)},
-		{"io", into(&c.IO, share)},
-		{"mem", into(&c.Memory, share)},
+		{"tracker", at(&place, d.set(count(&c.Tracker, 0)))},
+		{"cpu", d.set(number(&c.CPU, 1))},
+		{"io", d.set(number(&c.IO, 1))},
+		{"mem", d.set(number(&c.Memory, 1))},
 	})
 	d.must(n, "capacity", place.Line > 0, "tracker")
 	d.file.Capacities, d.places.capacityAt = append(d.file.Capacities, c), append(d.places.capacityAt, place)
@@ -303,11 +273,11 @@ func (d *decoder) fault(n *yaml.Node) {
 	var task reference
 	var when, tracker, of Pos // Line 0: the key is not given
 	d.mapping(n, "fault", []field{
-		{"at", at(&when, into(&f.At, d.time))},
-		{"tracker", at(&tracker, into(&f.Tracker, d.count))},
+		{"at", at(&when, d.set(duration(&f.At)))},
+		{"tracker", at(&tracker, d.set(count(&f.Tracker, 0)))},
 		{"lost", into(&f.Lost, d.yes)},
 		{"task", at(&of, into(&task.name, d.word))},
-		{"fail", into(&f.Fail, positive(d, d.count))},
+		{"fail", d.set(count(&f.Fail, 1))},
 	})
 	task.at = of
 	if f.Tracker >= 0 {
@@ -364,7 +334,7 @@ func (d *decoder) times(n *yaml.Node, what string) (t Times) {
 				d.fail(items[0], key, "%v is over %v", t.a, t.b)
 			}
 		default:
-			t = Times{law: lognormal, a: d.time(items[0], key), sigma: decode(d, items[1], key, parseSigma)}
+			t = Times{law: lognormal, a: d.time(items[0], key), sigma: d.sigma(items[1], key)}
 		}
 	}
 	d.mapping(n, what, []field{{"uniform", law}, {"lognormal", law}, {"list", law}})

@@ -4,11 +4,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
-	"mrlocal/internal/ppm"
 	"mrlocal/internal/stats"
 )
 
@@ -29,98 +26,6 @@ const (
 	// MostJobs bounds the jobs of a file. A simulation of that many, each in its own pool, takes 1.2 GB.
 	MostJobs = 1 << 18
 )
-
-// The parse functions below return a problem instead of an error, because their caller adds
-// the place in the file. An empty problem means success.
-
-// parseCount reads a whole number from 0 to mostCount.
-// The check for a sign comes first, so that -3 is called negative and not "no whole number".
-func parseCount(text string) (n int, problem string) {
-	if strings.HasPrefix(text, "-") {
-		return 0, quote(text) + " is negative"
-	}
-	v, err := strconv.ParseUint(text, 10, 64)
-	switch {
-	// An error about a text of digits alone means that the number has more than 64 bits.
-	case err != nil && strings.Trim(text, "0123456789") != "":
-		return 0, quote(text) + " is not a whole number"
-	case err != nil || v > mostCount:
-		return 0, quote(text) + " is too large; at most " + strconv.Itoa(mostCount)
-	}
-	return int(v), ""
-}
-
-// parseTime reads a time with its unit, of at most mostTime.
-// A number without a unit is the most common mistake and has its own message.
-func parseTime(text string) (d time.Duration, problem string) {
-	d, err := time.ParseDuration(text)
-	switch {
-	case err != nil && text != "" && strings.Trim(text, "0123456789.") == "":
-		return 0, quote(text) + " has no unit; write 250ms or 20s"
-	case err != nil && isTime(strings.Map(lowDigit, text)):
-		return 0, quote(text) + " is too long; at most " + mostTime.String()
-	case err != nil:
-		return 0, quote(text) + " is not a time; write 250ms or 20s"
-	case d < 0:
-		return 0, quote(text) + " is negative"
-	case d > mostTime:
-		return 0, quote(text) + " is too long; at most " + mostTime.String()
-	}
-	return d, ""
-}
-
-// isTime reports whether package time reads text, which it does up to 292 years.
-func isTime(text string) bool {
-	_, err := time.ParseDuration(text)
-	return err == nil
-}
-
-// lowDigit returns 0 for a digit, and any other rune as it is.
-func lowDigit(r rune) rune {
-	if '0' <= r && r <= '9' {
-		return '0'
-	}
-	return r
-}
-
-// parseShare reads a decimal number such as 0.25, of at most 1,000,000.
-func parseShare(text string) (p ppm.Share, problem string) {
-	if strings.HasPrefix(text, "-") {
-		return 0, quote(text) + " is negative"
-	}
-	p, err := ppm.Parse(text)
-	switch {
-	case err != nil:
-		// The error of ppm.Parse begins with the quoted text, which the message has already.
-		_, why, _ := strings.Cut(err.Error(), "\": ")
-		return 0, quote(text) + ": " + why
-	case p > 1_000_000*ppm.One:
-		return 0, quote(text) + " is too large; at most 1000000"
-	}
-	return p, ""
-}
-
-// parseBytes reads a size in bytes: 4096, 64MiB, 100MB (decimal), 1.5G (binary).
-func parseBytes(text string) (n int64, problem string) {
-	if strings.HasPrefix(text, "-") {
-		return 0, quote(text) + " is negative"
-	}
-	if n, problem = ppm.ParseBytes(text); problem != "" {
-		problem = quote(text) + " is " + problem
-	}
-	return n, problem
-}
-
-// parseSigma reads the sigma of a lognormal distribution: the standard deviation of the
-// logarithm of a time. It is a number without a unit, of at most 5.
-func parseSigma(text string) (sigma float64, problem string) {
-	const most = 5 * ppm.One // a task in a thousand takes e^15 times as long
-	p, problem := parseShare(text)
-	if problem == "" && p > most {
-		return 0, quote(text) + " is too large; at most " + most.String()
-	}
-	return float64(p) / float64(ppm.One), problem
-}
 
 // Times gives the durations of a job's tasks of one kind. The zero value gives none.
 type Times struct {

@@ -34,21 +34,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"mrlocal"
 	"os"
-	"regexp"
 	"strings"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/demo"
 	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/hadoop"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/runjob"
+	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/cmd/mrlocal/internal/tools"
 	"mrlocal/cmd/mrlocal/internal/workloads"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 )
 
 // entry is a command of the table, below a heading of the list of commands.
@@ -127,14 +128,14 @@ Sizes: 64MiB, 100MB (decimal), K M G T (binary). Times: 250ms, 20s. Shares: 0.5.
 // Everything else is in run, so that tests can call it.
 func main() {
 	if err := process.CheckStart(); err != nil {
-		fmt.Fprint(os.Stderr, argv.ErrorLine("", err))
+		fmt.Fprint(os.Stderr, show.ErrorLine("", err))
 		os.Exit(command.Usage)
 	}
 	// Both calls change the runtime of the process. They come before large allocations.
 	process.SampleNoAllocations()
 	process.CollectLate()
 	// The first signal cancels ctx.
-	ctx, stop := process.Watch(context.Background(), func(cause error) { fmt.Fprint(os.Stderr, argv.ErrorLine("", cause)) }, os.Exit)
+	ctx, stop := process.Watch(context.Background(), func(cause error) { fmt.Fprint(os.Stderr, show.ErrorLine("", cause)) }, os.Exit)
 	code := run(ctx, os.Args[1:], command.Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Arg0: os.Args[0]})
 	stop()
 	os.Exit(code)
@@ -151,12 +152,12 @@ func run(ctx context.Context, args []string, e command.Env) (code int) {
 		}
 	}()
 	line, code, err := program(e).Run(ctx, hadoop.JobFirst(args))
-	tool := false
-	if line != nil {
-		what, tool = strings.Join(line.Path, " "), line.Command.Tool
+	if line == nil {
+		line = &flags.Line{Command: &flags.Command{}}
 	}
+	what = strings.Join(line.Path, " ")
 	if err != nil {
-		if code = fail(ctx, e, what, err); tool && code == command.Failed {
+		if code = fail(ctx, e, what, err, line.Command.Settings...); line.Command.Tool && code == command.Failed {
 			code = command.Usage // as in GNU tools
 		}
 	}
@@ -164,25 +165,34 @@ func run(ctx context.Context, args []string, e command.Env) (code int) {
 }
 
 // fail writes err as one line to standard error, and returns the exit code for its kind. what is
-// the command.
-func fail(ctx context.Context, e command.Env, what string, err error) int {
+// the command, and own its settings.
+func fail(ctx context.Context, e command.Env, what string, err error, own ...setting.Setting) int {
 	// After a signal, err is only a consequence. The line and the exit code are those of the signal.
 	var s process.Interrupted
 	if errors.As(context.Cause(ctx), &s) {
-		fmt.Fprint(e.Stderr, argv.ErrorLine(what, s))
+		fmt.Fprint(e.Stderr, show.ErrorLine(what, s))
 		return s.ExitCode()
 	}
 	usage := errs.IsUsage(err)
 	// The examples of the documents read wiki/, so new users often see this error.
-	if usage && missingWiki.MatchString(err.Error()) {
+	if usage && missesWiki(err) {
 		err = fmt.Errorf("%w; mrlocal demo makes wiki/, and mrlocal gen wiki one of any size", err)
 	}
-	fmt.Fprint(e.Stderr, argv.ErrorLine(what, err))
+	fmt.Fprint(e.Stderr, show.ErrorLine(what, err, own...))
 	if usage {
 		return command.Usage
 	}
 	return command.Failed
 }
 
-// missingWiki matches the error of an input wiki, or below wiki, that does not exist.
-var missingWiki = regexp.MustCompile(`(^|[ "/])wiki(/[^: ]*)?"?: no such file`)
+// missesWiki reports whether err is about an input wiki, or below wiki, and there is no wiki.
+func missesWiki(err error) bool {
+	for e := (*errs.Error)(nil); errors.As(err, &e); err = e.Cause {
+		path := e.Object[strings.LastIndex(e.Object, " ")+1:] // a place in a file may stand before
+		if root, _, _ := strings.Cut(path, "/"); root == "wiki" {
+			_, missing := os.Stat(root)
+			return errors.Is(missing, fs.ErrNotExist)
+		}
+	}
+	return false
+}

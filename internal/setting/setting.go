@@ -8,9 +8,11 @@
 package setting
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"mrlocal/internal/errs"
 )
@@ -27,7 +29,7 @@ type Value interface {
 // Setting is one thing that a user can set.
 type Setting struct {
 	Name    string // of the flag, without dashes; the key of a file has underscores for its dashes
-	Field   string // of the options struct; "": none
+	Field   string // of the options struct, then others that the flag sets too; F=V: it sets F by the value V; "": none
 	Help    string // one sentence or more; has the name of the value, or its choices, in `backquotes`
 	Default string // describes the default, for the help; "": there is none
 	Value   Value
@@ -60,6 +62,14 @@ func In(group string, all []Setting) []Setting {
 
 // Key returns the name as a key of a workload file.
 func (s *Setting) Key() string { return strings.ReplaceAll(s.Name, "-", "_") }
+
+// Flag returns the name with its dashes.
+func (s *Setting) Flag() string {
+	if len(s.Name) == 1 {
+		return "-" + s.Name
+	}
+	return "--" + s.Name
+}
 
 // Toggle reports whether the flag takes no value.
 func (s *Setting) Toggle() bool {
@@ -107,7 +117,8 @@ func Without(all []Setting, names ...string) []Setting {
 func Check(all []Setting) error {
 	for i := range all {
 		if err := Valid(all[i].Value); err != nil {
-			return errs.Optionf("Options."+all[i].Field, "%w", err)
+			field, _, _ := strings.Cut(strings.ReplaceAll(all[i].Field, "=", " "), " ")
+			return errs.Optionf("Options."+field, "%w", err)
 		}
 	}
 	return nil
@@ -121,26 +132,51 @@ func Valid(v Value) error {
 	return nil
 }
 
-// Fields returns what replaces the names of fields in a text by the flags that set them, as
-// Options.MapSlots by --map-slots. The names of other fields lose only "Options.".
-func Fields(all []Setting) *strings.Replacer {
-	var pairs []string
+// Fields returns a function that replaces the names of fields in a text by the flags that set them, as
+// Options.MapSlots by --map-slots. A field without a flag becomes a key of a workload file, as
+// Submission.After becomes after.
+func Fields(all []Setting) func(text string) string {
+	flags := map[string]string{}
 	for i := range all {
-		if all[i].Field != "" {
-			pairs = append(pairs, "Options."+all[i].Field, "--"+all[i].Name)
+		for field := range strings.FieldsSeq(all[i].Field) {
+			name, value, _ := strings.Cut(field, "=")
+			flags[name] = cmp.Or(flags[name], strings.TrimSpace(all[i].Flag()+" "+value))
 		}
 	}
-	// A replacer takes the first pair that matches, so a longer name comes before its beginning.
-	byLength := make([]int, 0, len(pairs)/2)
-	for i := 0; i < len(pairs); i += 2 {
-		byLength = append(byLength, i)
+	inside := func(r rune) bool { return r == '.' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+	return func(text string) string {
+		var b strings.Builder
+		for text != "" {
+			word := text[:len(text)-len(strings.TrimLeftFunc(text, inside))]
+			name, isField := strings.CutPrefix(word, "Options.")
+			if !isField {
+				name, isField = strings.CutPrefix(word, "Submission.")
+			}
+			name = strings.TrimRight(name, ".") // of a sentence
+			if isField && name != "" {
+				b.WriteString(cmp.Or(flags[name], key(name)) + word[strings.LastIndex(word, name)+len(name):])
+			} else {
+				b.WriteString(word)
+			}
+			text = text[len(word):]
+			between := text[:len(text)-len(strings.TrimLeftFunc(text, func(r rune) bool { return !inside(r) }))]
+			b.WriteString(between)
+			text = text[len(between):]
+		}
+		return b.String()
 	}
-	slices.SortStableFunc(byLength, func(a, b int) int { return len(pairs[b]) - len(pairs[a]) })
-	var sorted []string
-	for _, i := range byLength {
-		sorted = append(sorted, pairs[i], pairs[i+1])
+}
+
+// key returns the name of a field as a key of a workload file: GroupTrackers is group_trackers.
+func key(field string) string {
+	var b strings.Builder
+	for i, r := range field {
+		if i > 0 && unicode.IsUpper(r) && unicode.IsLower(rune(field[i-1])) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
 	}
-	return strings.NewReplacer(append(sorted, "Options.", "")...)
+	return b.String()
 }
 
 // wrong returns the error for the value text: what is wrong with it.

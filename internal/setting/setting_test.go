@@ -76,8 +76,21 @@ func TestAMistakeIsSaidInTheWordsOfTheUser(t *testing.T) {
 
 func TestNamesOfFieldsBecomeFlags(t *testing.T) {
 	var o options
-	all := []setting.Setting{setting.Of("map-slots", "Map", "", "", setting.Count(&o.count, 0, 1)), setting.Of("map-only", "MapOnly", "", "", setting.Toggle(&o.toggled))}
-	if got := setting.Fields(all).Replace("Options.MapOnly excludes Options.Map and Options.Unknown"); got != "--map-only excludes --map-slots and Unknown" {
-		t.Error(got)
+	toggle := func(name, field string) setting.Setting {
+		return setting.Of(name, field, "", "", setting.Toggle(&o.toggled))
+	}
+	flags := setting.Fields([]setting.Setting{toggle("map-slots", "Map"), toggle("reducers", "Reducers MapOnly"), toggle("decode", "Raw=none"), toggle("webhdfs", "HDFS.Web"), toggle("k", "Keys")})
+	for text, want := range map[string]string{
+		"Options.MapOnly excludes Options.Map, Options.MapSlots and Options.Keys.": "--reducers excludes --map-slots, map_slots and -k.",
+		"set Options.Raw to read its bytes as they are":                            "set --decode none to read its bytes as they are",
+		"(Options.HDFS.Web)":                            "(--webhdfs)",
+		"Submission.After: there is no job 7":           "after: there is no job 7",
+		"Options.GroupTrackers[1], Options.Users":       "group_trackers[1], users",
+		"größe: JobOptions.Map and Options. stay, ü...": "größe: JobOptions.Map and Options. stay, ü...",
+		"": "",
+	} {
+		if got := flags(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
 	}
 }

@@ -179,15 +179,21 @@ type Bounds struct {
 	Otherwise string // begins the description of each default, as where a file comes first
 }
 
-// mostFactor bounds RemotePenalty and the factors of Slow.
-const mostFactor = 1000 * slots.One
+// Simulated returns the bounds of a simulated cluster, whose slots are not threads. They are those of a
+// workload file, too.
+func Simulated() Bounds {
+	return Bounds{Trackers: 100_000, Slots: MostCount, Reduces: 1, Otherwise: "the value in the file, otherwise "}
+}
+
+// MostFactor bounds RemotePenalty, and the factors of Slow.
+const MostFactor = 1000 * slots.One
 
 // Fields returns the settings of c. A new field that a user sets by name needs a line here.
 func (c *Config) Fields(b Bounds) []setting.Setting {
 	or := b.Otherwise
 	return append(setting.In("SLOTS", []setting.Setting{
 		setting.Of("map-slots", "MapSlots", "`N` home map slots on each tracker", or+"its cores minus the reduce slots; in a simulation 2", setting.Count(&c.MapSlots, 1, b.Slots)),
-		setting.Of("reduce-slots", "ReduceSlots", "`N` home reduce slots on each tracker", or+"a sixth of its cores, at least 1; in a simulation 1", setting.Count(&c.ReduceSlots, b.Reduces, b.Slots)),
+		setting.Of("reduce-slots", "ReduceSlots NoReduces", "`N` home reduce slots on each tracker", or+"a sixth of its cores, at least 1; in a simulation 1", setting.Count(&c.ReduceSlots, b.Reduces, b.Slots)),
 		setting.Of("trackers", "Trackers", "`N` trackers; each is a group of cores, or a node of a simulated cluster", or+"1", setting.Count(&c.Trackers, 1, b.Trackers)),
 		setting.Of("max-slots", "MaxSlots", "a policy may open at most `N` slots on each tracker, home slots included", "twice the home slots", setting.Count(&c.MaxSlots, 1, 4*b.Slots)),
 		setting.Of("slowstart", "Slowstart", "`SHARE` of maps finished before reduces are ready", or+"1.0", setting.Optional(&c.Slowstart, setting.Share)),
@@ -195,28 +201,39 @@ func (c *Config) Fields(b Bounds) []setting.Setting {
 		setting.Of("seed", "Seed", "seed `N` of drawn times and of the placement", "1", setting.Seed(&c.Seed)),
 	}), setting.In("FAULTS AND EFFECTS", []setting.Setting{
 		setting.Of("attempts", "Attempts", "`N` attempts at each task", "4", setting.Count(&c.Attempts, 1, MostCount)),
-		setting.Of("slow", "Slow", "`TRACKER=FACTOR`: that tracker has FACTOR times the speed of the others, as in 3=0.5, above 1 only in a simulation; may be repeated", or+"none", setting.Func(c.readSlow)),
-		setting.Of("remote-penalty", "RemotePenalty", "a map away from its input takes `X` times as long", "1", setting.Factor(&c.RemotePenalty, slots.One, mostFactor)),
+		setting.Of("slow", "Slow", "`TRACKER=FACTOR`: that tracker has FACTOR times the speed of the others, as in 3=0.5, above 1 only in a simulation; may be repeated, or have several with commas between", or+"none", setting.Custom{Read: c.readSlow, Show: c.showSlow}),
+		setting.Of("remote-penalty", "RemotePenalty", "a map away from its input takes `X` times as long", "1", setting.Factor(&c.RemotePenalty, slots.One, MostFactor)),
 		setting.Of("shuffle-bw", "ShuffleBytesPerSecond", "limit the copying of the reduces of each tracker to `SIZE` a second", "no limit", setting.Rate(&c.ShuffleBytesPerSecond, max(1, b.Rate))),
 	})...)
 }
 
-// readSlow adds TRACKER=FACTOR to c.Slow. Check finds a tracker that does not exist.
+// readSlow adds TRACKER=FACTOR[,TRACKER=FACTOR] to c.Slow. Check finds a tracker that does not exist.
 func (c *Config) readSlow(text string) error {
-	number, factor, ok := strings.Cut(text, "=")
-	s := Slow{}
-	if !ok || setting.Count(&s.Tracker, 0, MostCount).Set(number) != nil || setting.Factor(&s.Factor, 0, math.MaxInt64).Set(factor) != nil {
-		return fmt.Errorf("%s: not TRACKER=FACTOR; write 3=0.5", errs.Quote(text))
+	for part := range strings.SplitSeq(text, ",") {
+		number, factor, ok := strings.Cut(part, "=")
+		s := Slow{}
+		if !ok || setting.Count(&s.Tracker, 0, MostCount).Set(number) != nil {
+			return fmt.Errorf("%s: not TRACKER=FACTOR; write 3=0.5", errs.Quote(part))
+		}
+		if err := setting.Factor(&s.Factor, 1, MostFactor).Set(factor); err != nil {
+			return err
+		}
+		// Two factors for one tracker contradict each other.
+		if slices.ContainsFunc(c.Slow, func(o Slow) bool { return o.Tracker == s.Tracker }) {
+			return fmt.Errorf("tracker %d is given twice", s.Tracker)
+		}
+		c.Slow = append(c.Slow, s)
 	}
-	if s.Factor == 0 || s.Factor > mostFactor {
-		return fmt.Errorf("%s: a factor above 0, at most %v", errs.Quote(text), mostFactor)
-	}
-	// Two factors for one tracker contradict each other.
-	if slices.ContainsFunc(c.Slow, func(o Slow) bool { return o.Tracker == s.Tracker }) {
-		return fmt.Errorf("tracker %d is given twice", s.Tracker)
-	}
-	c.Slow = append(c.Slow, s)
 	return nil
+}
+
+// showSlow returns a text that readSlow reads.
+func (c *Config) showSlow() string {
+	var all []string
+	for _, s := range c.Slow {
+		all = append(all, fmt.Sprintf("%d=%v", s.Tracker, s.Factor))
+	}
+	return strings.Join(all, ",")
 }
 
 // Check fails if the value of a field cannot be used, for a run of that many jobs. c has its
@@ -247,7 +264,7 @@ func (c *Config) Check(jobs int) error {
 	for _, s := range c.Slow {
 		switch {
 		case s.Tracker < 0 || s.Tracker >= c.Trackers:
-			return errs.Optionf("Options.Slow", "there is no tracker %d; they count from 0 to %d", s.Tracker, c.Trackers-1)
+			return errs.Optionf("Options.Slow, Options.Trackers", "%w", NoTracker(s.Tracker, c.Trackers))
 		case s.Factor <= 0:
 			return errs.Optionf("Options.Slow", "tracker %d: the factor %v must be above 0", s.Tracker, s.Factor)
 		}
@@ -263,7 +280,7 @@ func (c *Config) Check(jobs int) error {
 		case f.Tracker < 0 && f.Lost == (f.Fail > 0):
 			return errs.Optionf("Options.Faults", "the fault of task %d of job %d needs either Lost or Fail", f.Task, f.Job)
 		case f.Tracker >= c.Trackers:
-			return errs.Optionf("Options.Faults", "there is no tracker %d to lose; they count from 0 to %d", f.Tracker, c.Trackers-1)
+			return errs.Optionf("Options.Faults, Options.Trackers", "%w", NoTracker(f.Tracker, c.Trackers))
 		case f.Tracker < 0 && (f.Job < 0 || f.Job >= jobs):
 			return errs.Optionf("Options.Faults", "there is no job %d", f.Job)
 		case f.Tracker < 0 && f.Lost && f.Reduce:
@@ -271,6 +288,11 @@ func (c *Config) Check(jobs int) error {
 		}
 	}
 	return nil
+}
+
+// NoTracker returns the error for a tracker that a run does not have.
+func NoTracker(tracker, trackers int) error {
+	return fmt.Errorf("there is no tracker %d; they count from 0 to %d", tracker, trackers-1)
 }
 
 // Within returns an error of kind errs.BadOptions if the value of a field of Options is not from

@@ -61,16 +61,31 @@ func InFlags(text string) string {
 	})
 }
 
-// flagOf returns the flag that sets a field of mrlocal.Options, or of the options of a job, of
-// package policy, sim, stream or submit. It returns an unknown field as it is. A new option needs an
-// entry here, and one of a policy its line in policy.Options.Fields.
+// FieldsOf returns the fields that a flag sets, with blanks between.
+func FieldsOf(name, short string) string {
+	var all []string
+	for field, flag := range flagsOf() {
+		flag, value, _ := strings.Cut(flag, " ")
+		if flag == "--"+name || short != "" && flag == "-"+short {
+			all = append(all, strings.TrimSuffix(field+"="+value, "="))
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// flagOf returns the flag that sets a field, or the field as it is.
 func flagOf(field string) string {
 	for _, f := range new(policy.Options).Fields() {
 		if f.Field == field {
 			return "--" + f.Name
 		}
 	}
-	return cmp.Or(map[string]string{
+	return cmp.Or(flagsOf()[field], field)
+}
+
+// flagsOf returns flags by the fields that they set.
+func flagsOf() map[string]string {
+	return map[string]string{
 		"Addr": "--addr", "AllowRemote": "--allow-remote", "Inputs": "--input", "All": "--all", "NoDecode": "--decode none", "UTF16": "--decode", "OutputDir": "--output", "Overwrite": "--overwrite", "OutputFile": "--output-file", "CompressOutput": "--compress-output",
 		"Reducers": "--reducers", "BlockBytes": "--block-size", "MapSlots": "--map-slots", "ReduceSlots": "--reduce-slots", "NoReduces": "--reduce-slots", "MapOnly": "--reducers",
 		"Events": "--events", "Trackers": "--trackers", "GroupTrackers": "group_trackers", "TaskTimeout": "--task-timeout", "ReducersPerSlot": "--reducers", "Slowstart": "--slowstart", "Pools": "pools", "Users": "users", "Capacities": "capacities", "Faults": "faults", "MaxSlots": "--max-slots", "Replicas": "--replicas", "LocalityDelay": "--locality-delay", "Policy": "--sched", "Arrivals": "--arrivals", "Sizes": "--sizes", "Every": "--every",
@@ -85,5 +100,5 @@ func flagOf(field string) string {
 		"Step": "--step", "Reduces": "--reduces", "Cuts": "--cuts", "Results": "--results",
 		"Top": "--top", "Min": "--min", "Max": "--max", "Fields": "-f", "Delimiter": "-d", "Delimited": "-s", "Words": "-w",
 		"ZeroEnded": "-z", "Alnum": "--alnum", "CSV": "--csv", "JSON": "--json", "Separator": "-t", "Keys": "-k", "Patterns": "-e", "Globs": "-g", "Types": "-t",
-	}[field], field)
+	}
 }

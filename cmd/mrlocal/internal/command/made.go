@@ -54,7 +54,7 @@ func settings(specs []argv.Spec, line *argv.Line) []setting.Setting {
 	}
 	for i := range specs {
 		f := &specs[i]
-		all[i] = setting.Setting{Name: f.Name, Short: f.Short, Help: f.Help, Default: f.Default, Literal: f.Any, Whole: f.Whole, Group: groups[f.Name],
+		all[i] = setting.Setting{Name: f.Name, Field: argv.FieldsOf(f.Name, f.Short), Short: f.Short, Help: f.Help, Default: f.Default, Literal: f.Any, Whole: f.Whole, Group: groups[f.Name],
 			Value: setting.Custom{Bare: !f.Value, Words: choicesOf(f), Read: func(text string) error {
 				switch {
 				case f.Value:

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -162,29 +161,11 @@ func (r *Reader) Scheduling(trackers, slotsEach, leastReduces int) Scheduling {
 	}
 }
 
-// Complete takes the slot weights from the file if no flag sets them. It returns an error if --slow or
-// slow in the file names a tracker that does not exist. The number of trackers is that of --trackers,
-// or else that of the file.
-func (s *Scheduling) Complete(f *workload.File) error {
+// Complete takes the slot weights from the file if no flag sets them.
+func (s *Scheduling) Complete(f *workload.File) {
 	if !s.PolicyOptions.SlotWeights.Bound() {
 		s.PolicyOptions.SlotWeights = f.SlotWeights()
 	}
-	trackers := cmp.Or(s.Trackers, f.Trackers, 1)
-	for _, slow := range s.Slow {
-		if slow.Tracker >= trackers {
-			return errs.Optionf("--slow", "there is no tracker %d; they count from 0 to %d", slow.Tracker, trackers-1)
-		}
-	}
-	for _, slow := range f.Slow {
-		if slow.Tracker >= trackers {
-			under := ""
-			if s.Trackers > 0 {
-				under = fmt.Sprintf(" under --trackers %d", s.Trackers)
-			}
-			return errs.Inputf(f.Name, "slow: there is no tracker %d%s; they count from 0 to %d", slow.Tracker, under, trackers-1)
-		}
-	}
-	return nil
 }
 
 // checkPolicy refuses a name that is not among known, the names of all policies.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/internal/errs"
 	"mrlocal/slots/report"
 )
@@ -25,7 +24,7 @@ func NewNotes(w io.Writer) *Notes { return &Notes{w: w, seen: map[string]bool{}}
 func (n *Notes) Note(text string) {
 	if !n.seen[text] {
 		n.seen[text] = true
-		_, _ = io.WriteString(n.w, argv.ErrorLine("", errors.New(text)))
+		_, _ = io.WriteString(n.w, ErrorLine("", errors.New(text)))
 	}
 }
 

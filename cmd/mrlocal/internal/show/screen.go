@@ -13,7 +13,6 @@ import (
 	"golang.org/x/term"
 
 	"mrlocal"
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/slots/report"
 	"mrlocal/trace"
 )
@@ -133,7 +132,7 @@ func (s *Screen) Note(text string) {
 	if s.Silent {
 		return
 	}
-	line := argv.ErrorLine("", errors.New(text))
+	line := ErrorLine("", errors.New(text))
 	// The engine's note on hidden names has these words.
 	if strings.HasPrefix(text, "skipped ") && strings.Contains(text, " starting with . or _") {
 		s.mu.Lock()

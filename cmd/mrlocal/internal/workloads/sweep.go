@@ -18,6 +18,7 @@ import (
 	"mrlocal/internal/setting"
 	"mrlocal/sim"
 	"mrlocal/slots/report"
+	"mrlocal/slots/setup"
 	"mrlocal/workload"
 )
 
@@ -67,7 +68,7 @@ func Sweep(e command.Env) *flags.Command {
 func (c *sweepCommand) own() []setting.Setting {
 	return append([]setting.Setting{
 		setting.Of("real", "", "make real runs, as batch does; their results are thrown away", "", setting.Toggle(&c.real)),
-		setting.Of("total-slots", "", "`N` slots per tracker: the reduce slots are those that are not map slots", "", setting.Count(&c.total, 2, 2*simulated().Slots)),
+		setting.Of("total-slots", "", "`N` slots per tracker: the reduce slots are those that are not map slots", "", setting.Count(&c.total, 2, 2*setup.Simulated().Slots)),
 		setting.Of("set", "", "sweep a value of the file, `PATH=RANGE`: a list, FROM..TO, FROM..TO/STEP or FROM..TO*FACTOR; may be repeated", "", setting.Func(c.readSet)),
 		seedsSetting(&c.seeds), c.shown.Progress(),
 	}, c.files.settings()...)
@@ -204,9 +205,7 @@ func (s *simulation) simulate(p *study.Plan, files *study.Files) study.Simulate 
 			return nil, nil, err
 		}
 		run.Done()
-		if err := run.Complete(f); err != nil {
-			return nil, nil, err
-		}
+		run.Complete(f)
 		run.Seed = t.Seed
 		// options makes a new policy, so runs on other goroutines do not share its state.
 		o, err := run.options(t.Policy)
@@ -243,13 +242,11 @@ func (c *sweepCommand) realRuns(line *flags.Line) (*sweep, func(), error) {
 	scheduling, options := b.Scheduling, b.engine
 	run := func(ctx context.Context, t study.Trial) (done *report.Report, _ []string, err error) {
 		b.Scheduling, b.engine = scheduling, options
-		if err = setSwept(b.settings(), p.Flags(t)); err == nil {
-			b.Done()
-			err = b.Complete(b.file)
-		}
-		if err != nil {
+		if err := setSwept(b.settings(), p.Flags(t)); err != nil {
 			return nil, nil, err
 		}
+		b.Done()
+		b.Complete(b.file)
 		s := c.shown.Screen(c.Env, nil)
 		done, err = b.run(ctx, c.Env, s, t.Policy, discard, nil)
 		// A run with failed jobs is a row, as in a simulated sweep.
