@@ -99,7 +99,12 @@ func table() []entry {
 
 // program returns mrlocal with its commands.
 func program(e command.Env) *flags.Program {
-	p := &flags.Program{Name: "mrlocal", Usage: "MapReduce on the files and cores of one machine", About: about, Version: process.Version(mrlocal.Version), Write: e.Write}
+	p := &flags.Program{Name: "mrlocal", Usage: "MapReduce on the files and cores of one machine", About: about, Version: process.Version(mrlocal.Version), Write: e.Write, Width: func() int {
+		if !show.IsTerminal(e.Stdout) {
+			return 80
+		}
+		return min(100, show.Width(e.Stdout)) // longer lines are hard to read
+	}}
 	for _, c := range table() {
 		p.Commands = append(p.Commands, flags.Entry{Name: c.name, Make: func() *flags.Command {
 			made := c.make(e)
@@ -118,7 +123,7 @@ func examples() map[string][]string {
 }
 
 // about is the description in mrlocal --help and in the manual page of mrlocal.
-const about = `Results go to standard output, everything else to standard error.
+const about = `mrlocal COMMAND --help describes a command; mrlocal demo shows what mrlocal does. Results go to standard output, everything else to standard error.
 
 Exit codes: 0 done; 1 nothing matched (grep, run grep), out of order (sort -c), or a difference (replay, compare, sim --compare, lint); 2 wrong usage or input, nothing was started; 3 the job failed; 128 plus the number of the signal when interrupted.
 

@@ -82,6 +82,7 @@ type Program struct {
 	About                string // the paragraphs of mrlocal --help
 	Commands             []Entry
 	Write                func(text []byte) error // gets help, version and completions
+	Width                func() int              // returns the number of columns of the help; nil: 80
 }
 
 // Run runs the command that args name, or writes the help or the version. It returns the exit code of

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cpuguy83/go-md2man/v2/md2man"
 	"github.com/urfave/cli/v2"
 
 	"mrlocal/internal/errs"
@@ -33,41 +34,176 @@ func (c *Command) shown(all bool) []setting.Setting {
 	})
 }
 
-// library returns the command for the library, with its flags but without an action. path has the names
-// of the command.
-func (c *Command) library(path []string, all bool) *cli.Command {
+// page is the help of the program or of a command.
+type page struct {
+	Name, Usage, Line string // Line: the command line
+	About, After      string // paragraphs before and after the lists
+	Examples          []string
+	Lists             []list // of commands, then of flags
+}
+
+// list is a part of a page: commands or flags with one text each.
+type list struct {
+	Heading string
+	Rows    [][2]string
+}
+
+// add adds a row below a heading.
+func (p *page) add(heading, name, text string) {
+	i := slices.IndexFunc(p.Lists, func(l list) bool { return l.Heading == heading })
+	if i < 0 {
+		i, p.Lists = len(p.Lists), append(p.Lists, list{Heading: heading})
+	}
+	p.Lists[i].Rows = append(p.Lists[i].Rows, [2]string{name, text})
+}
+
+// mostNames is the largest number of columns that the names of a flag take in front of its text.
+const mostNames = 26
+
+// Column returns the column of the texts of rows.
+func (p *page) Column() int {
+	column := 0
+	for _, l := range p.Lists {
+		for _, row := range l.Rows {
+			column = max(column, min(mostNames, 3+len(row[0])+2))
+		}
+	}
+	return column
+}
+
+// Pad returns the beginning of a row, up to the column of its text.
+func (p *page) Pad(name string) string {
+	if room := p.Column() - 3 - 2 - len(name); room >= 0 {
+		return name + strings.Repeat(" ", room+2)
+	}
+	return name + "\n" + strings.Repeat(" ", p.Column())
+}
+
+// groups are the headings of flags, in the order of the help; others follow.
+func groups() []string {
+	return []string{"", "INPUT AND OUTPUT", "SLOTS", "POLICIES", "SIMULATION", "MEMORY", "FAULTS AND EFFECTS", "PAGE"}
+}
+
+// page returns the help of the command with these names. all is true for --help-all.
+func (c *Command) page(path []string, all bool) *page {
 	usage := c.Args
 	if !strings.Contains(usage, "FLAG") {
 		usage = strings.TrimSpace("[FLAGS] " + usage)
 	}
-	name := strings.Join(path, " ")
-	l := &cli.Command{Name: c.Name, HelpName: "mrlocal " + name, Usage: c.Usage, UsageText: "mrlocal " + name + " " + usage, Description: c.Long, HideHelp: true}
-	for _, s := range c.shown(all) {
-		var letters []string
-		if s.Short != "" && s.Short != s.Name {
-			letters = []string{s.Short}
-		}
-		heading := ""
-		if len(c.Settings) > mostShown && (all || s.Group == "") {
-			heading = cmp.Or(s.Group, "OF THIS COMMAND")
-		}
-		if s.Toggle() {
-			l.Flags = append(l.Flags, &cli.BoolFlag{Name: s.Name, Aliases: letters, Usage: s.Help, DefaultText: s.Default, DisableDefaultText: s.Default == "", Category: heading})
-		} else {
-			l.Flags = append(l.Flags, &cli.StringFlag{Name: s.Name, Aliases: letters, Usage: s.Help, DefaultText: s.Default, Category: heading})
-		}
-	}
+	name := "mrlocal " + strings.Join(path, " ")
+	p := &page{Name: name, Usage: c.Usage, Line: name + " " + usage, About: c.Long, Examples: c.Examples}
 	for _, e := range c.Sub {
-		sub := e.Make()
-		l.Subcommands = append(l.Subcommands, &cli.Command{Name: e.Name, Usage: sub.Usage, Category: sub.Group})
+		what, _, _ := strings.Cut(c.Args, " ") // as JOB
+		p.add(cmp.Or(strings.Trim(what, "[]"), "COMMAND")+"S", e.Name, e.Make().Usage)
 	}
-	if !all && len(l.Flags) < len(c.shown(true)) {
-		l.Description += "\n\n--help-all shows all flags, in groups."
+	shown := c.shown(all)
+	rank := func(s setting.Setting) int { return (slices.Index(groups(), s.Group) + 99) % 99 } // another group comes last
+	slices.SortStableFunc(shown, func(a, b setting.Setting) int { return rank(a) - rank(b) })
+	for _, s := range shown {
+		heading := "OPTIONS"
+		switch {
+		case len(c.Settings) <= mostShown:
+		case s.Group == "":
+			heading = "OPTIONS OF THIS COMMAND"
+		case all:
+			heading = s.Group
+		default:
+			heading = "COMMON OPTIONS"
+		}
+		names := s.Flag()
+		if s.Short != "" && s.Short != s.Name {
+			names = "-" + s.Short + ", " + names
+		}
+		if !s.Toggle() {
+			names += " " + s.Metavar()
+		}
+		text := strings.ReplaceAll(s.Help, "`", "")
+		if s.Default != "" {
+			text += " (default: " + s.Default + ")"
+		}
+		p.add(heading, names, text)
 	}
-	if len(c.Examples) > 0 {
-		l.Description += "\n\nExamples:\n  " + strings.Join(c.Examples, "\n  ")
+	if len(shown) < len(c.shown(true)) {
+		p.After = "--help-all shows all flags, in groups."
 	}
-	return l
+	return p
+}
+
+// page returns the help of the program, with the names of its commands.
+func (p *Program) page() *page {
+	h := &page{Name: p.Name, Usage: p.Usage, Line: p.Name + " COMMAND [FLAGS] [PATH…]", After: p.About}
+	for _, e := range p.Commands {
+		c := e.Make()
+		h.add(cmp.Or(c.Group, "MORE"), e.Name, c.Usage)
+	}
+	return h
+}
+
+// text returns the page for a terminal of that width. The library lays it out.
+func (p *page) text(width int) string {
+	const layout = `NAME:
+   {{wrap (printf "%s - %s" .Name .Usage) 3}}
+
+USAGE:
+   {{.Line}}
+{{if .About}}
+DESCRIPTION:
+   {{wrap .About 3}}
+{{end}}{{if .Examples}}
+EXAMPLES:
+{{range .Examples}}   {{.}}
+{{end}}{{end}}{{range .Lists}}
+{{.Heading}}:
+{{range .Rows}}   {{$.Pad (index . 0)}}{{wrap (index . 1) $.Column}}
+{{end}}{{end}}{{if .After}}
+{{wrap .After 0}}
+{{end}}`
+	var b bytes.Buffer // the library ignores errors of its writer
+	cli.HelpPrinterCustom(&b, layout, p, map[string]any{"wrapAt": func() int { return width }})
+	return b.String()
+}
+
+// manual returns the manual page, in ASCII. The library's own layout lists all flags in the synopsis.
+func (p *page) manual() string {
+	const layout = `% {{title}} 1
+
+# NAME
+{{title}} - {{text .Usage}}
+
+# SYNOPSIS
+{{text .Line}}
+{{if .About}}
+# DESCRIPTION
+{{text .About}}
+{{end}}{{if .Examples}}
+# EXAMPLES
+{{range .Examples}}
+    {{.}}
+{{end}}{{end}}{{range .Lists}}
+# {{.Heading}}
+{{range .Rows}}
+**{{text (index . 0)}}**
+: {{text (index . 1)}}
+{{end}}{{end}}{{if .After}}
+# NOTES
+{{text .After}}
+{{end}}`
+	var b bytes.Buffer
+	cli.HelpPrinterCustom(&b, layout, p, map[string]any{"text": markdown, "title": func() string { return strings.ReplaceAll(p.Name, " ", "-") }})
+	return strings.ReplaceAll(string(md2man.Render(b.Bytes())), "…", "...")
+}
+
+// markdown returns paragraphs in Markdown. A paragraph with indented lines keeps them.
+func markdown(text string) string {
+	all := strings.Split(text, "\n\n")
+	for i, paragraph := range all {
+		if strings.HasPrefix(paragraph, " ") || strings.Contains(paragraph, "\n ") {
+			all[i] = "```\n" + paragraph + "\n```"
+		} else {
+			all[i] = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "<", `\<`, "[", `\[`, "|", `\|`).Replace(paragraph)
+		}
+	}
+	return strings.Join(all, "\n\n")
 }
 
 // helpOf writes the help of the command that line names.
@@ -76,31 +212,18 @@ func (p *Program) helpOf(line *Line, all bool) error {
 	if c.Help != "" && !all {
 		return p.print(c.Help)
 	}
-	var b bytes.Buffer // the library ignores errors of its writer
-	l, template := c.library(line.Path, all), cli.CommandHelpTemplate
-	if len(c.Sub) > 0 && c.Run == nil {
-		template = cli.SubcommandHelpTemplate
-	}
-	cli.HelpPrinter(&b, template, l)
-	return p.print(c.Help + b.String())
-}
-
-// app returns the program for the library, with the names of its commands.
-func (p *Program) app() *cli.App {
-	app := &cli.App{Name: p.Name, HelpName: p.Name, Usage: p.Usage, UsageText: p.Name + " COMMAND [FLAGS] [PATH…]", Description: p.About, HideHelp: true, HideVersion: true}
-	for _, e := range p.Commands {
-		c := e.Make()
-		app.Commands = append(app.Commands, &cli.Command{Name: e.Name, Usage: c.Usage, Category: c.Group})
-	}
-	app.Setup()
-	return app
+	return p.print(c.Help + c.page(line.Path, all).text(p.width()))
 }
 
 // help writes the help of the program.
-func (p *Program) help() error {
-	var b bytes.Buffer
-	cli.HelpPrinter(&b, cli.AppHelpTemplate, p.app())
-	return p.print(b.String())
+func (p *Program) help() error { return p.print(p.page().text(p.width())) }
+
+// width returns the width of the help.
+func (p *Program) width() int {
+	if p.Width == nil {
+		return 80
+	}
+	return p.Width()
 }
 
 // Each calls f for each command that does work, and for each subcommand, with its names.
@@ -118,7 +241,7 @@ func each(above []string, all []Entry, f func([]string, *Command)) {
 // Page returns the manual page of the program for an empty path, and else that of the command at path.
 func (p *Program) Page(path []string) (string, error) {
 	if len(path) == 0 {
-		return page(p.app())
+		return p.page().manual(), nil
 	}
 	line, rest, err := p.find(path)
 	switch {
@@ -127,19 +250,11 @@ func (p *Program) Page(path []string) (string, error) {
 	case len(rest) > 0:
 		return "", unknownCommand("subcommand", rest[0], line.Command.Sub)
 	}
-	l := line.Command.library(line.Path, true)
-	about := strings.TrimSpace(l.Description)
+	h := line.Command.page(line.Path, true)
 	if line.Command.Help != "" { // a screen that is laid out by itself
-		about = "```\n" + line.Command.Help + "```\n\n" + about
+		h.About = strings.TrimSpace(" " + line.Command.Help + "\n\n" + h.About)
 	}
-	app := &cli.App{Name: p.Name + "-" + strings.Join(path, "-"), Usage: l.Usage, UsageText: l.UsageText, Description: about, Flags: l.Flags, HideHelp: true, HideVersion: true}
-	return page(app)
-}
-
-// page returns the manual page of app, in ASCII.
-func page(app *cli.App) (string, error) {
-	text, err := app.ToManWithSection(1)
-	return strings.ReplaceAll(text, "…", "..."), err
+	return h.manual(), nil
 }
 
 // WritePages writes a manual page for the program and for each command into dir. It creates a missing
