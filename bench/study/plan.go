@@ -191,9 +191,9 @@ func (p *Plan) Runs() int { return p.cells() * p.seeds }
 // cells returns the number of configurations times policies.
 func (p *Plan) cells() int { return len(p.cases) * len(p.policies) }
 
-// trial returns run i of the plan, from 0. From run to run, the seed changes fastest, then the policy,
+// Trial returns run i of the plan, from 0. From run to run, the seed changes fastest, then the policy,
 // then the configuration.
-func (p *Plan) trial(i int) Trial {
+func (p *Plan) Trial(i int) Trial {
 	cell := i / p.seeds
 	return Trial{p.cases[cell/len(p.policies)], p.policies[cell%len(p.policies)], p.first + uint64(i%p.seeds)}
 }
@@ -304,7 +304,7 @@ func (f *Files) Of(p *Plan, t Trial) (*workload.File, error) {
 func (f *Files) Check(p *Plan) error {
 	for i := range p.dimensions {
 		for _, v := range p.dimensions[i].values {
-			t := p.trial(0)
+			t := p.Trial(0)
 			t.Words = slices.Clone(t.Words)
 			copy(t.Words[p.column(i):], v)
 			if _, err := f.Of(p, t); err != nil {

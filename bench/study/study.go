@@ -58,7 +58,7 @@ func (p *Plan) Study(ctx context.Context, workers int, results *Results, simulat
 	s := &Study{p, make([][]float64, p.Runs())}
 	failed := 0
 	for run := range s.samples {
-		if s.samples[run] = results.sample(p.trial(run)); s.samples[run] != nil && s.failedRun(run) {
+		if s.samples[run] = results.sample(p.Trial(run)); s.samples[run] != nil && s.failedRun(run) {
 			failed++
 		}
 	}
@@ -73,7 +73,7 @@ func (p *Plan) Study(ctx context.Context, workers int, results *Results, simulat
 		}
 	}
 	simulated := func(ctx context.Context, f *finished) {
-		t := p.trial(f.run)
+		t := p.Trial(f.run)
 		f.report, f.notes, f.err = simulate(ctx, t)
 		f.err = p.in(t, f.err)
 	}
@@ -163,7 +163,7 @@ func (s *Study) against() string {
 	if len(s.policies) > 1 {
 		return s.policies[0] + " in the same configuration"
 	}
-	return strings.Join(s.settings(s.trial(0), true), ", ")
+	return strings.Join(s.settings(s.Trial(0), true), ", ")
 }
 
 // difference returns the mean difference of a metric of a cell from that of its base, with its
@@ -174,7 +174,7 @@ func (s *Study) difference(cell int, name string) stats.Interval {
 
 // words returns the swept values of a cell, then its policy.
 func (s *Study) words(cell int) []string {
-	t := s.trial(cell * s.seeds)
+	t := s.Trial(cell * s.seeds)
 	return append(slices.Clone(t.Words), t.Policy)
 }
 
@@ -278,7 +278,7 @@ func (s *Study) best() string {
 	if next < 0 {
 		equal = len(good)
 	}
-	text := fmt.Sprintf("best: %s, %ss", s.Of(s.trial(good[0])), number(math.Round(1000*least)/1000))
+	text := fmt.Sprintf("best: %s, %ss", s.Of(s.Trial(good[0])), number(math.Round(1000*least)/1000))
 	if equal > 1 {
 		text += fmt.Sprintf(" (%s as short)", count(equal-1, "other row"))
 	}
@@ -301,7 +301,7 @@ func (s *Study) best() string {
 func (s *Study) differences(b *bytes.Buffer) {
 	against := s.policies[0]
 	if len(s.policies) == 1 {
-		against = s.Of(s.trial(0))
+		against = s.Of(s.Trial(0))
 	}
 	fmt.Fprintf(b, "\ndifferences from %s, paired by seed, with 95 %% intervals\n", against)
 	columns := []column{{"makespan", makespan, "s"}, {"mean job time", meanJob, "s"}, {"fairness (Jain)", "jain", ""}}
@@ -372,7 +372,7 @@ func (t *Trial) identity() []string {
 
 // row returns a run as a row of CSV, with the columns of header.
 func (s *Study) row(run int) []string {
-	t := s.trial(run)
+	t := s.Trial(run)
 	row := t.identity()
 	for _, x := range s.samples[run] {
 		row = append(row, exact(x))
@@ -451,7 +451,7 @@ func (s *Study) WriteJSON(w io.Writer, file string) error {
 		out.Seeds = append(out.Seeds, s.first+uint64(i))
 	}
 	for cell := range s.cells() {
-		t := s.trial(cell * s.seeds)
+		t := s.Trial(cell * s.seeds)
 		c := cellJSON{Settings: map[string]string{}, Policy: t.Policy, Metrics: map[string]figureJSON{}}
 		for i, name := range s.names {
 			c.Settings[name] = t.Words[i]
@@ -515,7 +515,7 @@ func (s *Study) Chart(file, y string) *svg.Chart {
 				values[i] *= 100
 			}
 		}
-		mean, t := stats.IntervalOf(values), s.trial(cell*s.seeds)
+		mean, t := stats.IntervalOf(values), s.Trial(cell*s.seeds)
 		// Without a swept value, each policy is a point at its index.
 		p := svg.Point{X: float64(cell % len(s.policies)), Y: mean.Mean}
 		name := t.Policy

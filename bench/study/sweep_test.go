@@ -74,7 +74,7 @@ func TestRunsAreLaidOutSeriesBySeries(t *testing.T) {
 		}
 		var got []string
 		for run := range p.Runs() {
-			x := p.trial(run)
+			x := p.Trial(run)
 			words := append(append([]string{}, x.Words...), x.Policy)
 			if x.Seed > 1 {
 				words = append(words, fmt.Sprint(x.Seed))
