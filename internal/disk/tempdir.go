@@ -115,6 +115,29 @@ func (r *TempRoot) Create(pattern string) (*TempFile, error) {
 	return nil, fmt.Errorf("create temp file: %w", errors.Join(problems...))
 }
 
+// Spool copies the named pipe at path, or stdin if that is - and no regular file, to a new file. It returns the path of the
+// file, or "" if there is nothing to copy, as for a path that is missing.
+func (r *TempRoot) Spool(path string, stdin io.Reader) (copied string, err error) {
+	from, info := stdin, fs.FileInfo(nil)
+	if file, ok := stdin.(*os.File); ok && path == "-" {
+		info, _ = file.Stat()
+	} else if path != "-" {
+		if info, err = Stat(path); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
+			return "", nil
+		}
+		pipe, err := OpenInput(path)
+		if err != nil {
+			return "", err
+		}
+		defer pipe.Close()
+		from = pipe
+	}
+	if info != nil && info.Mode().IsRegular() {
+		return "", nil
+	}
+	return r.Keep(from)
+}
+
 // Keep copies from to a new file, and returns its path.
 func (r *TempRoot) Keep(from io.Reader) (path string, err error) {
 	f, err := r.Create("input-*")

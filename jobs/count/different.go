@@ -4,11 +4,31 @@ import (
 	"bytes"
 	"io"
 	"math"
+
+	"mrlocal/internal/disk"
 )
 
 // MostlyDifferent estimates from a sample of a file whether more than half of all its lines differ from
-// each other (docs/adr/0021). delim ends lines. For a small sample it returns false.
-func MostlyDifferent(f io.ReaderAt, fileBytes int64, delim byte) bool {
+// each other (docs/adr/0021). It returns false for a small sample, and for a file that is not regular or cannot be read.
+func (o *Options) MostlyDifferent(path string) bool {
+	info, err := disk.Stat(path)
+	if err != nil || !info.Mode().IsRegular() { // a stream can be read only once
+		return false
+	}
+	f, err := disk.OpenInput(path)
+	if err != nil { // the run reports the error
+		return false
+	}
+	defer f.Close() // nothing is written, so no error can be lost
+	delim := byte('\n')
+	if o.ZeroEnded {
+		delim = 0
+	}
+	return mostlyDifferent(f, info.Size(), delim)
+}
+
+// mostlyDifferent does the work of MostlyDifferent. delim ends lines.
+func mostlyDifferent(f io.ReaderAt, fileBytes int64, delim byte) bool {
 	const (
 		places     = 8         // at which the sample is read
 		placeBytes = 128 << 10 // that are read at each place

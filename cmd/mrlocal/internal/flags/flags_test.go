@@ -55,7 +55,27 @@ func program(r *ran) *flags.Program {
 			}}
 		}},
 		{Name: "gen", Make: command(false, value("size", "", false))},
-		{Name: "tool", Make: command(true, on("human", "h"), value("key", "k", false), on("merge", "m"), on("month", "M"))},
+		{Name: "tool", Make: func() *flags.Command {
+			c := command(true, on("human", "h"), value("key", "k", false), on("merge", "m"), on("month", "M"))()
+			c.OldWords = func(args []string) (string, int, error) {
+				switch {
+				case args[0] == "+x":
+					return "", 0, errs.Optionf("x", "no key")
+				case strings.HasPrefix(args[0], "+") && len(args) > 1 && args[1] == "-1":
+					return "--key=" + args[0][1:] + ",1", 2, nil
+				case strings.HasPrefix(args[0], "+"):
+					return "--key=" + args[0][1:], 1, nil
+				}
+				return "", 0, nil
+			}
+			c.OldLetters = func(letters string) (string, int) {
+				if digits := len(letters) - len(strings.TrimLeft(letters, "0123456789")); digits > 0 {
+					return "--key=" + letters[:digits], digits
+				}
+				return "", 0
+			}
+			return c
+		}},
 	}}
 }
 
@@ -65,6 +85,7 @@ func TestCommandLinesAreReadAsGNUReadsThem(t *testing.T) {
 		"a bundle of short flags":                  {"run sort -rn a", "run sort --reverse --numeric-sort -- a"},
 		"a bundle that ends in a value":            {"run sort -rk2,3n a", "run sort --reverse --key=2,3n -- a"},
 		"a bundle whose value is the next word":    {"run sort -rk 2 a", "run sort --reverse --key=2 -- a"},
+		"old words and letters":                    {"tool +2 -1 a +3 -h12m -k +4 -- +5", "tool --key=2,1 --key=3 --human --key=12 --merge --key=+4 -- a +5"},
 		"attached values":                          {"run sort -k2,3n -t: -k1", "run sort --key=2,3n --field-separator=: --key=1 --"},
 		"an attached value keeps its equals sign":  {"run sort -t= a", "run sort --field-separator== -- a"},
 		"-o is a file for sort":                    {"run sort -o out a", "run sort --output-file=out -- a"},
@@ -119,6 +140,9 @@ func TestMistakesAreNamedWithTheNearestName(t *testing.T) {
 		"a short value that is not there": {"run sort -rk", "-k: needs a value"},
 		"a flag where a value should be":  {"run sort --input --sched fair", "--input: needs a value, but the flag --sched follows; if that is the value, write --input=--sched"},
 		"a value for a flag without one":  {"run sort --reverse=yes", "--reverse: takes no value"},
+		"true for a flag without one":     {"run sort --reverse=true", "--reverse: true: no such value"},
+		"an old word with a mistake":      {"tool +x", "x: no key"},
+		"a letter that is not old":        {"tool -7z", "-z: no such flag (in -7z)"},
 		"unknown command":                 {"ran sort", "ran: no such command; did you mean run?"},
 		"a job where a command should be": {"sort a", "sort: no such command; did you mean run sort?"},
 		"no command":                      {"", "name a command: mrlocal --help lists them"},

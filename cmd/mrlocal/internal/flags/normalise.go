@@ -57,20 +57,28 @@ func (c *Command) normalise(all []setting.Setting, args []string, ask bool) (p p
 			if i += used; err != nil {
 				return p, err
 			}
-		case c.OldWords != nil:
-			switch flag, used, err := c.OldWords(args[i:]); {
-			case err != nil:
-				return p, err
-			case used == 0:
-				p.words = append(p.words, word)
-			default:
-				p.flags, i = append(p.flags, flag), i+used-1
-			}
 		default:
-			p.words = append(p.words, word)
+			used, err := p.word(c, args[i:])
+			if i += used - 1; err != nil {
+				return p, err
+			}
 		}
 	}
 	return p, nil
+}
+
+// word reads the first of args, which has no dash, and returns how many of them it takes.
+func (p *plain) word(c *Command, args []string) (used int, err error) {
+	flag := ""
+	if c.OldWords != nil {
+		flag, used, err = c.OldWords(args)
+	}
+	if used == 0 || err != nil {
+		p.words = append(p.words, args[0])
+		return 1, err
+	}
+	p.flags = append(p.flags, flag)
+	return used, nil
 }
 
 // bundle reads word, letters of flags. It returns how many words of rest it takes: 1 if the last letter
@@ -125,18 +133,14 @@ func long(all []setting.Setting, name string, short bool) (*setting.Setting, err
 	if s := setting.Named(all, name); s != nil || !short {
 		return s, nil
 	}
-	begins := func(s setting.Setting) bool { return !s.Whole && strings.HasPrefix(s.Name, name) }
 	var found []string
 	for i := range all {
-		if begins(all[i]) {
-			found = append(found, all[i].Name)
+		if s := &all[i]; !s.Whole && strings.HasPrefix(s.Name, name) {
+			found = append(found, s.Name)
 		}
 	}
-	switch len(found) {
-	case 0:
-		return nil, nil
-	case 1:
-		return &all[slices.IndexFunc(all, begins)], nil
+	if len(found) < 2 {
+		return setting.Named(all, strings.Join(found, "")), nil
 	}
 	return nil, errs.Optionf("--"+name, "can be --%s", strings.Join(found, " or --"))
 }

@@ -9,7 +9,6 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/flags"
-	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/setting"
 	"mrlocal/jobs/count"
@@ -77,7 +76,7 @@ func (c *countCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 		return 0, c.countCSV(ctx, files)
 	}
 	// If most lines differ, sorting them is faster than a table that finds few lines again.
-	o.Different = areDifferent(files, o.ZeroEnded)
+	o.Different = o.MostlyDifferent(files[0])
 	chain, err := count.New(*o)
 	if err != nil {
 		return 0, err
@@ -104,19 +103,4 @@ func (c *countCommand) countCSV(ctx context.Context, files []string) error {
 		header = append(c.job.AppendHeader(nil), '\n')
 	}
 	return c.runHeaded(ctx, chain, records, header)
-}
-
-// areDifferent reports whether most lines of the first file seem to differ. The result of the job does not
-// depend on it, only its time. It returns false for a stream, which can be read only once.
-func areDifferent(files []string, zeroEnded bool) bool {
-	info, err := disk.Stat(files[0])
-	if err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	f, err := disk.OpenInput(files[0])
-	if err != nil { // the run reports the error
-		return false
-	}
-	defer f.Close() // nothing is written, so no error can be lost
-	return count.MostlyDifferent(f, info.Size(), delimiter(zeroEnded))
 }

@@ -14,6 +14,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/jobs/count"
 	"mrlocal/jobs/jobtest"
 )
 
@@ -133,7 +134,7 @@ func TestCountSpills(t *testing.T) {
 		if err := os.WriteFile("f", data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := areDifferent([]string{"f"}, false); got != (name == "different") {
+		if got := new(count.Options).MostlyDifferent("f"); got != (name == "different") {
 			t.Errorf("%s lines differ: %v", name, got)
 		}
 		for args, pipeline := range map[string]string{
@@ -169,12 +170,12 @@ func TestLinesThatAreMostlyEqualAreNotSorted(t *testing.T) {
 		if err := os.WriteFile("f", []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := areDifferent([]string{"f"}, false); got != c.want {
+		if got := new(count.Options).MostlyDifferent("f"); got != c.want {
 			t.Errorf("%d bytes: %v", len(c.text), got)
 		}
 	}
 	for _, name := range []string{"-", "none", "."} {
-		if areDifferent([]string{name}, false) {
+		if (&count.Options{ZeroEnded: false}).MostlyDifferent(name) {
 			t.Errorf("%s: true", name)
 		}
 	}

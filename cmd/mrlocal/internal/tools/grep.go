@@ -43,6 +43,9 @@ type grepCommand struct {
 	color, binary, decode, devices string // words of the flags
 	directories                    string // of the last of -d, -r and -R; "": directories are searched
 	unrestricted                   int    // times of -u
+
+	except fs.FileInfo // the output, if it must not be searched; nil: it may be
+	failed atomic.Bool // a file could not be read; the walk and the engine find that in several goroutines
 }
 
 // grepTool returns mrlocal grep. o has options of the engine that flags replace.
@@ -193,7 +196,11 @@ func (c *grepCommand) readPatterns(path string) error {
 // run searches. The exit code is that of GNU grep. It is 0 if a line was selected, 1 if none was, and 2 if a file could
 // not be read. With -q a selected line wins over such a file.
 func (c *grepCommand) run(ctx context.Context, line *flags.Line) (int, error) {
-	if c.find.Getenv = c.Getenv; c.files {
+	c.find.Getenv, c.find.Missing = c.Getenv, c.missing
+	if info := fileInfo(c.Stdout); !c.job.Quiet && info != nil && info.Mode().IsRegular() {
+		c.except = info // as in GNU grep, it is not searched, because it would grow while it is read
+	}
+	if c.files {
 		return c.listFiles(line.Words)
 	}
 	paths, err := c.setPatterns(line.Words)
@@ -213,19 +220,6 @@ func (c *grepCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 	} else if len(paths) == 0 {
 		paths = []string{"-"}
 	}
-	// After a file that cannot be read, the search goes on. The walk and the engine call Missing from
-	// several goroutines, so failed is atomic.
-	var failed atomic.Bool
-	output := c.regularOutput(o.Quiet)
-	c.find.Missing = func(path string, cause error) {
-		// With -l the output itself may be among the files. If it is still empty, it has no match, and
-		// skipping it needs no message. GNU grep does the same.
-		if cause == input.ErrOutput && o.ListFiles && !o.ListOthers && output.Size() == 0 {
-			return
-		}
-		failed.Store(true)
-		c.unreadable(path, cause)
-	}
 	// GNU grep prints names if there are two PATHs or a directory, even if the search then finds only
 	// one file.
 	o.Single = len(paths) == 1 && !find.IsDirectory(paths[0])
@@ -238,22 +232,16 @@ func (c *grepCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 	// A single file may also be the output. It is searched if the job writes only after reading, as
 	// with these flags.
 	if o.Single && (o.Count || o.ListFiles || o.ListOthers || o.MaxCount != nil && *o.MaxCount <= 1) {
-		output = nil
+		c.except = nil
 	}
-	paths = slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return c.grows(path, output) || c.leavesOut(path) })
+	paths = slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return c.grows(path) || c.leavesOut(path) })
 	temp := disk.NewTempRoot(c.engine.TempDirs, 0)
 	defer temp.Close()
 	if err := c.spoolPipes(temp, paths); err != nil {
 		return 0, err
 	}
-	matched, err := c.search(ctx, paths, output)
-	switch {
-	case failed.Load() && !(o.Quiet && matched):
-		return command.Usage, err
-	case matched:
-		return 0, err
-	}
-	return 1, err
+	matched, err := c.search(ctx, paths)
+	return c.exitCode(matched), err
 }
 
 // setPatterns sets the patterns, and returns the words that are paths. Without -e and -f the first word is the pattern, as
@@ -316,9 +304,9 @@ func (c *grepCommand) setOutputForm() {
 	c.engine.NoDecode, c.engine.UTF16 = c.decode != "auto", c.decode != "none"
 }
 
-// search runs the job on the files of roots, except output. It reports whether a line was selected. Then the output
+// search runs the job on the files of roots. It reports whether a line was selected. Then the output
 // may still be empty, as with -q.
-func (c *grepCommand) search(ctx context.Context, roots []string, output fs.FileInfo) (matched bool, err error) {
+func (c *grepCommand) search(ctx context.Context, roots []string) (matched bool, err error) {
 	o := &c.job
 	for _, part := range c.parts(roots) {
 		chain, err := grep.New(*o)
@@ -329,7 +317,7 @@ func (c *grepCommand) search(ctx context.Context, roots []string, output fs.File
 		if err != nil {
 			return false, err
 		}
-		c.engine.Found = &input.Search{Paths: files, Missing: c.find.Missing, Except: output}
+		c.engine.Found = &input.Search{Paths: files, Missing: c.missing, Except: c.except}
 		done, err := c.runChain(ctx, chain)
 		if err != nil {
 			return false, withLabels(err, o.Labels)
@@ -372,7 +360,7 @@ func (c *grepCommand) leavesOut(root string) bool {
 	case err != nil: // the search names it
 		return false
 	case info.IsDir() && c.directories == "read":
-		c.find.Missing(root, syscall.EISDIR)
+		c.missing(root, syscall.EISDIR)
 		return true
 	case info.IsDir():
 		return c.directories == "skip"
@@ -380,18 +368,21 @@ func (c *grepCommand) leavesOut(root string) bool {
 	return c.devices == "skip" && info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe|fs.ModeSocket) != 0
 }
 
-// spoolPipes copies the pipes among the roots of a search with -U to temporary files. It sets roots to them, and
-// gives them the names of the pipes as labels.
+// spoolPipes copies standard input and the pipes among the roots of a search with -U to temporary files, because a file
+// must be one split, but a pipe has many. It sets roots to the copies, whose labels are the names of the pipes.
 func (c *grepCommand) spoolPipes(temp *disk.TempRoot, roots []string) error {
+	if !c.job.Multiline {
+		return nil
+	}
 	for i, root := range roots {
-		if !c.job.Multiline {
-			break
+		path, err := temp.Spool(root, c.Stdin)
+		if err == nil && path != "" && root == "-" {
+			c.Stdin, err = disk.OpenInput(path)
+		} else if err == nil && path != "" {
+			roots[i], c.job.Labels[path] = path, root
 		}
-		if err := c.spool(temp, &roots[i]); err != nil {
+		if err != nil {
 			return errs.Inputf(root, "%w", errs.Cause(err))
-		}
-		if roots[i] != root {
-			c.job.Labels[roots[i]] = root
 		}
 	}
 	return nil
@@ -407,69 +398,41 @@ func withLabels(err error, labels grep.Labels) error {
 	return err
 }
 
-// spool copies standard input or a named pipe to a temporary file, and sets root or c.Stdin to it. With -U a
-// file must be one split, but a pipe has many. spool does nothing for any other root.
-func (c *grepCommand) spool(temp *disk.TempRoot, root *string) error {
-	in, info := c.Stdin, fs.FileInfo(nil)
-	switch file, isFile := in.(*os.File); {
-	case *root == "-" && isFile:
-		info, _ = file.Stat()
-	case *root != "-":
-		info, _ = disk.Stat(*root)
-		if info == nil || info.Mode()&fs.ModeNamedPipe == 0 { // the search names a root that is missing
-			return nil
-		}
-		pipe, err := disk.OpenInput(*root)
-		if err != nil {
-			return err
-		}
-		defer pipe.Close()
-		in = pipe
+// missing takes a path that cannot be read. The search goes on. It names the path unless -s is given.
+func (c *grepCommand) missing(path string, cause error) {
+	// With -l the output itself may be among the files. If it is still empty, it has no match, and
+	// skipping it needs no message. GNU grep does the same.
+	if cause == input.ErrOutput && c.job.ListFiles && !c.job.ListOthers && c.except.Size() == 0 {
+		return
 	}
-	if info != nil && info.Mode().IsRegular() {
-		return nil
+	c.failed.Store(true)
+	if !c.silent {
+		c.complain(errs.Inputf(path, "%w", errs.Cause(cause)))
 	}
-	path, err := temp.Keep(in)
-	if err != nil {
-		return err
-	}
-	if *root != "-" {
-		*root = path
-		return nil
-	}
-	c.Stdin, err = disk.OpenInput(path)
-	return err
 }
 
-// unreadable names a path that cannot be read on standard error, unless -s is given.
-func (c *grepCommand) unreadable(path string, cause error) {
-	// The message has the path already, so the cause must not repeat it.
-	var pe *fs.PathError
-	if errors.As(cause, &pe) {
-		cause = pe.Err
+// exitCode returns the exit code. selected says whether there is a line, or with --files a file.
+func (c *grepCommand) exitCode(selected bool) int {
+	switch {
+	case c.failed.Load() && !(c.job.Quiet && selected):
+		return command.Usage
+	case selected:
+		return 0
 	}
-	if !c.silent {
-		c.complain(errs.Inputf(path, "%w", cause))
-	}
+	return 1
 }
 
 // listFiles prints the paths of the files that a search of roots would read, one per line. As in ripgrep,
-// no root is the working directory. It returns exit code 1 if there is no file.
+// no root is the working directory. The exit code is 1 if there is no file.
 func (c *grepCommand) listFiles(roots []string) (int, error) {
 	if len(roots) == 0 {
 		roots = []string{""}
 	}
-	var failed, listed bool
-	c.find.Missing = func(path string, cause error) {
-		failed = true
-		c.unreadable(path, cause)
-	}
-	output := c.regularOutput(c.job.Quiet)
-	files, err := find.Files(slices.DeleteFunc(roots, func(root string) bool { return c.grows(root, output) }), c.find)
+	files, err := find.Files(slices.DeleteFunc(roots, c.grows), c.find)
 	if err != nil {
 		return 0, err
 	}
-	end := "\n"
+	end, listed := "\n", false
 	if c.job.NULNames {
 		end = "\x00"
 	}
@@ -478,19 +441,12 @@ func (c *grepCommand) listFiles(roots []string) (int, error) {
 		if listed = true; c.job.Quiet {
 			break
 		}
-		if _, err := out.WriteString(path + end); err != nil {
-			return 0, err
+		if _, err := out.WriteString(path + end); err != nil { // Flush returns it
+			break
 		}
 	}
-	switch err := out.Flush(); {
-	case err != nil:
-		return 0, err
-	case failed:
-		return command.Usage, nil
-	case listed:
-		return 0, nil
-	}
-	return 1, nil
+	err = out.Flush()
+	return c.exitCode(listed), err
 }
 
 // inLetters replaces the field of grep.Options that an error names by the flag that sets this field.
@@ -502,21 +458,12 @@ func inLetters(err error) error {
 	return err
 }
 
-// regularOutput returns standard output if it is a regular file, and nil otherwise. As in GNU grep, such a
-// file is not searched, because it would grow while it is read. With -q there is no output.
-func (c *grepCommand) regularOutput(quiet bool) fs.FileInfo {
-	if info := fileInfo(c.Stdout); !quiet && info != nil && info.Mode().IsRegular() {
-		return info
-	}
-	return nil
-}
-
 // grows reports whether a PATH is standard input that is also the output, and so cannot be read.
-func (c *grepCommand) grows(root string, output fs.FileInfo) bool {
+func (c *grepCommand) grows(root string) bool {
 	stdin := fileInfo(c.Stdin)
-	same := root == "-" && output != nil && stdin != nil && os.SameFile(stdin, output)
+	same := root == "-" && c.except != nil && stdin != nil && os.SameFile(stdin, c.except)
 	if same {
-		c.find.Missing("(standard input)", input.ErrOutput)
+		c.missing("(standard input)", input.ErrOutput)
 	}
 	return same
 }

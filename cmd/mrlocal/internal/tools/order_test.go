@@ -93,6 +93,7 @@ func TestGrepOfLinksAndLists(t *testing.T) {
 		{"--files -g *.c", 1, "", ""},
 		{"--files o missing", 2, "o/x|", "missing: no such file or directory|"},
 		{"--files -s missing", 2, "", ""},
+		{"--files -q missing o", 0, "", "missing: no such file or directory|"}, // as in ripgrep
 		{"--files --exclude-from names", 0, "d/a|names|", ""},
 		{"--files --exclude-from none", 2, "", "--exclude-from: open none: no such file or directory|"},
 		{"--files --exclude-from names --include x", 0, "d/a|names|o/x|", ""},
