@@ -239,7 +239,7 @@ experiments:
 		"{trackers: 0}":                        "error: e.yaml:10:65: trackers: 0: too small; at least 1",
 		"{slow: 1=0.5}":                        "error: e.yaml:10:64: run r: Options.Slow, Options.Trackers: there is no tracker 1; they count from 0 to 0",
 		"{sort-buffer: 1MiB}":                  "error: e.yaml:10:64: run r: Options.SortBufferBytes, Options.TaskMemoryBytes, Options.BufferGrowth: need Options.Cost l2, under which kvbuffers take time",
-		"{speed: 2}":                           "error: e.yaml:10:65: speed: no such flag of mrlocal sim, or none for an experiment",
+		"{speed: 2}":                           "error: e.yaml:10:65: speed: no such setting; did you mean seed?",
 	} {
 		f, err := workload.Parse("e.yaml", fmt.Appendf(nil, file, change))
 		if err != nil {

@@ -3,7 +3,6 @@ package bench
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -13,12 +12,9 @@ import (
 	"mrlocal/internal/ppm"
 	"mrlocal/internal/setting"
 	"mrlocal/sim"
-	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/omo"
 	"mrlocal/slots/policy/ras"
-	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/report"
-	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -35,8 +31,7 @@ type trial struct {
 	x       float64        // the value of that flag; 0: it is not a number
 	flags   []flag
 	sched   string // name of the policy
-	sim     sim.Options
-	options policy.Options
+	sim     sim.Settings
 }
 
 // flag is a flag of mrlocal sim, without its dashes. Flags keep the order of the file.
@@ -81,7 +76,7 @@ func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial) (a
 		n = len(a.Values)
 	}
 	for i := range n {
-		run := trial{name: t.Name, jobs: t.Jobs, file: f, options: policy.DefaultOptions()}
+		run := trial{name: t.Name, jobs: t.Jobs, file: f, sim: sim.NewSettings()}
 		args := slices.Concat(with, t.Args, change.Args)
 		for k, a := range args {
 			// Later flags replace earlier ones of the same name.
@@ -93,8 +88,8 @@ func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial) (a
 				run.swept, run.name = a.Name, t.Name+"-"+value
 				run.x = magnitude(value)
 			}
-			if err := run.set(a.Name, value); err != nil {
-				return nil, f.Errorf(a.Pos, a.Name, "%w", err)
+			if err := setting.Set(run.settings(), a.Name, value); err != nil {
+				return nil, f.Errorf(a.Pos, "", "%w", err)
 			}
 			if a.Name != "file" { // the command line names the file in another place
 				run.flags = append(run.flags, flag{a.Name, value})
@@ -137,16 +132,7 @@ func (t *trial) settings() []setting.Setting {
 			t.file, err = LoadWorkload(text)
 			return err
 		})),
-	}, setting.Without(t.sim.Config.Fields(setup.Simulated()), "shuffle-bw"), t.sim.Fields(), t.options.Fields())
-}
-
-// set applies a setting.
-func (t *trial) set(name, value string) error {
-	s := setting.Named(t.settings(), name)
-	if s == nil {
-		return errors.New("no such flag of mrlocal sim, or none for an experiment")
-	}
-	return s.Value.Set(value)
+	}, t.sim.Fields())
 }
 
 // done is the result of a trial.
@@ -197,18 +183,10 @@ func (t *trial) key() string { return strconv.FormatUint(t.sim.Seed, 10) + " " +
 
 // ready returns the jobs of the run, and its options with a new policy.
 func (t *trial) ready() (*workload.File, sim.Options, error) {
-	o, options := t.sim, t.options
-	// As in mrlocal sim, slot weights may come from the cluster of the file, and policy and cluster have the
-	// same delay.
-	if !options.SlotWeights.Bound() {
-		options.SlotWeights = t.file.SlotWeights()
-	}
-	o.LocalityDelay = options.LocalityDelay
-	p, err := registry.New(t.sched, options)
+	o, err := t.sim.For(t.file, t.sched)
 	if err != nil {
 		return nil, o, err
 	}
-	o.Policy = p
 	f, err := t.selected()
 	return f, o, err
 }

@@ -71,7 +71,9 @@ func ParseChanged(name string, text []byte, changes []Change) (*File, error) {
 		for _, c := range changes {
 			all = append(all, c.Path+"="+c.Value)
 		}
-		err = errs.Inputf(e.Object, "%w; the file was changed by %s", e.Cause, strings.Join(all, ", "))
+		said := *e
+		said.Cause = fmt.Errorf("%w; the file was changed by %s", e.Cause, strings.Join(all, ", "))
+		err = &said
 	}
 	return f, err
 }

@@ -199,14 +199,10 @@ func unreadable(path string, err error) error {
 // Errorf returns an error of kind errs.BadInput at a place of the file: name:line:column,
 // then object unless it is empty, then the cause. A place inside of a change has no line.
 func (f *File) Errorf(p Pos, object, format string, args ...any) error {
-	at := f.Name
-	if p.Line < changedLine {
-		at = fmt.Sprintf("%s:%d:%d", f.Name, p.Line, p.Column)
+	if p.Line >= changedLine {
+		p = Pos{}
 	}
-	if object != "" {
-		at += ": " + object
-	}
-	return errs.Inputf(at, format, args...)
+	return &errs.Error{Kind: errs.BadInput, Place: errs.Place{File: f.Name, Line: p.Line, Column: p.Column}, Object: object, Cause: fmt.Errorf(format, args...)}
 }
 
 // CheckSimulated returns an error about the first job that cannot be simulated. Such a job

@@ -44,7 +44,7 @@ func (k Kind) Error() string { return string(k) }
 //
 //   - the fields that are wrong, as the caller writes them: "Options.MemoryBytes",
 //     "Options.CSV, Options.Words" or "Submission.After";
-//   - a path, or a place in a file: "notes/a.txt", "w.yaml:2:8";
+//   - a path: "notes/a.txt";
 //   - something else that has a name, behind a word that says what it is: "job count",
 //     "output out/count", "policy fiar".
 //
@@ -54,16 +54,32 @@ type Error struct {
 	Kind   Kind
 	Object string // what is wrong; empty if the cause says it all
 	Cause  error  // why, and what to do about it unless that is plain
+	Place  Place  // in a workload file; the zero value: none
 }
 
-// Error returns "object: cause", or the cause alone if there is no object. The text is one line (OneLine),
+// Place is a place in a file. Lines and columns count from 1; Line 0: the whole file.
+type Place struct {
+	File         string
+	Line, Column int
+}
+
+// Error returns "place: object: cause" without the parts that e lacks. The text is one line (OneLine),
 // whatever user code, readers and names of files have put into it.
-func (e *Error) Error() string {
-	text := e.Cause.Error()
-	if e.Object != "" {
-		text = e.Object + ": " + text
+func (e *Error) Error() string { return OneLine(e.Where() + e.Cause.Error()) }
+
+// Where returns the text before that of the cause: "place: object: ", "object: " or "".
+func (e *Error) Where() string {
+	var text string
+	switch at := e.Place; {
+	case at.Line > 0:
+		text = fmt.Sprintf("%s:%d:%d: ", at.File, at.Line, at.Column)
+	case at.File != "":
+		text = at.File + ": "
 	}
-	return OneLine(text)
+	if e.Object != "" {
+		text += e.Object + ": "
+	}
+	return text
 }
 
 // Is reports whether target is the error's kind. errors.Is calls it.
@@ -75,13 +91,13 @@ func (e *Error) Unwrap() error { return e.Cause }
 // Optionf returns an error of kind BadOptions. The cause is formatted as by
 // fmt.Errorf, so %w works.
 func Optionf(object, format string, args ...any) error {
-	return &Error{BadOptions, object, fmt.Errorf(format, args...)}
+	return &Error{Kind: BadOptions, Object: object, Cause: fmt.Errorf(format, args...)}
 }
 
 // Inputf returns an error of kind BadInput. The cause is formatted as by
 // fmt.Errorf, so %w works.
 func Inputf(object, format string, args ...any) error {
-	return &Error{BadInput, object, fmt.Errorf(format, args...)}
+	return &Error{Kind: BadInput, Object: object, Cause: fmt.Errorf(format, args...)}
 }
 
 // IsUsage reports whether err is of kind BadOptions or BadInput. The same call would fail again: the

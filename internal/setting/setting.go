@@ -107,6 +107,25 @@ func Named(all []Setting, name string) *Setting {
 	return nil
 }
 
+// Set gives text to the setting of that name. Its error is of kind errs.BadOptions and has the name.
+func Set(all []Setting, name, text string) error {
+	s := Named(all, name)
+	if s == nil {
+		var names []string
+		for i := range all {
+			names = append(names, all[i].Name)
+		}
+		if near := errs.Nearest(name, names); near != "" {
+			return errs.Optionf(name, "no such setting; did you mean %s?", near)
+		}
+		return errs.Optionf(name, "no such setting")
+	}
+	if err := s.Value.Set(text); err != nil {
+		return errs.Optionf(name, "%w", err)
+	}
+	return nil
+}
+
 // Without returns all settings that do not have one of these names.
 func Without(all []Setting, names ...string) []Setting {
 	return slices.DeleteFunc(slices.Clone(all), func(s Setting) bool { return slices.Contains(names, s.Name) })

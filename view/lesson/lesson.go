@@ -16,15 +16,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 	"mrlocal/sim"
-	"mrlocal/slots"
-	"mrlocal/slots/policy"
-	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -54,11 +53,9 @@ type Lesson struct {
 
 // Run is a run of a lesson.
 type Run struct {
-	Name         string   `json:"name"` // "": the name of the policy
-	Policy       string   `json:"policy"`
-	ControlCycle Duration `json:"control_cycle"` // of the policy ras; 0: the default
-	MaxSlots     int      `json:"max_slots"`     // most slots of a tracker; 0: the default
-	NoGrowth     bool     `json:"no_growth"`     // kvbuffers keep their size
+	Name     string            `json:"name"` // "": the name of the policy
+	Policy   string            `json:"policy"`
+	Settings map[string]string `json:"settings"` // by the names of flags; nil: none
 }
 
 // Title returns the name of the run for users. No other run of the lesson has it.
@@ -135,15 +132,18 @@ func (l *Lesson) File() (*workload.File, error) {
 	return workload.Parse(l.Name+".yaml", []byte(l.Workload))
 }
 
-// Setup returns the configuration and a new policy for run i. The seed is always 1.
-func (l *Lesson) Setup(i int) (setup.Config, slots.Policy, error) {
-	r := &l.Runs[i]
-	o := policy.DefaultOptions()
-	if r.ControlCycle > 0 {
-		o.Cycle = time.Duration(r.ControlCycle)
+// Options returns the options of run i of f, with a new policy. The seed is always 1. A real run takes Config
+// and Policy of them. It passes its own settings as real, which go before those of a simulation.
+func (l *Lesson) Options(i int, f *workload.File, real ...setting.Setting) (sim.Options, error) {
+	r, s := &l.Runs[i], sim.NewSettings()
+	s.Seed = 1
+	all := append(real, s.Fields()...)
+	for _, name := range slices.Sorted(maps.Keys(r.Settings)) {
+		if err := setting.Set(all, name, r.Settings[name]); err != nil {
+			return sim.Options{}, fmt.Errorf("lesson %s: %w", l.Name, err)
+		}
 	}
-	p, err := registry.New(r.Policy, o)
-	return setup.Config{MaxSlots: r.MaxSlots, Seed: 1}, p, err
+	return s.For(f, r.Policy)
 }
 
 // Simulate simulates run i. It writes the event file to events, and passes the stream of events to
@@ -156,10 +156,11 @@ func (l *Lesson) Simulate(ctx context.Context, i int, events io.Writer, watch fu
 	if err != nil {
 		return err
 	}
-	c, p, err := l.Setup(i)
+	o, err := l.Options(i, f)
 	if err != nil {
 		return err
 	}
-	_, err = sim.Run(ctx, f, sim.Options{Config: c, Policy: p, Events: events, Watch: watch})
+	o.Events, o.Watch = events, watch
+	_, err = sim.Run(ctx, f, o)
 	return err
 }

@@ -12,7 +12,7 @@ export class Playground {
     this.text = byID('text');
     this.numbers = byID('numbers');
     this.client = Array.from(crypto.getRandomValues(new Uint32Array(3)), (n) => n.toString(36)).join('');
-    this.settings = {}; // values of the sliders that were moved
+    this.settings = {}; // texts of the sliders that were moved, by the names of flags
     this.weights = {};
     this.line = 0; // line of the mistake; 0: none
   }
@@ -72,10 +72,7 @@ export class Playground {
   }
 
   draft() {
-    const { settings: s } = this;
-    const draft = { client: this.client, workload: this.text.value, policies: this.ticked(), weights: this.weights };
-    for (const name of ['trackers', 'map_slots', 'reduce_slots', 'borrow_map', 'borrow_reduce', 'seed', 'cost']) if (s[name] !== undefined) draft[name] = s[name];
-    return draft;
+    return { client: this.client, workload: this.text.value, policies: this.ticked(), settings: this.settings, weights: this.weights };
   }
 
   /** run simulates the text in the editor with the settings, and shows the runs or the mistake. */
@@ -112,14 +109,14 @@ export class Playground {
   // sliders shows a slider for each setting, with the value in the answer of the simulation.
   sliders(answer) {
     const key = answer.pools.slice(0, 8).map((p) => p.name).join('\n');
-    const values = { map_slots: answer.slots.map_slots, reduce_slots: answer.slots.reduce_slots, trackers: answer.slots.trackers, borrow_map: this.settings.borrow_map ?? 1, borrow_reduce: this.settings.borrow_reduce ?? 1, seed: this.settings.seed ?? 1 };
+    const values = { 'map-slots': answer.slots.map_slots, 'reduce-slots': answer.slots.reduce_slots, trackers: answer.slots.trackers, 'borrow-map': this.settings['borrow-map'] ?? 1, 'borrow-reduce': this.settings['borrow-reduce'] ?? 1, seed: this.settings.seed ?? 1 };
     if (this.sliderKey !== key) {
       this.sliderKey = key;
       this.inputs = {};
       const all = [
-        ['map_slots', 'map slots', 1, 100, 1], ['reduce_slots', 'reduce slots', 1, 100, 1], ['trackers', 'trackers', 1, 50, 1],
-        ['borrow_map', 'borrow map', 0, 1, 0.1], ['borrow_reduce', 'borrow reduce', 0, 1, 0.1], ['seed', 'seed', 1, 100, 1],
-      ].map(([name, label, min, max, step]) => this.slider(name, label, min, max, step, (v) => { this.settings[name] = v; }));
+        ['map-slots', 'map slots', 1, 100, 1], ['reduce-slots', 'reduce slots', 1, 100, 1], ['trackers', 'trackers', 1, 50, 1],
+        ['borrow-map', 'borrow map', 0, 1, 0.1], ['borrow-reduce', 'borrow reduce', 0, 1, 0.1], ['seed', 'seed', 1, 100, 1],
+      ].map(([name, label, min, max, step]) => this.slider(name, label, min, max, step, (v) => { this.settings[name] = String(v); }));
       for (const p of answer.pools.slice(0, 8)) all.push(this.slider('w:' + p.name, 'weight of ' + p.name, 0.5, 10, 0.5, (v) => { this.weights[p.name] = v; }));
       byID('sliders').replaceChildren(...all, this.costs());
     }
@@ -175,12 +172,12 @@ export class Playground {
     try {
       const packed = atob(at[1].replaceAll('-', '+').replaceAll('_', '/'));
       const bytes = await through(Uint8Array.from(packed, (c) => c.charCodeAt(0)), new DecompressionStream('deflate-raw'));
-      const { workload, policies, weights, ...settings } = JSON.parse(new TextDecoder().decode(bytes));
+      const { workload, policies, weights, settings } = JSON.parse(new TextDecoder().decode(bytes));
       if (typeof workload !== 'string' || !Array.isArray(policies)) throw new Error('not a draft');
       this.text.value = workload;
       this.tick(policies);
       this.weights = weights ?? {};
-      this.settings = settings;
+      this.settings = settings ?? {};
       byID('example').value = this.examples.find((e) => e.workload === workload)?.name ?? '';
       this.count();
       this.run();

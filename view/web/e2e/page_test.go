@@ -365,7 +365,7 @@ func TestThePlayground(t *testing.T) {
 	write(t, tab, strings.Replace(borrow, "maps: 12", "maps: 20", 1))
 	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('24 tasks under 2 policies')")
 	until(t, tab, "Array.from(document.querySelectorAll('.lanes canvas'), c => c.dataset.bars).join() === '24,24'")
-	do(t, tab, chromedp.Evaluate("(() => { const s = document.getElementById('s-map_slots'); s.value = 4; s.dispatchEvent(new Event('input')) })()", nil))
+	do(t, tab, chromedp.Evaluate("(() => { const s = document.getElementById('s-map-slots'); s.value = 4; s.dispatchEvent(new Event('input')) })()", nil))
 	until(t, tab, "document.querySelector('.lanes h2').textContent.includes('makespan 90 s')")
 	// The link shows the same in another tab.
 	other := open(t, eval(t, tab, "location.href"))

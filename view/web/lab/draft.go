@@ -9,16 +9,15 @@ import (
 	"io"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"time"
 
 	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
+	"mrlocal/internal/setting"
 	"mrlocal/sim"
 	"mrlocal/slots"
-	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
@@ -39,20 +38,14 @@ const (
 	mostTime      = 5 * time.Second // real time for all policies of one request together
 )
 
-// Draft is a simulation that the playground asks for. A field that is 0 or nil stands for the value
-// in the workload file.
+// Draft is a simulation that the playground asks for.
 type Draft struct {
-	Client       string             `json:"client"` // names the page: a new draft of a client cancels the one before
-	Workload     string             `json:"workload"`
-	Policies     []string           `json:"policies"`
-	Trackers     int                `json:"trackers"`
-	MapSlots     int                `json:"map_slots"`
-	ReduceSlots  int                `json:"reduce_slots"`
-	BorrowMap    *float64           `json:"borrow_map"`
-	BorrowReduce *float64           `json:"borrow_reduce"`
-	Seed         uint64             `json:"seed"`
-	Cost         string             `json:"cost"`
-	Weights      map[string]float64 `json:"weights"` // weights of pools, by name
+	Client   string             `json:"client"` // names the page: a new draft of a client cancels the one before
+	Workload string             `json:"workload"`
+	Policies []string           `json:"policies"`
+	Settings map[string]string  `json:"settings"` // by the names of flags of mrlocal sim; they go before the file
+	Weights  map[string]float64 `json:"weights"`  // weights of pools, by name
+	sim      sim.Settings       // Settings as they are read
 }
 
 // Result has numbers of the report of a draft under one policy. Times are in seconds of virtual
@@ -151,13 +144,12 @@ func readDraft(body []byte) (*Draft, error) {
 		return nil, errs.Optionf("workload", "longer than %d KiB; use mrlocal sim", mostTextBytes>>10)
 	case len(d.Client) > 64:
 		return nil, errs.Optionf("client", "the name is too long")
-	case d.Trackers < 0 || d.Trackers > mostTrackers || d.MapSlots < 0 || d.MapSlots > mostSlots || d.ReduceSlots < 0 || d.ReduceSlots > mostSlots:
-		return nil, errs.Optionf("slots", "from 1 to %d slots on 1 to %d trackers", mostSlots, mostTrackers)
 	}
-	for _, share := range []*float64{d.BorrowMap, d.BorrowReduce} {
-		// Written with a negation, the test also refuses NaN.
-		if share != nil && !(*share >= 0 && *share <= 1) {
-			return nil, errs.Optionf("borrow", "a share from 0 to 1")
+	d.sim = sim.NewSettings()
+	all := d.sim.Fields()
+	for _, name := range slices.Sorted(maps.Keys(d.Settings)) {
+		if err := setting.Set(all, name, d.Settings[name]); err != nil {
+			return nil, err
 		}
 	}
 	for name, w := range d.Weights {
@@ -198,27 +190,22 @@ func (d *Draft) file() (*workload.File, error) {
 	return f, nil
 }
 
-// fileName is the name of a draft's workload file in messages. place finds it there.
+// fileName is the name of a draft's workload file in messages.
 const fileName = "workload"
 
-// options returns the options for simulating f under the policy of that name. Fields of the draft
-// replace those of the file. options fails if the cluster is too large for a draft.
+// cluster returns the configuration of a simulation of f, with its defaults.
+func (d *Draft) cluster(f *workload.File) setup.Config {
+	return d.sim.Config.Or(f.Config).WithDefaults(2, 1) // map and reduce slots of a tracker, as in mrlocal sim
+}
+
+// options returns the options for simulating f under the policy of that name. It fails if the cluster is too
+// large for a draft.
 func (d *Draft) options(f *workload.File, name string) (sim.Options, error) {
-	c := setup.Config{Trackers: d.Trackers, MapSlots: d.MapSlots, ReduceSlots: d.ReduceSlots, Seed: d.Seed}
-	whole := c.Or(f.Config).WithDefaults(2, 1) // map and reduce slots of a tracker, as in mrlocal sim
-	if n := whole.Trackers * whole.MaxSlots; whole.Trackers > mostTrackers || whole.MaxSlots > mostSlots || n > mostSlots {
+	c := d.cluster(f)
+	if n := c.Trackers * c.MaxSlots; c.Trackers > mostTrackers || c.MaxSlots > mostSlots || n > mostSlots {
 		return sim.Options{}, errs.Optionf("slots", "%d slots with extra ones; at most %d here, use mrlocal sim", n, mostSlots)
 	}
-	o := policy.DefaultOptions()
-	if d.BorrowMap != nil {
-		o.BorrowMap = ppm.Near(*d.BorrowMap)
-	}
-	if d.BorrowReduce != nil {
-		o.BorrowReduce = ppm.Near(*d.BorrowReduce)
-	}
-	o.SlotWeights = f.SlotWeights()
-	p, err := registry.New(name, o)
-	return sim.Options{Config: c, Policy: p, Cost: d.Cost}, err
+	return d.sim.For(f, name)
 }
 
 // simulate simulates a draft under one policy. It adds the run to the Lab, and returns its result
@@ -293,7 +280,7 @@ func (r *Result) fill(done *report.Report) {
 // describe sets the fields of s that are the same for every policy: cluster, pools and number of
 // tasks.
 func (s *Simulated) describe(f *workload.File, d *Draft) {
-	c := setup.Config{Trackers: d.Trackers, MapSlots: d.MapSlots, ReduceSlots: d.ReduceSlots}.Or(f.Config).WithDefaults(2, 1)
+	c := d.cluster(f)
 	s.Slots = slotsInfo{c.Trackers, c.MapSlots, c.ReduceSlots}
 	s.Tasks = 0
 	weights := map[string]float64{}
@@ -322,15 +309,11 @@ func (s *Simulated) describe(f *workload.File, d *Draft) {
 // place returns the line and column of an error in the file of a draft; 0: the error has no place.
 // text is the message without the place.
 func place(err error) (line, column int, text string) {
-	text = err.Error()
-	at := placeOf.FindStringSubmatch(text)
-	if at == nil {
-		return 0, 0, text
+	e, ok := err.(*errs.Error)
+	if !ok || e.Place.Line == 0 {
+		return 0, 0, err.Error()
 	}
-	line, _ = strconv.Atoi(at[1])
-	column, _ = strconv.Atoi(at[2])
-	return line, column, at[3]
+	said := *e
+	said.Place = errs.Place{}
+	return e.Place.Line, e.Place.Column, said.Error()
 }
-
-// placeOf matches a message of package workload about a draft's file.
-var placeOf = regexp.MustCompile(`(?s)^` + fileName + `:(\d+):(\d+): (.*)$`)

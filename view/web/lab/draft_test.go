@@ -1,6 +1,7 @@
 package lab_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,7 +37,7 @@ func TestEveryExampleSimulates(t *testing.T) {
 		t.Fatalf("%d examples, %v", len(list.Examples), err)
 	}
 	for _, e := range list.Examples {
-		text, err := l.Simulate(t.Context(), draft(t, lab.Draft{Workload: e.Workload, Policies: e.Policies, Cost: e.Cost}))
+		text, err := l.Simulate(t.Context(), draft(t, lab.Draft{Workload: e.Workload, Policies: e.Policies, Settings: map[string]string{"cost": cmp.Or(e.Cost, "l0")}}))
 		var out lab.Simulated
 		if err == nil {
 			err = json.Unmarshal(text, &out)
@@ -140,15 +141,14 @@ jobs:
 
 func TestSettingsGoBeforeTheFile(t *testing.T) {
 	var l lab.Lab
-	half := 0.0
 	for name, c := range map[string]struct {
 		d    lab.Draft
 		want float64
 	}{
 		"as the file says":      {lab.Draft{}, 80},
-		"four map slots":        {lab.Draft{MapSlots: 4}, 40},
-		"nothing to be lent":    {lab.Draft{BorrowMap: &half, BorrowReduce: &half}, 160},
-		"two trackers of three": {lab.Draft{Trackers: 2, MapSlots: 2}, 30},
+		"four map slots":        {lab.Draft{Settings: map[string]string{"map-slots": "4"}}, 40},
+		"nothing to be lent":    {lab.Draft{Settings: map[string]string{"borrow-map": "0", "borrow-reduce": "0"}}, 160},
+		"two trackers of three": {lab.Draft{Settings: map[string]string{"trackers": "2", "map-slots": "2"}}, 30},
 	} {
 		c.d.Workload, c.d.Policies = oneJob, []string{"pi-dhfs"}
 		text, err := l.Simulate(t.Context(), draft(t, c.d))
@@ -204,8 +204,8 @@ func TestADraftIsBounded(t *testing.T) {
 	for name, d := range map[string]lab.Draft{
 		"tasks":         {Workload: big, Policies: []string{"fair"}},
 		"jobs":          {Workload: many, Policies: []string{"fair"}},
-		"slots":         {Workload: oneJob, Policies: []string{"fair"}, MapSlots: 1 << 40},
-		"slots in all":  {Workload: oneJob, Policies: []string{"fair"}, MapSlots: 20_000, Trackers: 2000},
+		"slots":         {Workload: oneJob, Policies: []string{"fair"}, Settings: map[string]string{"map-slots": "1099511627776"}},
+		"slots in all":  {Workload: oneJob, Policies: []string{"fair"}, Settings: map[string]string{"map-slots": "20000", "trackers": "2000"}},
 		"trackers":      {Workload: strings.Replace(oneJob, "trackers: 1", "trackers: 90000000", 1), Policies: []string{"fair"}},
 		"text":          {Workload: strings.Repeat("#", 300<<10), Policies: []string{"fair"}},
 		"policies":      {Workload: oneJob, Policies: []string{"fair", "fair", "fair", "fair", "fair", "fair", "fair"}},

@@ -82,9 +82,11 @@ func (c *session) forReal(ctx context.Context, i int, t *lessonRun, screen *show
 		return err
 	}
 	var o mrlocal.Options
-	if o.Config, o.Policy, err = c.lesson.Setup(i); err != nil {
+	run, err := c.lesson.Options(i, f, o.Fields()...)
+	if err != nil {
 		return err
 	}
+	o.Config, o.Policy = run.Config, run.Policy
 	in := c.lesson.Input
 	if in != nil && in.HalfOfCores {
 		o.MapSlots = max(1, runtime.NumCPU()/2)
@@ -94,7 +96,6 @@ func (c *session) forReal(ctx context.Context, i int, t *lessonRun, screen *show
 	config, submissions := f.Lower(o.Config)
 	o.Config = config
 	o.Events = &t.file
-	o.NoGrowth = c.lesson.Runs[i].NoGrowth
 	watch := func(s *trace.Stream) { s.Attach(t) }
 	if in != nil {
 		// With a small kvbuffer the maps spill. With a slow disk the user can see the effect of spills.
