@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/flags"
+	"mrlocal/internal/setting"
 )
 
 // quiet is mrlocal without streams.
@@ -36,6 +38,68 @@ func TestEachSharedFlagHasAHeading(t *testing.T) {
 			t.Errorf("--%s has no heading", name)
 		}
 	}
+}
+
+// A flag that every job of run has belongs to no job, so it has a heading.
+func TestAFlagOfAllJobsHasAHeading(t *testing.T) {
+	in, without, jobs := map[string]int{}, map[string]int{}, 0
+	quiet().Each(func(path []string, c *flags.Command) {
+		if path[0] != "run" || len(path) < 2 {
+			return
+		}
+		jobs++
+		for _, s := range c.Settings {
+			if in[s.Name]++; s.Group == "" {
+				without[s.Name]++
+			}
+		}
+	})
+	for name, n := range without {
+		if n == jobs {
+			t.Errorf("--%s has no heading", name)
+		}
+	}
+	if jobs < 20 || in["webhdfs"] != jobs {
+		t.Errorf("%d jobs, %d with --webhdfs", jobs, in["webhdfs"])
+	}
+}
+
+// A wrong value has the same message as a flag of run and as an arg of a workload file, which adds its place.
+func TestAnArgHasTheMessageOfItsFlag(t *testing.T) {
+	cases := 0
+	for _, n := range command.Jobs() {
+		for _, s := range n.New().Settings() {
+			for _, text := range []string{"?", "-1", "0", ""} {
+				wrong := setting.Named(n.New().Settings(), s.Name).Value.Set(text)
+				if wrong == nil || s.Toggle() { // a toggle is true or false in a file
+					continue
+				}
+				cases++
+				want := fmt.Sprintf("--%s: %v\n", s.Name, wrong)
+				if got := said(t, "", "run", n.Name, "--"+s.Name+"="+text); !strings.HasSuffix(got, want) {
+					t.Errorf("run %s --%s=%s: %q, want %q", n.Name, s.Name, text, got, want)
+				}
+				file := fmt.Sprintf("jobs:\n- {name: a, job: %s, args: {%s: %q}}\n", n.Name, s.Name, text)
+				want = fmt.Sprintf("standard input:2:%d: job a: %s: %v\n", strings.Index(file, s.Name+": ")-len("jobs:\n")+1, s.Name, wrong)
+				if got := said(t, file, "batch", "-"); !strings.HasSuffix(got, want) {
+					t.Errorf("batch: %s: %q, want %q", file, got, want)
+				}
+			}
+		}
+	}
+	if t.Logf("%d wrong values", cases); cases < 200 {
+		t.Error("too few")
+	}
+}
+
+// said runs mrlocal and returns its standard error. The run must be refused.
+func said(t *testing.T, stdin string, args ...string) string {
+	var errors strings.Builder
+	code := run(context.Background(), args, command.Env{Stdin: strings.NewReader(stdin), Stdout: io.Discard, Stderr: &errors, Getenv: func(string) string { return "" }})
+	if code != command.Usage {
+		t.Errorf("%q: exit code %d", args, code)
+	}
+	return errors.String()
 }
 
 // Every example of the help is a command line that the parser takes.

@@ -58,28 +58,23 @@ type entry struct {
 	make        func(command.Env) *flags.Command
 }
 
-// old adapts a command whose flags package argv describes.
-func old(c func() command.Command) func(command.Env) *flags.Command {
-	return func(e command.Env) *flags.Command { return c().Made(e) }
-}
-
 // table lists the commands. A new command gets a line here.
 func table() []entry {
 	return []entry{
 		{"TOOLS", "sort", tools.Sort},
 		{"TOOLS", "grep", tools.Grep},
 		{"TOOLS", "count", tools.Count},
-		{"RUN", "run", old(runjob.Command)},
+		{"RUN", "run", runjob.Command},
 		{"RUN", "batch", workloads.Batch},
-		{"RUN", "streaming", old(hadoop.Streaming)},
-		{"RUN", "submit", old(hadoop.Submit)},
+		{"RUN", "streaming", hadoop.Streaming},
+		{"RUN", "submit", hadoop.Submit},
 		{"LAB", "sim", workloads.Sim},
 		{"LAB", "sweep", workloads.Sweep},
 		{"LAB", "compare", Compare},
 		{"LAB", "explain", Explain},
 		{"LAB", "replay", Replay},
 		{"LAB", "reproduce", Reproduce},
-		{"LAB", "tune", old(runjob.Tune)},
+		{"LAB", "tune", runjob.Tune},
 		{"LAB", "profile", workloads.Profile},
 		{"LAB", "validate", workloads.Validate},
 		{"SEE", "demo", demo.Demo},
@@ -87,8 +82,8 @@ func table() []entry {
 		{"SEE", "ui", UI},
 		{"", "workload", workloads.Workload},
 		{"", "gen", Gen},
-		{"", "lint", old(hadoop.Lint)},
-		{"", "stream", old(hadoop.Stream)},
+		{"", "lint", hadoop.Lint},
+		{"", "stream", hadoop.Stream},
 		{"", "policies", Policies},
 		{"", "clean", Clean},
 		{"", "completion", Completion},
@@ -108,18 +103,11 @@ func program(e command.Env) *flags.Program {
 	for _, c := range table() {
 		p.Commands = append(p.Commands, flags.Entry{Name: c.name, Make: func() *flags.Command {
 			made := c.make(e)
-			made.Group, made.Examples = c.group, append(made.Examples, examples()[c.name]...)
+			made.Group = c.group
 			return made
 		}})
 	}
 	return p
-}
-
-// examples returns command lines for the help, by command.
-func examples() map[string][]string {
-	return map[string][]string{
-		"tune": {"mrlocal tune wordcount wiki/"},
-	}
 }
 
 // about is the description in mrlocal --help and in the manual page of mrlocal.

@@ -77,6 +77,12 @@ func (s *Setting) Toggle() bool {
 	return ok && b.IsBoolFlag()
 }
 
+// Many reports whether each value is added to those before; else the last one counts.
+func (s *Setting) Many() bool {
+	m, ok := s.Value.(interface{ Adds() bool })
+	return ok && m.Adds()
+}
+
 // Metavar returns the name of the value in the help: the part of Help in backquotes.
 func (s *Setting) Metavar() string {
 	_, rest, _ := strings.Cut(s.Help, "`")

@@ -183,6 +183,22 @@ func Mark(p *float64) Value {
 	}, func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }}
 }
 
+// Number returns the value of a finite number above 0.
+func Number(p *float64) Value {
+	return value[float64]{p, func(text string) (float64, error) {
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return 0, wrong(text, "want a number above 0")
+		}
+		return x, nil
+	}, func(x float64, text string) error {
+		if !(x > 0) || math.IsInf(x, 0) { // the negation also refuses NaN
+			return wrong(text, "want a number above 0")
+		}
+		return nil
+	}, func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }}
+}
+
 // Factor returns the value of a decimal number from least to most, as 1.5.
 func Factor(p *ppm.Share, least, most ppm.Share) Value {
 	return value[ppm.Share]{p, func(text string) (ppm.Share, error) {
@@ -324,6 +340,7 @@ type Custom struct {
 	Valid func() error            // says what is wrong with the value that is there; nil: nothing
 	Bare  bool                    // the flag takes no value; Read gets "true"
 	Words []string                // some words that Read takes; nil: unknown
+	Many  bool                    // each call of Read adds a value; else the last one counts
 }
 
 // Set implements Value.
@@ -342,6 +359,9 @@ func (c Custom) IsBoolFlag() bool { return c.Bare }
 
 // Choices returns c.Words.
 func (c Custom) Choices() []string { return c.Words }
+
+// Adds returns c.Many.
+func (c Custom) Adds() bool { return c.Many }
 
 // Check calls Valid.
 func (c Custom) Check() error {
@@ -367,11 +387,14 @@ func Call(f func()) Value {
 
 // List returns the value of a list of texts. Each flag adds one, which may be empty.
 func List(p *[]string) Value {
-	return Func(func(text string) error {
+	return Each(func(text string) error {
 		*p = append(*p, text)
 		return nil
 	})
 }
+
+// Each returns a value that may be given several times. add reads each.
+func Each(add func(text string) error) Value { return Custom{Read: add, Many: true} }
 
 // optional is a Value that may be missing: *p is nil until it is set.
 type optional[T any] struct {

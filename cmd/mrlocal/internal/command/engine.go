@@ -1,14 +1,9 @@
 package command
 
 import (
-	"os"
-	"os/user"
-	"strconv"
-
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/internal/errs"
-	"mrlocal/internal/hdfs"
 	"mrlocal/shuffle"
 )
 
@@ -100,34 +95,4 @@ func codec(r *argv.Reader) shuffle.Codec {
 		}
 	}
 	return shuffle.Auto
-}
-
-// HDFSFlags returns the flags that say how to reach HDFS. ReadHDFS reads them.
-func HDFSFlags() []argv.Spec {
-	return []argv.Spec{
-		argv.ValueSpec("webhdfs", "the web interface of the NameNode is at `HOST:PORT`", "the host of the path, port 9870"),
-		argv.ValueSpec("hdfs-user", "read and write HDFS as the user `NAME`", "who runs mrlocal"),
-	}
-}
-
-// ReadHDFS reads HDFSFlags. paths are all paths of the command, local ones too. If one lies on HDFS
-// and --hdfs-user is missing, the user is the one who runs the process.
-func ReadHDFS(r *argv.Reader, paths []string) hdfs.Options {
-	o := hdfs.Options{Web: r.Path("webhdfs"), User: r.Path("hdfs-user")}
-	for _, p := range paths {
-		// Only HDFS needs the name of the user.
-		if hdfs.Is(p) && o.User == "" {
-			o.User = userName()
-		}
-	}
-	return o
-}
-
-// userName returns the name of the user who runs the process. It returns the number of the user if
-// the system knows no name for it, as in some containers.
-func userName() string {
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return strconv.Itoa(os.Getuid())
 }

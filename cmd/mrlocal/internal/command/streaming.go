@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,102 +13,96 @@ import (
 	"sync"
 
 	"mrlocal"
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/hadoop/streaming"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/machine"
+	"mrlocal/internal/setting"
+	"mrlocal/jobs"
 	"mrlocal/output"
 )
 
-// streamingFlags returns the flags of run streaming alone. They are the arguments of hadoop-streaming
-// with the names that mrlocal uses. streamingArguments turns them back into those arguments.
-func streamingFlags() []argv.Spec {
-	repeat := func(name, help string) argv.Spec {
-		f := argv.ValueSpec(name, help, "")
-		f.Repeat = true
-		return f
-	}
-	property := repeat("define", "set the property `NAME=VALUE` of the job, as Hadoop's -D")
-	property.Short = "D"
-	return []argv.Spec{
-		argv.ValueSpec("mapper", "the `COMMAND` that maps; no shell reads it", "records pass as they are"),
-		argv.ValueSpec("combiner", "the `COMMAND` that combines on the side of the maps", ""),
-		argv.ValueSpec("reducer", "the `COMMAND` that reduces, NONE, or aggregate", "records pass as they are"),
-		argv.ValueSpec("compat", "`strict|friendly`: do what Hadoop does, traps included, or take the useful way and warn", "friendly; strict for mrlocal streaming"),
-		repeat("files", "let `PATH[#NAME]` appear in the working directory of the commands; commas separate several"),
-		repeat("archives", "unpack `PATH[#NAME]` in the working directory of the commands"),
-		repeat("cmdenv", "set the variable `NAME=VALUE` for the commands"),
-		property,
-		argv.ValueSpec("partitioner", "the `CLASS` that divides keys among reduces", "by hash"),
-		argv.ValueSpec("inputformat", "the `CLASS` that cuts the input into records", "TextInputFormat"),
-		argv.ValueSpec("inputreader", "the reader and its marks, `StreamXmlRecordReader,begin=<a>,end=</a>`", ""),
-		argv.ValueSpec("io", "`text|keyonlytext|rawbytes|typedbytes`: the format of the records that commands read and write", "text"),
-		{Flag: argv.Flag{Name: "lazy-output"}, Help: "make no part for a task that writes nothing"},
-		argv.ValueSpec("stderr-dir", "keep the standard error of each attempt in a file in `DIR`", "shown, up to 1 MiB of an attempt"),
-	}
+// StreamingJob returns a use of the job streaming. mrlocal streaming replaces its Build.
+func StreamingJob() *Job {
+	return (&NamedJob{Name: "streaming", Use: "run commands as mapper and reducer, by the protocol of Hadoop Streaming", Make: streamingJob}).New()
 }
 
-// streamingArguments returns the flags as arguments of hadoop-streaming. inputs, reducers and mapOnly
-// are the options of flags that all jobs share. The parser of the arguments demands an output, so it
-// gets "-". The run writes to the output of its own flags.
-func streamingArguments(line argv.Line, inputs []string, reducers int, mapOnly bool) []string {
-	var args []string
-	add := func(option, flag string) {
-		for _, v := range line.Values(flag) {
-			args = append(args, option, v)
+// streamingJob has the arguments of hadoop-streaming as flags, with the names that mrlocal uses.
+func streamingJob(j *Job) {
+	var generic, args []string // arguments of hadoop-streaming; the generic ones stand first
+	add := func(to *[]string, option, name, help, otherwise string, many bool) setting.Setting {
+		return setting.Of(name, "", help, otherwise, setting.Custom{Many: many, Read: func(text string) error {
+			*to = append(*to, option, text)
+			return nil
+		}})
+	}
+	j.Own = []setting.Setting{
+		add(&args, "-mapper", "mapper", "the `COMMAND` that maps; no shell reads it", "records pass as they are", false),
+		add(&args, "-combiner", "combiner", "the `COMMAND` that combines on the side of the maps", "", false),
+		add(&args, "-reducer", "reducer", "the `COMMAND` that reduces, NONE, or aggregate", "records pass as they are", false),
+		setting.Of("compat", "", "`strict|friendly`: do what Hadoop does, traps included, or take the useful way and warn", "friendly; strict for mrlocal streaming", setting.Choice(&j.Compat, "strict", "friendly")),
+		add(&generic, "-files", "files", "let `PATH[#NAME]` appear in the working directory of the commands; commas separate several", "", true),
+		add(&generic, "-archives", "archives", "unpack `PATH[#NAME]` in the working directory of the commands", "", true),
+		add(&args, "-cmdenv", "cmdenv", "set the variable `NAME=VALUE` for the commands", "", true),
+		add(&generic, "-D", "define", "set the property `NAME=VALUE` of the job, as Hadoop's -D", "", true).Letter("D"),
+		add(&args, "-partitioner", "partitioner", "the `CLASS` that divides keys among reduces", "by hash", false),
+		add(&args, "-inputformat", "inputformat", "the `CLASS` that cuts the input into records", "TextInputFormat", false),
+		add(&args, "-inputreader", "inputreader", "the reader and its marks, `StreamXmlRecordReader,begin=<a>,end=</a>`", "", false),
+		add(&args, "-io", "io", "`text|keyonlytext|rawbytes|typedbytes`: the format of the records that commands read and write", "text", false),
+		setting.Of("lazy-output", "", "make no part for a task that writes nothing", "", setting.Call(func() { args = append(args, "-lazyOutput") })),
+		setting.Of("stderr-dir", "", "keep the standard error of each attempt in a file in `DIR`", "shown, up to 1 MiB of an attempt", setting.Text(&j.StderrDir)),
+	}
+	j.Without = []string{"resume"} // its input is not an input of its jobs, so no journal can know it again
+	j.Build = func() (jobs.Chain, error) {
+		work, err := j.work(slices.Concat(generic, args))
+		if err != nil {
+			return nil, err
 		}
+		return j.Streams(work), nil
 	}
-	add("-D", "define")
-	add("-files", "files")
-	add("-archives", "archives")
-	for _, o := range []string{"mapper", "combiner", "reducer", "cmdenv", "partitioner", "inputformat", "inputreader", "io"} {
-		add("-"+o, o)
-	}
-	for _, in := range inputs {
-		args = append(args, "-input", in)
-	}
-	if line.Has("lazy-output") {
-		args = append(args, "-lazyOutput")
-	}
-	// With mapOnly, reducers is 0, with which hadoop-streaming makes a map-only job.
-	if reducers > 0 || mapOnly {
-		args = append(args, "-numReduceTasks", strconv.Itoa(reducers))
-	}
-	return append(args, "-output", "-")
 }
 
-// runStreaming makes the work of run streaming from the flags of line and from o, the options of
-// the flags that all jobs share. If standard input is an input, it replaces it in o.Inputs by the
-// path of a copy. The caller closes the work, which removes the copy. stderr is as in StreamingOptions.
-func runStreaming(line argv.Line, o *mrlocal.Options, stderr io.Writer) (work *streaming.Work, err error) {
-	stdin, err := spoolInput(o, stderr == nil)
+// Streams makes work the stream of the job, whose options it completes, and returns the chain.
+func (j *Job) Streams(work *streaming.Work) jobs.Chain {
+	j.Stream = work
+	ApplyStreaming(work, &j.Options)
+	return jobs.Chain{work.Job}
+}
+
+// work makes the work of run streaming from arguments of hadoop-streaming and from the options of all
+// jobs. If standard input is an input, the work reads a copy. The caller closes the work, which removes
+// the copy.
+func (j *Job) work(args []string) (work *streaming.Work, err error) {
+	stdin, err := j.spoolInput()
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		// After cost.AdoptInput the work removes the copy. If an error comes earlier, the copy is removed
-		// here.
+		// After AdoptInput the work removes the copy. If an error comes earlier, the copy is removed here.
 		if err != nil {
 			err = errors.Join(err, stdin.Close())
 		}
 	}()
-	job, err := streaming.Args(streamingArguments(line, o.Inputs, o.Reducers, o.MapOnly))
+	for _, in := range j.Inputs {
+		args = append(args, "-input", in)
+	}
+	// With MapOnly, Reducers is 0, with which hadoop-streaming makes a map-only job.
+	if j.Reducers > 0 || j.MapOnly {
+		args = append(args, "-numReduceTasks", strconv.Itoa(j.Reducers))
+	}
+	// An output is required. The run writes to the output of its own flags.
+	job, err := streaming.Args(append(args, "-output", "-"))
 	if err != nil {
 		return nil, StreamingMistake(err)
 	}
 	cores := int64(machine.ReadLimits().WorkCores())
-	compat, given := line.Value("compat")
-	if given && compat != "strict" && compat != "friendly" {
-		return nil, errs.Optionf("--compat", "%s: strict or friendly", errs.Quote(compat))
-	}
-	s := StreamingOptions(line, o, stderr)
-	if s.Friendly = compat != "strict"; s.Friendly {
+	s := j.StreamingOptions()
+	if s.Friendly = j.Compat != "strict"; s.Friendly {
 		// Hadoop makes a map for each block of HDFS. On one machine, two maps for each core use all
 		// cores until the end. A split has at most --block-size, or 64 MiB.
 		s.Maps = 2 * cores
 		if !job.Conf.Has("fs.local.block.size") {
-			job.Conf.Set("fs.local.block.size", strconv.FormatInt(max(o.BlockBytes, 0)+boolBytes(o.BlockBytes == 0, 64<<20), 10))
+			job.Conf.Set("fs.local.block.size", strconv.FormatInt(cmp.Or(j.BlockBytes, 64<<20), 10))
 		}
 	}
 	if work, err = streaming.New(job, s); err != nil {
@@ -125,51 +120,38 @@ func runStreaming(line argv.Line, o *mrlocal.Options, stderr io.Writer) (work *s
 	}
 	work.Output = ""
 	work.AdoptInput(stdin)
-	return work, work.Overwrites(o.OutputFile)
+	return work, work.Overwrites(j.OutputFile)
 }
 
-// spoolInput copies standard input, if it is among the inputs, to a temporary file, and puts the path
-// of the file into o.Inputs. Each map reads its split by itself, so a pipe cannot be an input. The
-// caller closes the returned root, which removes the file. In a batch, standard input would belong
-// to no job, so spoolInput refuses it.
-func spoolInput(o *mrlocal.Options, batch bool) (*disk.TempRoot, error) {
-	at := slices.Index(o.Inputs, "-")
-	root := disk.NewTempRoot(o.TempDirs, 0)
+// spoolInput copies standard input, if it is among the inputs, to a temporary file, and replaces it by the
+// path of the file. Each map reads its split by itself, so a pipe cannot be an input. The caller closes
+// the returned root, which removes the file. In a workload file, standard input would belong to no job.
+func (j *Job) spoolInput() (*disk.TempRoot, error) {
+	at := slices.Index(j.Inputs, "-")
+	root := disk.NewTempRoot(j.TempDirs, 0)
 	switch {
 	case at < 0: // no input is standard input
 		return root, nil
-	case batch || o.Stdin == nil:
+	case j.Log == nil || j.Stdin == nil:
 		return root, errs.Optionf("input", "-: there is no standard input for this job; name a file")
 	}
-	path, err := root.Keep(o.Stdin)
+	path, err := root.Keep(j.Stdin)
 	if err != nil {
 		return root, errors.Join(fmt.Errorf("keep standard input: %w", err), root.Close())
 	}
-	o.Inputs[at] = path
+	j.Inputs = slices.Clone(j.Inputs)
+	j.Inputs[at] = path
 	return root, nil
 }
 
-// boolBytes returns n if on is true, and 0 otherwise.
-func boolBytes(on bool, n int64) int64 {
-	if on {
-		return n
-	}
-	return 0
-}
-
-// StreamingOptions returns the options of package streaming. They come from the flags that run
-// streaming and mrlocal streaming share. stderr gets the standard error of the commands, and warnings.
-// It is nil in a batch, whose jobs print nothing. With --quiet there are no lines of status.
-func StreamingOptions(line argv.Line, o *mrlocal.Options, stderr io.Writer) streaming.Options {
-	dir, _ := line.Value("stderr-dir")
-	s := streaming.Options{Environ: os.Environ(), TempDir: os.TempDir(), ErrorDir: dir}
-	if len(o.TempDirs) > 0 {
-		s.TempDir = o.TempDirs[0]
-	}
-	if stderr != nil {
-		s.Stderr = &wholeLines{w: stderr}
+// StreamingOptions returns the options of package streaming that run streaming and mrlocal streaming
+// share.
+func (j *Job) StreamingOptions() streaming.Options {
+	s := streaming.Options{Environ: os.Environ(), TempDir: cmp.Or(First(j.TempDirs), os.TempDir()), ErrorDir: j.StderrDir}
+	if j.Log != nil {
+		s.Stderr = &wholeLines{w: j.Log}
 		s.Warn = func(text string) { _, _ = io.WriteString(s.Stderr, "mrlocal: streaming: "+errs.OneLine(text)+"\n") }
-		if s.Status = s.Warn; line.Has("quiet") {
+		if s.Status = s.Warn; j.Quiet {
 			s.Status = nil
 		}
 	}
@@ -203,19 +185,15 @@ func StreamingMistake(err error) error {
 
 // ApplyStreaming sets the options of a run as the streaming job w needs them. The job has its own
 // inputs, splits and number of reduces, so these fields of o are cleared. The output directory, the
-// compression, the timeout and the attempts of w replace those of o where its arguments set them. If w
-// is nil, o stays as it is.
+// compression, the timeout and the attempts of w replace those of o where its arguments set them.
 func ApplyStreaming(w *streaming.Work, o *mrlocal.Options) {
-	if w == nil {
-		return
-	}
 	o.Inputs = nil
 	o.Reducers = 0
 	o.ReducersPerSlot = 0
 	o.MapOnly = false
 	o.BlockBytes = 0
 	o.DirStyle = w.Style
-	// runStreaming clears Output, because run streaming has --output.
+	// Output is cleared, because run streaming has --output.
 	if w.Output != "" {
 		o.OutputDir = w.Output
 	}

@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"mrlocal"
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/hadoop/stream"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/hdfs"
+	"mrlocal/internal/setting"
 	"mrlocal/jobs"
 )
 
@@ -21,19 +22,30 @@ const cutsSide = "cuts"
 // streamHelp is the help of mrlocal stream.
 const streamHelp = "SIDE is map, combine or reduce, which read standard input; or cuts, which samples PATHs and prints the keys that divide them among --reduces. Map, combine and reduce of one job take the same flags."
 
-// streamFlags returns the flags of stream other than those of the job. Package submit writes these
-// flags into the command lines of the children, so both packages must agree on them.
-func streamFlags() []argv.Spec {
-	input := argv.ValueSpec("input", "an input of the job is `PATH`, in the order given; may be repeated", "")
-	input.Repeat = true
-	return append([]argv.Spec{input,
-		argv.ValueSpec("step", "do job `N` of the chain", "1"),
-		argv.ValueSpec("reduces", "the job has `N` reduces", "1"),
-		argv.ValueSpec("cuts", "the keys that begin the ranges of a total order are in `FILE`", ""),
-		{Flag: argv.Flag{Name: "in-order"}, Help: "values of a key keep the order of the input"},
-		argv.ValueSpec("files", "the input has `N` files", "1 outside of Hadoop"),
-		argv.ValueSpec("results", "write results as `text|typedbytes`: carriage returns need typedbytes, which needs UTF-8", "text"),
-	}, command.HDFSFlags()...)
+// streamCommand has the options of mrlocal stream for one job.
+type streamCommand struct {
+	command.Env
+	job  *command.Job
+	o    stream.Options
+	cuts string // the file of the cuts
+}
+
+// Stream returns mrlocal stream, a child of Hadoop Streaming. The user writes SIDE JOB, and
+// JobFirst swaps these words. Package submit writes the flags into the command lines of the children, so
+// both packages must agree on them.
+func Stream(e command.Env) *flags.Command {
+	return forEachJob("do one side of a job as the child of Hadoop Streaming", streamHelp, "SIDE JOB [FLAGS] [PATH…]", func(j *command.Job) *flags.Command {
+		c := &streamCommand{Env: e, job: j}
+		return &flags.Command{Run: c.run, Settings: slices.Concat([]setting.Setting{
+			setting.Of("input", "Inputs", "an input of the job is `PATH`, in the order given; may be repeated", "", setting.List(&c.o.Inputs)),
+			setting.Of("step", "Step", "do job `N` of the chain", "1", setting.Count(&c.o.Step, 1, 100)),
+			setting.Of("reduces", "Reduces", "the job has `N` reduces", "1", setting.Count(&c.o.Reduces, 1, mrlocal.MostReducers)),
+			setting.Of("cuts", "Cuts", "the keys that begin the ranges of a total order are in `FILE`", "", setting.Text(&c.cuts)),
+			setting.Of("in-order", "InOrder", "values of a key keep the order of the input", "", setting.Toggle(&c.o.InOrder)),
+			setting.Of("files", "Files", "the input has `N` files", "1 outside of Hadoop", setting.Count(&c.o.Files, 1, 1<<31-1)),
+			setting.Of("results", "Results", "write results as `text|typedbytes`: carriage returns need typedbytes, which needs UTF-8", "text", setting.Enum(&c.o.Results, "text", "typedbytes")),
+		}, hdfsSettings(&j.JobOptions), j.Own)}
+	})
 }
 
 // JobFirst changes the arguments of mrlocal so that the name of a job follows the command, as in
@@ -51,64 +63,57 @@ func JobFirst(args []string) []string {
 	return append([]string{args[0], args[2], args[1]}, args[3:]...)
 }
 
-// streamJob does one side of a job, from standard input to standard output. With the word cutsSide it
-// samples cuts and writes them to standard output. It checks all flags before it reads anything.
-func streamJob(ctx context.Context, e command.Env, line argv.Line, _ string, build func() (jobs.Chain, error)) error {
-	r := &argv.Reader{Line: line}
+// run does one side of a job, from standard input to standard output. With the word cutsSide it samples
+// cuts and writes them to standard output. It checks all flags before it reads anything.
+func (c *streamCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 	var side stream.Side
+	var err error
+	words := line.Words
 	// Paths may follow the word cutsSide, but not a side.
-	cuts := len(line.Words) > 0 && line.Words[0] == cutsSide
+	cuts := len(words) > 0 && words[0] == cutsSide
 	switch {
-	case len(line.Words) == 0:
-		r.Keep(errs.Optionf("stream", "name a side: map, combine or reduce"))
-	case !cuts && len(line.Words) > 1:
-		r.Keep(errs.Optionf(errs.Quote(line.Words[1]), "a child reads standard input, and no file"))
+	case len(words) == 0:
+		err = errs.Optionf("stream", "name a side: map, combine or reduce")
+	case !cuts && len(words) > 1:
+		err = errs.Optionf(errs.Quote(words[1]), "a child reads standard input, and no file")
 	case !cuts:
-		var err error
-		side, err = stream.ParseSide(line.Words[0])
-		r.Keep(err)
+		side, err = stream.ParseSide(words[0])
 	}
-	o := stream.Options{
-		Step: r.Count("step", 1, 100), Reduces: r.Count("reduces", 1, mrlocal.MostReducers),
-		InOrder: line.Has("in-order"), Inputs: line.Values("input"), Task: stream.TaskOf(e.Getenv),
+	if err != nil {
+		return 0, err
 	}
-	if line.Has("files") {
-		o.Files = r.Count("files", 1, 1<<31-1)
+	chain, err := c.job.Build()
+	if err != nil {
+		return 0, err
 	}
-	results, err := stream.ParseResults(r.Choice("results", "text", "typedbytes"))
-	r.Keep(err)
-	o.Results = results
-	// The full slice expression makes append copy, so line.Words stays as it is.
-	hdfsOptions := command.ReadHDFS(r, append(line.Words[:len(line.Words):len(line.Words)], o.Inputs...))
-	path := r.Path("cuts")
-	if r.Err != nil {
-		return r.Err
+	if cuts {
+		return command.Done, c.sample(ctx, chain, append(words[1:], c.o.Inputs...))
 	}
-	chain, err := build()
+	// Only a job with a total order over several reduces has cuts.
+	if c.cuts != "" {
+		if c.o.Cuts, err = stream.ReadCuts(c.cuts); err != nil {
+			return 0, err
+		}
+	}
+	c.o.Task = stream.TaskOf(c.Getenv)
+	return command.Done, stream.Run(ctx, chain, side, c.o, c.Stdin, c.Stdout, c.Stderr)
+}
+
+// sample samples the cuts of a job of the chain from paths, and writes them to standard output.
+func (c *streamCommand) sample(ctx context.Context, chain jobs.Chain, paths []string) error {
+	if len(paths) == 0 {
+		return errs.Optionf("no input", "name files or directories to sample")
+	}
+	job, err := stream.JobOf(chain, c.o.Step)
 	if err != nil {
 		return err
 	}
-	if cuts {
-		paths := append(line.Words[1:], o.Inputs...)
-		if len(paths) == 0 {
-			return errs.Optionf("no input", "name files or directories to sample")
-		}
-		job, err := stream.JobOf(chain, o.Step)
-		if err != nil {
-			return err
-		}
-		// mrlocal run takes the same sample, so both divide the keys in the same way.
-		keys, err := mrlocal.Cuts(ctx, job, max(o.Reduces, 1), mrlocal.JobOptions{Inputs: paths, Stdin: e.Stdin, HDFS: hdfsOptions})
-		if err != nil {
-			return err
-		}
-		return stream.WriteCuts(e.Stdout, keys)
+	// mrlocal run takes the same sample, so both divide the keys in the same way.
+	o := mrlocal.JobOptions{Inputs: paths, Stdin: c.Stdin, HDFS: c.job.HDFS}
+	o.HDFS.User = command.HDFSUser(o.HDFS.User, paths)
+	keys, err := mrlocal.Cuts(ctx, job, max(c.o.Reduces, 1), o)
+	if err != nil {
+		return err
 	}
-	// Only a job with a total order over several reduces has cuts.
-	if path != "" {
-		if o.Cuts, err = stream.ReadCuts(path); err != nil {
-			return err
-		}
-	}
-	return stream.Run(ctx, chain, side, o, e.Stdin, e.Stdout, e.Stderr)
+	return stream.WriteCuts(c.Stdout, keys)
 }

@@ -5,15 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
-	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/runjob"
 	"mrlocal/hadoop/streaming"
+	"mrlocal/internal/setting"
 	"mrlocal/jobs"
 )
 
@@ -23,31 +23,29 @@ const exitJobNotSuccessful, exitNotLaunched = 1, 5
 // Streaming returns mrlocal streaming. Its exit codes and its last lines on standard error are
 // those of Hadoop's StreamJob, so that scripts for Hadoop work. It parses its arguments itself,
 // because options of hadoop-streaming are long names with one hyphen.
-func Streaming() command.Command {
-	return command.Command{Usage: "run a job of Hadoop Streaming with the arguments of hadoop-streaming", Args: "[FLAGS OF run] ARGS…",
-		Raw: func(ctx context.Context, args []string, e command.Env) (int, error) {
-			return runStreaming(ctx, args, e), nil
-		}}
+func Streaming(e command.Env) *flags.Command {
+	return &flags.Command{Usage: "run a job of Hadoop Streaming with the arguments of hadoop-streaming", Args: "[FLAGS OF run] ARGS…",
+		Raw: func(ctx context.Context, args []string) (int, error) { return runStreaming(ctx, args, e), nil }}
 }
 
 // Lint returns mrlocal lint, which reports what would differ if a streaming job ran on a cluster.
 // Its exit code is 0 if it finds nothing, 1 if it finds something, and 2 for wrong arguments.
-func Lint() command.Command {
-	return command.Command{Usage: "report what would differ if a streaming job ran on a cluster", Args: "streaming [--no-run] ARGS…",
-		Raw: func(ctx context.Context, args []string, e command.Env) (int, error) { return lint(ctx, args, e), nil }}
+func Lint(e command.Env) *flags.Command {
+	return &flags.Command{Usage: "report what would differ if a streaming job ran on a cluster", Args: "streaming [--no-run] ARGS…",
+		Raw: func(ctx context.Context, args []string) (int, error) { return lint(ctx, args, e), nil }}
 }
 
 // runStreaming runs the job and returns the exit code. An error in the arguments has the text of
-// StreamJob. Package argv parses the flags of mrlocal run, and package streaming the options of
+// StreamJob. The settings of mrlocal run read the flags, and package streaming the options of
 // hadoop-streaming. After the first error, all later steps are skipped.
 func runStreaming(ctx context.Context, args []string, e command.Env) int {
 	if len(args) == 1 && command.IsHelp(args[0]) {
 		return printText(e, "streaming", usageText, command.Done)
 	}
-	kind := command.StreamingJob()
-	flags := append(append(command.RunFlags(""), command.VerboseFlag(), command.QuietFlag()), kind.Flags...)
-	ours, theirs := divide(args, flags)
-	line, err := command.ParseTool("streaming", ours, flags)
+	j := command.StreamingJob()
+	run := runjob.Run(e, j)
+	ours, theirs := divide(args, run.Settings)
+	line, err := run.Parse(ours)
 	var job *streaming.ParsedJob
 	if err == nil {
 		job, err = streaming.Args(theirs)
@@ -55,16 +53,12 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 	if err == nil && (job.Help || job.Info) {
 		return printText(e, "streaming", usageText, command.Done)
 	}
-	code, submitted := command.Done, false
+	code := command.Done
 	if err == nil {
-		// runjob.Run expects the inputs of a job among the flags of the line.
-		for _, in := range job.Inputs {
-			line.Flags = append(line.Flags, argv.Setting{Flag: &argv.Flag{Name: "input", Value: true, Repeat: true}, Value: in})
-		}
-		kind.Build = func(r *command.Reader) (jobs.Chain, error) {
-			s := command.StreamingOptions(line, &mrlocal.Options{TempDirs: line.Values("tmp")}, e.Stderr)
-			compat, _ := line.Value("compat")
-			s.Friendly = compat == "friendly"
+		j.Inputs = append(j.Inputs, job.Inputs...)
+		j.Build = func() (jobs.Chain, error) {
+			s := j.StreamingOptions()
+			s.Friendly = j.Compat == "friendly"
 			work, err := streaming.New(job, s)
 			if err != nil {
 				return nil, err
@@ -73,11 +67,9 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 			if work.Exists() {
 				return nil, &streaming.Error{Exit: exitNotLaunched, Lines: []string{"Error Launching job : Output directory " + streaming.Qualify(job.Output) + " already exists"}}
 			}
-			// At this point StreamJob submits the job. A later failure has one more line.
-			r.Stream, submitted = work, true
-			return jobs.Chain{work.Job}, nil
+			return j.Streams(work), nil
 		}
-		code, err = runjob.Run(ctx, e, line, &kind)
+		code, err = run.Run(ctx, line)
 	}
 	if err == nil {
 		return code
@@ -92,7 +84,7 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 		return s.ExitCode()
 	}
 	fmt.Fprint(e.Stderr, argv.ErrorLine("streaming", err))
-	if submitted {
+	if j.Stream != nil { // StreamJob has submitted the job
 		fmt.Fprintln(e.Stderr, "Job not successful!")
 	}
 	fmt.Fprintln(e.Stderr, "Streaming Command Failed!")
@@ -102,19 +94,19 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 // divide divides the arguments of mrlocal streaming. ours are the flags of mrlocal run, which come
 // first and have two hyphens. theirs are the arguments of hadoop-streaming, whose options have one
 // hyphen. Both are slices of args.
-func divide(args []string, flags []argv.Spec) (ours, theirs []string) {
+func divide(args []string, all []setting.Setting) (ours, theirs []string) {
 	i := 0
 	for i < len(args) {
 		name, isLong := strings.CutPrefix(args[i], "--")
 		name, _, hasValue := strings.Cut(name, "=")
 		// The first word that is not a flag of mrlocal run ends ours.
-		at := slices.IndexFunc(flags, func(f argv.Spec) bool { return f.Name == name })
-		if !isLong || at < 0 {
+		s := setting.Named(all, name)
+		if !isLong || s == nil {
 			break
 		}
 		i++
 		// In the form --sched fifo, the next word is the value.
-		if flags[at].Value && !hasValue && i < len(args) {
+		if !s.Toggle() && !hasValue && i < len(args) {
 			i++
 		}
 	}

@@ -10,14 +10,14 @@ import (
 	"slices"
 
 	"mrlocal"
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/hadoop/stream"
 	"mrlocal/hadoop/submit"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/hdfs"
-	"mrlocal/jobs"
+	"mrlocal/internal/setting"
 	"mrlocal/slots/report"
 )
 
@@ -27,162 +27,167 @@ const programWord = "program"
 // submitHelp is the help of mrlocal submit.
 const submitHelp = "Hadoop Streaming starts children that do the work. A child is this mrlocal, which the job carries to the cluster. It may also be a static program of your own (mrlocal submit ./PROGRAM), whose main begins with stream.Main. The parts of the output, one after the other, are the result that mrlocal run writes."
 
-// submitFlags returns the flags of submit other than those of the job. jobArgs passes all other flags
-// to the children.
-func submitFlags() []argv.Spec {
-	input := argv.ValueSpec("input", "read the file or directory `URI`, as hdfs://HOST:PORT/PATH; may be repeated", "")
-	input.Repeat = true
-	property := argv.ValueSpec("property", "set a property of Hadoop, `NAME=VALUE`; may be repeated", "")
-	property.Repeat = true
-	return append([]argv.Spec{input, property,
-		argv.ValueSpec("output", "write the parts into the new directory `URI`", ""),
-		argv.ValueSpec("reducers", "`N` reduce tasks of the first job", "1"),
-		argv.ValueSpec("queue", "submit to the queue `NAME` of YARN", "the cluster's"),
-		argv.ValueSpec("job-name", "the `NAME` of the job in YARN", "mrlocal JOB"),
-		argv.ValueSpec("hadoop", "the command of Hadoop is `PATH`", "hadoop, in the search path"),
-		argv.ValueSpec("streaming-jar", "hadoop-streaming is `PATH`", "share/hadoop/tools/lib next to the command"),
-		argv.ValueSpec("binary", "the children are `PATH`, a static mrlocal", "this one"),
-		argv.ValueSpec("files", "the input has `N` files, for a job that depends on their number", ""),
-		{Flag: argv.Flag{Name: "in-order"}, Help: "values of a key keep the order of the input; sort -s and -u do so without it"},
-		{Flag: argv.Flag{Name: "print"}, Help: "print the commands, and run nothing"},
-		argv.ValueSpec("report", "write the report of the jobs to `FILE` as JSON", ""),
-		argv.ValueSpec("progress", "show progress on standard error: `auto|plain|none`", "auto"),
-		argv.ValueSpec("results", "pass results as `text|typedbytes`: carriage returns need typedbytes, which needs UTF-8", "text"),
-	}, command.HDFSFlags()...)
+// submitCommand has the options of mrlocal submit for one job.
+type submitCommand struct {
+	command.Env
+	job              *command.Job // of a program: without a name
+	o                submit.Options
+	print            bool
+	report, progress string
 }
 
-// submitJob plans the jobs on the cluster, then prints or runs the plan. It makes all checks that
-// need no cluster before it contacts the cluster. It checks the path of the report before the first
-// job, which may take hours. build makes the chain of a built-in job; for a program it is nil, and
-// the program describes its chain.
-func submitJob(ctx context.Context, e command.Env, line argv.Line, job string, build func() (jobs.Chain, error)) error {
-	r := &argv.Reader{Line: line}
-	// For a program, the word after submit is its path and not the name of a job.
-	if job == programWord {
-		program := r.Path("binary")
-		if job, build = "", func() (jobs.Chain, error) { return submit.Program(program) }; program == "" {
-			return errs.Optionf("submit", "name the program: mrlocal submit ./PROGRAM")
-		}
+// Submit returns mrlocal submit, which runs a job on a cluster. In addition to the built-in jobs, it has a
+// subcommand for a program of the user (programWord), which takes no flags of a job.
+func Submit(e command.Env) *flags.Command {
+	of := func(j *command.Job) *flags.Command {
+		c := &submitCommand{Env: e, job: j, o: submit.Options{Job: j.Name, Hadoop: "hadoop"}}
+		return &flags.Command{Run: c.run, Settings: append(c.settings(), j.Own...)}
 	}
-	s := submit.Options{
-		Job: job, Args: jobArgs(line), Inputs: append(line.Values("input"), line.Words...), Output: r.Path("output"),
-		Reducers: r.Count("reducers", 1, mrlocal.MostReducers), Name: r.Path("job-name"), Queue: r.Path("queue"), Properties: line.Values("property"),
-		Hadoop: cmp.Or(r.Path("hadoop"), "hadoop"), Jar: r.Path("streaming-jar"), Binary: r.Path("binary"),
-		// sort -s and -u depend on the order of lines with equal keys, which Hadoop does not keep
-		// by itself.
-		InOrder: line.Has("in-order") || job == "sort" && (line.Has("stable") || line.Has("unique")),
+	c := forEachJob("run a job on a Hadoop cluster, through Hadoop Streaming", submitHelp, "JOB [FLAGS]", of)
+	c.Sub = append(c.Sub, flags.Entry{Name: programWord, Make: func() *flags.Command {
+		program := of(&command.Job{NamedJob: &command.NamedJob{}})
+		program.Usage, program.Args, program.Long = "a program with a job of its own: mrlocal submit ./PROGRAM", c.Args, c.Long
+		return program
+	}})
+	return c
+}
+
+// settings returns the flags other than those of the job. jobArgs passes the latter to the children.
+func (c *submitCommand) settings() []setting.Setting {
+	o := &c.o
+	return append([]setting.Setting{
+		setting.Of("input", "Inputs", "read the file or directory `URI`, as hdfs://HOST:PORT/PATH; may be repeated", "", setting.List(&o.Inputs)),
+		setting.Of("property", "Properties", "set a property of Hadoop, `NAME=VALUE`; may be repeated", "", setting.List(&o.Properties)),
+		setting.Of("output", "Output", "write the parts into the new directory `URI`", "", setting.Text(&o.Output)),
+		setting.Of("reducers", "Reducers", "`N` reduce tasks of the first job", "1", setting.Count(&o.Reducers, 1, mrlocal.MostReducers)),
+		setting.Of("queue", "Queue", "submit to the queue `NAME` of YARN", "the cluster's", setting.Text(&o.Queue)),
+		setting.Of("job-name", "Name", "the `NAME` of the job in YARN", "mrlocal JOB", setting.Text(&o.Name)),
+		setting.Of("hadoop", "Hadoop", "the command of Hadoop is `PATH`", "hadoop, in the search path", setting.Text(&o.Hadoop)),
+		setting.Of("streaming-jar", "Jar", "hadoop-streaming is `PATH`", "share/hadoop/tools/lib next to the command", setting.Text(&o.Jar)),
+		setting.Of("binary", "Binary", "the children are `PATH`, a static mrlocal", "this one", setting.Text(&o.Binary)),
+		setting.Of("files", "Files", "the input has `N` files, for a job that depends on their number", "", setting.Count(&o.Files, 1, 1<<31-1)),
+		setting.Of("in-order", "InOrder", "values of a key keep the order of the input; sort -s and -u do so without it", "", setting.Toggle(&o.InOrder)),
+		setting.Of("print", "", "print the commands, and run nothing", "", setting.Toggle(&c.print)),
+		setting.Of("report", "", "write the report of the jobs to `FILE` as JSON", "", setting.Text(&c.report)),
+		setting.Of("progress", "", "show progress on standard error: `auto|plain|none`", "auto", setting.Choice(&c.progress, "auto", "plain", "none")),
+		setting.Of("results", "Results", "pass results as `text|typedbytes`: carriage returns need typedbytes, which needs UTF-8", "text", setting.Enum(&o.Results, "text", "typedbytes")),
+	}, hdfsSettings(&c.job.JobOptions)...)
+}
+
+// run plans the jobs on the cluster, then prints or runs the plan. It makes all checks that need no
+// cluster before it contacts the cluster. It checks the path of the report before the first job, which
+// may take hours.
+func (c *submitCommand) run(ctx context.Context, line *flags.Line) (code int, err error) {
+	s := &c.o
+	s.Args, s.Inputs = c.jobArgs(line), append(s.Inputs, line.Words...)
+	switch {
+	case s.Job != "":
+		s.Chain, err = c.job.Build()
+	// A program describes its chain.
+	case s.Binary == "":
+		err = errs.Optionf("submit", "name the program: mrlocal submit ./PROGRAM")
+	default:
+		s.Chain, err = submit.Program(s.Binary)
 	}
-	results, err := stream.ParseResults(r.Choice("results", "text", "typedbytes"))
-	r.Keep(err)
-	s.Results = results
-	if line.Has("files") {
-		s.Files = r.Count("files", 1, 1<<31-1)
+	if err == nil {
+		err = c.fitForHadoop()
 	}
-	mode := r.Choice("progress", "auto", "plain", "none")
-	reportPath := r.Path("report")
-	at := command.ReadHDFS(r, s.Inputs)
-	if r.Err != nil {
-		return r.Err
-	}
-	if s.Chain, err = build(); err != nil {
-		return err
-	}
-	if err := fitForHadoop(&s, line); err != nil {
-		return err
+	if err != nil {
+		return 0, err
 	}
 	// By default the children run this program. The cluster may need a binary for another processor.
 	if s.Binary == "" {
 		if s.Binary, err = os.Executable(); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	if line.Has("print") {
-		return printPlan(e, s, line)
+	if c.print {
+		return command.Done, c.printPlan()
 	}
 	if s.Jar == "" {
 		if s.Jar, err = submit.Jar(s.Hadoop); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	// This plan only checks the options, before the first contact with the cluster.
-	if _, err := submit.New(s); err != nil {
-		return err
+	if _, err := submit.New(*s); err != nil {
+		return 0, err
 	}
 	// The inputs and the output lie on the cluster, so no local file can collide with the report.
-	file, err := (&process.Work{Stdout: e.Stdout}).Open("report", reportPath)
+	file, err := (&process.Work{Stdout: c.Stdout}).Open("report", c.report)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	remove, err := sampleCuts(ctx, &s, at)
+	at := c.job.HDFS
+	at.User = command.HDFSUser(at.User, s.Inputs)
+	remove, err := sampleCuts(ctx, s, at)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer remove()
 	// Now s.Cuts is set, so the plan is made again.
-	plan, err := submit.New(s)
+	plan, err := submit.New(*s)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	// After a failure, the report has the jobs that have begun, and is written too.
-	done, err := plan.Run(ctx, progressOf(e, mode))
+	done, err := plan.Run(ctx, c.listener())
 	if file != nil {
 		err = errors.Join(err, report.WriteJSON(file, []*report.Report{done}), file.Close())
 	}
-	return err
+	return command.Done, err
 }
 
-// fitForHadoop sets the number of input files. It returns an options error if a job with Begin needs it,
-// and it is not known. A built-in job with Begin prints file names. By default it does so only for
-// several files.
-func fitForHadoop(s *submit.Options, line argv.Line) error {
-	named := line.Has("with-filename") || line.Has("no-filename")
-	switch {
-	case s.Chain[0].Begin == nil || s.Files > 0:
-	case s.Job == "":
-		return errs.Optionf("--files", "give the number of input files: the job of the program depends on it (Begin)")
-	case !named:
-		return errs.Optionf("-H, --no-filename", "give one of them: a child does not know whether there are several files")
-	default:
-		s.Files = 1 // any number gives the same job
+// fitForHadoop sets options that depend on the job. It fails with an options error if a job with Begin
+// needs the number of input files, and it is not known.
+func (c *submitCommand) fitForHadoop() error {
+	s := &c.o
+	// Hadoop does not keep the order of lines with equal keys by itself.
+	s.InOrder = s.InOrder || c.job.InOrder != nil && c.job.InOrder()
+	if s.Chain[0].Begin == nil || s.Files > 0 {
+		return nil
 	}
-	return nil
+	if c.job.AnyFiles == nil {
+		return errs.Optionf("--files", "give the number of input files: the job of the program depends on it (Begin)")
+	}
+	s.Files = 1 // any number gives the same job
+	return c.job.AnyFiles()
 }
 
 // jobArgs returns the flags of the job in the line, for its children. It keeps their order, on
 // which repeated flags such as the keys of sort depend.
-func jobArgs(line argv.Line) (args []string) {
-	own := submitFlags()
-	for _, s := range line.Flags {
-		switch {
-		// The children do not take flags of submit.
-		case slices.ContainsFunc(own, func(f argv.Spec) bool { return f.Name == s.Flag.Name }):
-		case s.Flag.Value || s.Value != "":
-			args = append(args, "--"+s.Flag.Name+"="+s.Value)
+func (c *submitCommand) jobArgs(line *flags.Line) (args []string) {
+	for _, g := range line.Given {
+		switch own := setting.Named(c.job.Own, g.Name); {
+		case own == nil: // of submit
+		case own.Toggle():
+			args = append(args, "--"+g.Name)
 		default:
-			args = append(args, "--"+s.Flag.Name)
+			args = append(args, "--"+g.Name+"="+g.Text)
 		}
 	}
 	return args
 }
 
-// progressOf returns a listener that writes progress and notes to standard error, a line for each
-// change of the percentages. In the mode none it writes nothing.
-func progressOf(e command.Env, mode string) submit.Listener {
-	if mode == "none" {
+// listener returns a listener that writes progress and notes to standard error, a line for each
+// change of the percentages. With --progress none it writes nothing.
+func (c *submitCommand) listener() submit.Listener {
+	if c.progress == "none" {
 		return submit.Listener{Progress: func(string, int, int) {}, Note: func(string) {}}
 	}
 	return submit.Listener{
 		Progress: func(job string, maps, reduces int) {
-			fmt.Fprintf(e.Stderr, "mrlocal: %s: map %d%%, reduce %d%%\n", job, maps, reduces)
+			fmt.Fprintf(c.Stderr, "mrlocal: %s: map %d%%, reduce %d%%\n", job, maps, reduces)
 		},
-		Note: func(text string) { fmt.Fprintf(e.Stderr, "mrlocal: %s\n", text) },
+		Note: func(text string) { fmt.Fprintf(c.Stderr, "mrlocal: %s\n", text) },
 	}
 }
 
 // printPlan writes the commands of the plan for a shell. If the job needs cuts, the command that
 // samples them comes first. printPlan does not contact the cluster, so without --streaming-jar the
 // path of the jar is the usual one, submit.HomeJar.
-func printPlan(e command.Env, s submit.Options, line argv.Line) error {
+func (c *submitCommand) printPlan() error {
+	s := c.o
 	s.Jar = cmp.Or(s.Jar, submit.HomeJar)
 	plan, err := submit.New(s)
 	if err != nil {
@@ -193,17 +198,16 @@ func printPlan(e command.Env, s submit.Options, line argv.Line) error {
 		return errs.Optionf("--print", "a total order over %d reduces needs cuts, which only submit itself samples for another program", s.Reducers)
 	}
 	if s.NeedsCuts() {
-		cuts = append([]string{s.Binary, "stream", cutsSide, s.Job}, s.Args...)
-		cuts = append(cuts, fmt.Sprintf("--reduces=%d", s.Reducers))
+		cuts = slices.Concat([]string{s.Binary, "stream", cutsSide, s.Job}, s.Args, []string{fmt.Sprintf("--reduces=%d", s.Reducers)})
 		// The command that samples reads HDFS too, so it needs the same flags of HDFS.
-		for _, flag := range command.HDFSFlags() {
-			if v, ok := line.Value(flag.Name); ok {
-				cuts = append(cuts, "--"+flag.Name+"="+v)
+		for _, f := range hdfsSettings(&c.job.JobOptions) {
+			if text := f.Value.String(); text != "" {
+				cuts = append(cuts, "--"+f.Name+"="+text)
 			}
 		}
 		cuts = append(cuts, s.Inputs...)
 	}
-	return e.Write([]byte(plan.Text(cuts)))
+	return c.Write([]byte(plan.Text(cuts)))
 }
 
 // sampleCuts samples the input of a job with a total order over several reduces. It writes the cuts to

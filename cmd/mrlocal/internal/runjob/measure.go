@@ -1,7 +1,6 @@
 package runjob
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,9 +11,10 @@ import (
 	"mrlocal/bench/study"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/internal/errs"
-	"mrlocal/jobs"
+	"mrlocal/internal/setting"
 )
 
 // tuneHelp is the help text of mrlocal tune below its usage.
@@ -22,76 +22,50 @@ const tuneHelp = `Runs the job alone, first with 1 to --map-slots map slots on e
 
 All runs use the policy fair, which lends no slots, and have the same P tasks. The first run is not counted.`
 
-// defaultRounds is the default of --rounds.
-const defaultRounds = 3
+// tuneCommand has the options of mrlocal tune for one job.
+type tuneCommand struct {
+	command.Env
+	job              *command.Job
+	rounds           int
+	progress, report string
+}
 
 // Tune returns mrlocal tune, with a subcommand for each job.
-func Tune() command.Command {
-	flags := tuneFlags()
-	return command.ForEachJob(command.Command{Usage: "find the best numbers of slots for a job, by Dynamic Split's guideline", Long: tuneHelp},
-		func(command.NamedJob) []argv.Spec { return flags }, tuneJob)
+func Tune(e command.Env) *flags.Command {
+	return command.ForEachJob(flags.Command{Usage: "find the best numbers of slots for a job, by Dynamic Split's guideline", Long: tuneHelp, Examples: []string{"mrlocal tune wordcount wiki/"}}, nil,
+		func(j *command.Job) *flags.Command {
+			c := &tuneCommand{Env: e, job: j, rounds: 3}
+			all := append(setting.Without(measured(j, "its cores, at least 2"), "rounds"),
+				setting.Of("rounds", "", "make `N` runs with each number of slots and take the median", "3", setting.Count(&c.rounds, 1, 1000)))
+			reduces := setting.Named(all, "reduce-slots")
+			reduces.Help, reduces.Default = "try up to `N` home reduce slots on each tracker", "its cores, at least 2"
+			return &flags.Command{Run: c.run, Settings: append(all, setting.In("INPUT AND OUTPUT", []setting.Setting{
+				setting.Of("report", "", "write the measurements to `FILE` as JSON", "", setting.Text(&c.report)),
+				setting.Of("progress", "", "print a line for each run on standard error: `auto|plain|none`", "auto", setting.Choice(&c.progress, "auto", "plain", "none")),
+			})...)}
+		})
 }
 
-// tuneFlags returns measuringFlags with the flags that mean something else in tune.
-func tuneFlags() []argv.Spec {
-	rounds := argv.ValueSpec("rounds", "make `N` runs with each number of slots and take the median", fmt.Sprint(defaultRounds))
-	return append([]argv.Spec{rounds}, measuringFlags(
-		argv.ValueSpec("map-slots", "try up to `N` home map slots on each tracker", "its cores, at least 2"),
-		argv.ValueSpec("reduce-slots", "try up to `N` home reduce slots on each tracker", "its cores, at least 2"),
-		argv.ValueSpec("report", "write the measurements to `FILE` as JSON", ""),
-		argv.ValueSpec("progress", "print a line for each run on standard error: `auto|plain|none`", "auto"),
-	)...)
-}
-
-// measuringFlags returns the flags of a run except those of results, policies, pictures and files.
-// A flag of others takes the place of the flag with its name.
-func measuringFlags(others ...argv.Spec) []argv.Spec {
-	// These flags have no effect if results are thrown away and the policy is fixed.
-	leave := []string{"output", "overwrite", "output-file", "sched", "max-slots", "events", "report", "progress", "profile", "fault"}
-	for _, f := range append(command.PolicyFlags(), command.GanttFlags("")...) {
-		leave = append(leave, f.Name)
-	}
-	var flags []argv.Spec
-	for _, f := range command.RunFlags("") {
-		same := func(o argv.Spec) bool { return o.Name == f.Name }
-		// A flag of others gets the place in the help that the flag of run has.
-		if i := slices.IndexFunc(others, same); i >= 0 {
-			flags = append(flags, others[i])
-		} else if !slices.Contains(leave, f.Name) {
-			flags = append(flags, f)
-		}
-	}
-	return flags
-}
-
-// tuneJob measures the job with several numbers of slots and prints the tables.
-func tuneJob(ctx context.Context, e command.Env, line argv.Line, j *command.NamedJob) (int, error) {
-	r := j.Reader(line)
-	rounds := cmp.Or(r.Count("rounds", 1, command.MostAttempts), defaultRounds)
-	quiet := r.Choice("progress", "auto", "plain", "none") == "none"
-	reportPath := r.Path("report")
+// run measures the job with several numbers of slots and prints the tables.
+func (c *tuneCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 	// With --progress none, notes are dropped too, so only the table appears.
-	note := func(text string) {
-		if !quiet {
-			fmt.Fprint(e.Stderr, argv.ErrorLine("", errors.New(text)))
-		}
-	}
-	chain, o, err := measured(r, note)
+	m, err := measure(c.Env, c.job, line, c.progress == "none")
 	if err != nil {
 		return 0, err
 	}
-	defer r.Stream.Close()
+	defer c.job.Stream.Close()
 	// The path of the report is checked before the runs, which may take minutes.
-	beside := process.Work{Inputs: o.Inputs, Stdout: e.Stdout}
-	file, err := beside.Open("report", reportPath)
+	beside := process.Work{Inputs: m.Options.Inputs, Stdout: c.Stdout}
+	file, err := beside.Open("report", c.report)
 	if err != nil {
 		return 0, err
 	}
 	// If the report is standard output, the table must not mix with it.
 	if file.OnStdout() {
-		e.Stdout = e.Stderr
+		c.Stdout = c.Stderr
 	}
-	found, err := (&study.MeasuredJob{Chain: chain, Options: o, Rounds: rounds, Run: process.RunChain, Note: note}).Tune(ctx)
+	m.Rounds = c.rounds
+	found, err := m.Tune(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -101,40 +75,50 @@ func tuneJob(ctx context.Context, e command.Env, line argv.Line, j *command.Name
 			return 0, err
 		}
 	}
-	return command.Done, e.Write(found.Text())
+	return command.Done, c.Write(found.Text())
 }
 
-// measured returns the chain and the options of r.Job, which runs several times. It fails with the
-// first mistake in the flags, or if an input can be read only once. note gets the notes on the job.
-func measured(r *command.Reader, note func(string)) (jobs.Chain, mrlocal.Options, error) {
-	if r.Job.Check != nil {
-		r.Keep(r.Job.Check(r.Line))
-	}
-	o, _ := r.RunOptions() // r.Err has the error
-	readAgain(r, o.Inputs)
-	if r.Err != nil {
-		return nil, o, r.Err
-	}
-	chain, err := r.Job.Build(r)
-	if err != nil {
-		return nil, o, err
-	}
-	for _, n := range r.Job.Settle(r, chain, &o) {
-		note(n)
-	}
-	return chain, o, nil
+// measured returns the settings of a job that runs several times: those of run except those of results,
+// policies, pictures and files. They have no effect if results are thrown away and the policy is fixed.
+// slots is the default of --map-slots.
+func measured(j *command.Job, slots string) []setting.Setting {
+	all := slices.Concat(j.Settings(), j.Config.Fields(mrlocal.Bounds()), j.Options.Fields())
+	maps := setting.Named(all, "map-slots")
+	maps.Help, maps.Default = "try up to `N` home map slots on each tracker", slots
+	return setting.Without(all, "output", "overwrite", "output-file", "max-slots", "seed")
 }
 
-// readAgain refuses inputs that can be read only once, such as standard input and pipes. r.Err has
-// the error.
-func readAgain(r *command.Reader, inputs []string) {
+// measure returns what measures the job, whose options it completes by the line. It fails if an input can
+// be read only once. With quiet, notes are dropped.
+func measure(e command.Env, j *command.Job, line *flags.Line, quiet bool) (*study.MeasuredJob, error) {
+	if err := j.Given(line); err != nil {
+		return nil, err
+	}
+	if err := readAgain(j.Inputs); err != nil {
+		return nil, err
+	}
+	chain, err := j.Build()
+	m := &study.MeasuredJob{Chain: chain, Options: j.Options, Run: process.RunChain, Note: func(text string) {
+		if !quiet {
+			fmt.Fprint(e.Stderr, argv.ErrorLine("", errors.New(text)))
+		}
+	}}
+	for _, n := range j.Notes {
+		m.Note(n)
+	}
+	return m, err
+}
+
+// readAgain refuses inputs that can be read only once, such as standard input and pipes.
+func readAgain(inputs []string) error {
 	for _, path := range inputs {
 		// A glob or a missing file passes here. The run reports a missing one.
 		info, err := os.Stat(path)
 		if path == "-" || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			r.Keep(errs.Optionf(errs.Quote(path), "can be read only once, but the job runs several times; name a file or directory"))
+			return errs.Optionf(errs.Quote(path), "can be read only once, but the job runs several times; name a file or directory")
 		}
 	}
+	return nil
 }
 
 // profileHelp is the help text of mrlocal profile JOB below its usage.
@@ -142,24 +126,20 @@ const profileHelp = `Runs the job alone with 1 to --map-slots map slots on each 
 
 // Profile returns mrlocal profile with a subcommand for each job. It measures what tasks need. The
 // flag --profile is something else: it records profiles for pprof.
-func Profile() command.Command {
-	flags := measuringFlags(argv.ValueSpec("map-slots", "try up to `N` home map slots on each tracker", "its cores"))
-	return command.ForEachJob(command.Command{Usage: "measure what the tasks of a job need, for workload files", Long: profileHelp},
-		func(command.NamedJob) []argv.Spec { return flags }, profileJob)
-}
-
-// profileJob measures the job and prints its profile for workload files.
-func profileJob(ctx context.Context, e command.Env, line argv.Line, j *command.NamedJob) (int, error) {
-	note := func(text string) { fmt.Fprint(e.Stderr, argv.ErrorLine("", errors.New(text))) }
-	r := j.Reader(line)
-	chain, o, err := measured(r, note)
-	if err != nil {
-		return 0, err
-	}
-	defer r.Stream.Close()
-	text, err := (&study.MeasuredJob{Chain: chain, Options: o, Run: process.RunChain, Note: note}).Profile(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return command.Done, e.Write(text)
+func Profile(e command.Env) *flags.Command {
+	return command.ForEachJob(flags.Command{Usage: "measure what the tasks of a job need, for workload files", Long: profileHelp}, nil,
+		func(j *command.Job) *flags.Command {
+			return &flags.Command{Settings: measured(j, "its cores"), Run: func(ctx context.Context, line *flags.Line) (int, error) {
+				m, err := measure(e, j, line, false)
+				if err != nil {
+					return 0, err
+				}
+				defer j.Stream.Close()
+				text, err := m.Profile(ctx)
+				if err != nil {
+					return 0, err
+				}
+				return command.Done, e.Write(text)
+			}}
+		})
 }

@@ -9,89 +9,140 @@ import (
 	"slices"
 
 	"mrlocal"
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
+	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/hadoop/streaming"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 	"mrlocal/jobs"
 	"mrlocal/slots/report"
+	"mrlocal/workload"
 )
 
 // Help is the help text with the exit codes of a command that runs a job.
 const Help = `Exit codes: 0 done, the result is complete and durable; 1 nothing matched (grep); 2 wrong usage or input, nothing was started; 3 the job failed; 128 plus the number of the signal when interrupted.`
 
-// Command returns mrlocal run, with a subcommand for each job. All of them take command.RunFlags.
-func Command() command.Command {
-	return command.ForEachJob(command.Command{Name: "run", Usage: "run a job on real files: wordcount, sort, grep, a job of the papers, or commands as mapper and reducer", Long: Help},
-		func(j command.NamedJob) []argv.Spec {
-			flags := append(command.RunFlags(j.OutputLetter()), command.VerboseFlag(), command.QuietFlag())
-			return slices.DeleteFunc(flags, func(f argv.Spec) bool { return slices.Contains(j.Without, f.Name) })
-		}, Run)
+// runCommand has the options of mrlocal run for one job.
+type runCommand struct {
+	command.Env
+	command.Scheduling
+	job     *command.Job // its Config stays empty until the line is read
+	shown   command.Shown
+	faults  []string
+	picture show.Picture
+	page    show.PageOptions
+	out     show.Outputs
 }
 
-// Run runs a job. It checks all flags and files first, so that a mistake creates no file. After a failed run it still writes the report. It returns the
-// exit code Done or NoMatch, or the error of the run.
-func Run(ctx context.Context, e command.Env, line argv.Line, j *command.NamedJob) (int, error) {
-	if j.Check != nil {
-		if err := j.Check(line); err != nil {
-			return 0, err
-		}
+// Command returns mrlocal run, with a subcommand for each job.
+func Command(e command.Env) *flags.Command {
+	return command.ForEachJob(flags.Command{Usage: "run a job on real files: wordcount, sort, grep, a job of the papers, or commands as mapper and reducer", Long: Help}, nil,
+		func(j *command.Job) *flags.Command {
+			c := Run(e, j)
+			for _, args := range j.Examples {
+				c.Examples = append(c.Examples, "mrlocal run "+j.Name+" "+args)
+			}
+			return c
+		})
+}
+
+// Run returns the command that runs j.
+func Run(e command.Env, j *command.Job) *flags.Command {
+	c := &runCommand{Env: e, Scheduling: command.NewScheduling(), job: j}
+	run := slices.Concat(c.Settings(mrlocal.Bounds(), false), j.Options.Fields(),
+		setting.In("FAULTS AND EFFECTS", []setting.Setting{
+			setting.Of("fault", "Faults", "make something go wrong, as an item of faults in a workload file does. `FAULT` is 'at: 5s, tracker: 1, lost: true', 'task: JOB/m/7, fail: 2' or 'at: 5s, task: JOB/m/7, lost: true'; may be repeated", "none", setting.List(&c.faults)),
+		}), setting.In("INPUT AND OUTPUT", []setting.Setting{
+			setting.Of("resume", "ResumeDir", "keep the outputs of maps with a journal in `DIR`. After a kill or a full disk the same command goes on, and no committed map runs again. The job must have reduces, and inputs that are not streams", "nothing is kept", setting.Text(&j.ResumeDir)),
+		}), c.out.Settings("", ""), c.page.RunSettings(), c.out.Pictures(), c.picture.Settings(", on standard error"), c.shown.Settings())
+	return &flags.Command{Run: c.run, Settings: append(j.Settings(), setting.Without(run, append(j.Without, "seed")...)...)}
+}
+
+// run checks all flags and files, so that a mistake creates no file, and runs the job. After a failed
+// run it still writes the report. It returns the exit code Done or NoMatch, or the error of the run.
+func (c *runCommand) run(ctx context.Context, line *flags.Line) (int, error) {
+	if err := c.complete(line); err != nil {
+		return 0, err
 	}
-	r := j.Reader(line)
-	o, err := r.RunOptions()
+	// Build may change the inputs, of which no auxiliary file may be one.
+	j, beside := c.job, c.beside()
+	chain, err := j.Build()
 	if err != nil {
 		return 0, err
 	}
-	// The flags below are not in o.
-	mode := r.Choice("progress", "auto", "plain", "json", "none")
-	eventsPath, reportPath := r.Path("events"), r.Path("report")
-	profilePath := r.Path("profile")
-	gantt := r.Picture(false)
-	if o.ResumeDir = r.Path("resume"); o.ResumeDir == "-" {
-		r.Keep(errs.Optionf("--resume", "-: standard output cannot hold what a run keeps; name a directory"))
+	defer j.Stream.Close()
+	c.page.TempDir = command.First(j.TempDirs)
+	return c.page.Run(ctx, c.Stderr, func(p *show.Page) (int, error) { return c.runChain(ctx, p, chain, beside) })
+}
+
+// complete completes the options of the job by those of other packages, and by the line.
+func (c *runCommand) complete(line *flags.Line) (err error) {
+	c.Done()
+	j := c.job
+	j.Config = c.Config
+	if err := j.Given(line); err != nil {
+		return err
+	}
+	if j.Policy, err = c.NewPolicy(c.Names[0]); err != nil {
+		return err
+	}
+	for _, text := range c.faults {
+		f, err := workload.ParseFault("--fault", text, j.Name, max(1, j.Trackers))
+		if err != nil {
+			return err
+		}
+		j.Faults = append(j.Faults, f)
+	}
+	if j.ResumeDir == "-" {
+		return errs.Optionf("--resume", "-: standard output cannot hold what a run keeps; name a directory")
 	}
 	// A journal is valid only for the same version, the same job and the same flags of the job.
 	// Otherwise the map outputs may differ.
-	o.ResumeSettings = append([]string{"the version=" + mrlocal.Version, "the job=" + j.Name}, line.Except(append(command.RunFlags(""), command.VerboseFlag(), command.QuietFlag()))...)
-	if r.Err != nil {
-		return 0, r.Err
+	j.ResumeSettings = []string{"the version=" + mrlocal.Version, "the job=" + j.Name}
+	for _, g := range line.Given {
+		switch own := setting.Named(j.Own, g.Name); {
+		case own == nil: // of run
+		case own.Toggle():
+			j.ResumeSettings = append(j.ResumeSettings, "--"+g.Name+"=")
+		default:
+			j.ResumeSettings = append(j.ResumeSettings, "--"+g.Name+"="+g.Text)
+		}
 	}
-	r.Stdin, r.Stderr = e.Stdin, e.Stderr
-	chain, err := j.Build(r)
-	if err != nil {
-		return 0, err
-	}
-	defer r.Stream.Close()
+	j.Stdin, j.Log, j.Quiet = c.Stdin, c.Stderr, c.shown.Quiet
+	return c.picture.Check(false)
+}
+
+// runChain runs the chain of the job. p is the page of --ui, or nil.
+func (c *runCommand) runChain(ctx context.Context, p *show.Page, chain jobs.Chain, beside process.Work) (int, error) {
+	j := c.job
 	// Open checks that no auxiliary file is an input or an output of the run.
-	beside := besideRun(e, &o)
-	files, err := show.Open(line, []string{j.Name}, eventsPath, reportPath, beside)
+	files, err := c.out.Open([]string{j.Name}, beside)
 	if err != nil {
 		return 0, err
 	}
 	if e := files.Events(0); e != nil { // a nil *File must not become a non-nil io.Writer
-		o.Events = e
+		j.Events = e
 	}
-	notes := j.Settle(r, chain, &o)
-	if line.Has("quiet") {
-		mode = "none"
+	if j.Quiet {
+		c.shown.Mode = "none"
 	}
 	// The notes go through the screen, which shows them above the progress.
-	s := e.Screen(mode, gantt)
-	s.Verbose, s.Silent, s.Also = line.Has("verbose"), line.Has("quiet") && !slices.Contains(j.Without, "quiet"), files.Watch(0, e.Page.Watch(j.Name, nil))
-	for _, n := range notes {
+	s := c.shown.Screen(c.Env, &c.picture)
+	s.Also = files.Watch(0, p.Watch(j.Name, nil))
+	for _, n := range j.Notes {
 		s.Note(n)
 	}
 	// done is nil only if the engine has refused the run.
 	var done *mrlocal.Report
-	err = process.Profile(profilePath, beside, func(on bool) (err error) {
-		o.Profile = on
-		done, err = runOn(ctx, e, s, chain, o)
+	err = process.Profile(c.out.Profile, beside, func(on bool) (err error) {
+		j.Profile = on
+		done, err = runOn(ctx, c.Env, s, chain, j.Options)
 		return err
 	})
 	if files.HasReport() && done != nil { // err may be set: a failed run has a report too
-		err = errors.Join(err, files.Report(func(w io.Writer) error { return report.WriteJSON(w, reported(r.Stream, done)) }))
+		err = errors.Join(err, files.Report(func(w io.Writer) error { return report.WriteJSON(w, reported(j.Stream, done)) }))
 	}
 	if closed := files.CloseEvents(0); closed != nil && err == nil {
 		return 0, fmt.Errorf("%w; the result is complete", closed)
@@ -99,7 +150,7 @@ func Run(ctx context.Context, e command.Env, line argv.Line, j *command.NamedJob
 		return 0, err
 	}
 	// The gantt and the table come after the result, because all of them may go to the same terminal.
-	s.Write(string(gantt.Text(show.Width(e.Stderr), false)))
+	s.Write(string(c.picture.Text(show.Width(c.Stderr), false)))
 	s.Table(done)
 	if j.Matches && !done.Matched() { // the empty result is committed
 		return command.NoMatch, nil
@@ -107,20 +158,20 @@ func Run(ctx context.Context, e command.Env, line argv.Line, j *command.NamedJob
 	if s.Silent {
 		return command.Done, nil
 	}
-	return command.Done, writeCounters(e.Stderr, r.Stream, done)
+	return command.Done, writeCounters(c.Stderr, j.Stream, done)
 }
 
-// besideRun returns what a run with options o reads and writes. process.Work refuses auxiliary
-// files that are among these or lie within them. An auxiliary file may be standard output only if
-// the result is not.
-func besideRun(e command.Env, o *mrlocal.Options) process.Work {
+// beside returns what the run reads and writes. process.Work refuses auxiliary files that are among
+// these or lie within them. An auxiliary file may be standard output only if the result is not.
+func (c *runCommand) beside() process.Work {
+	o := &c.job.Options
 	w := process.Work{Inputs: o.Inputs, Outputs: []string{o.OutputDir, o.ResumeDir}}
 	if o.OutputFile != "" {
 		w.Files = []string{o.OutputFile}
 	}
 	// The result goes to a file or a directory, so standard output is free.
 	if o.OutputFile != "" || o.OutputDir != "" {
-		w.Stdout = e.Stdout
+		w.Stdout = c.Stdout
 	}
 	return w
 }

@@ -91,7 +91,7 @@ func (b *batch) load(e command.Env, words []string) error {
 // close removes the temporary files that the streaming jobs keep between two runs.
 func (b *batch) close() {
 	for i := range b.jobs {
-		_ = b.jobs[i].stream.Close()
+		_ = b.jobs[i].made.Stream.Close()
 	}
 }
 
@@ -182,7 +182,7 @@ func suffix(name string, names []string) string {
 func (b *batch) places(names []string) process.Work {
 	w := process.Work{Inputs: []string{b.file.Name}}
 	for i := range b.jobs {
-		o := &b.jobs[i].options
+		o := b.jobs[i].made
 		w.Inputs = append(w.Inputs, o.Inputs...)
 		// Each policy has its own outputs, so that a run does not replace those of the run before.
 		for _, name := range names {
@@ -205,17 +205,17 @@ func (b *batch) checkRuns(runs int, names []string) error {
 		return nil
 	}
 	for i := range b.jobs {
-		o := &b.jobs[i].options
+		o := b.jobs[i].made
 		if b.jobs[i].stdout && len(names) > 1 {
-			return b.reader.at(b.jobs[i].ListedJob, errs.Optionf("--output-file", "-: standard output takes the result of one run, and there are %d policies", len(names)))
+			return b.reader.at(&b.jobs[i], errs.Optionf("--output-file", "-: standard output takes the result of one run, and there are %d policies", len(names)))
 		}
 		if slices.Contains(o.Inputs, "-") {
-			return b.reader.at(b.jobs[i].ListedJob, errs.Optionf("--input", "-: standard input can be read once, and there are %d runs", runs))
+			return b.reader.at(&b.jobs[i], errs.Optionf("--input", "-: standard input can be read once, and there are %d runs", runs))
 		}
 		for _, name := range names {
 			dir := process.WithSuffix(o.OutputDir, suffix(name, names))
 			if _, err := os.Lstat(dir); err == nil && o.OutputDir != "" && !o.Overwrite {
-				return b.reader.at(b.jobs[i].ListedJob, errs.Optionf("--output", "%s: exists already; name another or add overwrite: true", errs.Quote(dir)))
+				return b.reader.at(&b.jobs[i], errs.Optionf("--output", "%s: exists already; name another or add overwrite: true", errs.Quote(dir)))
 			}
 		}
 	}
@@ -260,7 +260,7 @@ func (b *batch) run(ctx context.Context, e command.Env, s *show.Screen, policyNa
 	}
 	// A job of Hadoop Streaming counts over one run only.
 	for i := range b.jobs {
-		b.jobs[i].stream.Forget()
+		b.jobs[i].made.Stream.Forget()
 	}
 	done, err = process.RunBatch(ctx, work, o)
 	b.reported(done)
@@ -310,7 +310,7 @@ func (b *batch) reported(done *report.Report) {
 	for i := range b.jobs {
 		for n := range done.Jobs {
 			if done.Jobs[n].Name == b.jobs[i].Name {
-				b.jobs[i].stream.Report(&done.Jobs[n])
+				b.jobs[i].made.Stream.Report(&done.Jobs[n])
 			}
 		}
 	}
@@ -324,7 +324,7 @@ const discard = "\x00"
 func (b *batch) work(jobs []setup.Submission, stdin io.Reader, suffix string) []mrlocal.BatchJob {
 	all := make([]mrlocal.BatchJob, len(b.jobs))
 	for i := range b.jobs {
-		o := b.jobs[i].options.JobOptions
+		o := b.jobs[i].made.JobOptions
 		// Only a job with the input - reads it.
 		o.Stdin = stdin
 		if suffix == discard {

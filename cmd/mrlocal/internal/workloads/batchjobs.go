@@ -5,11 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal"
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/hadoop/streaming"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sleep"
 	"mrlocal/workload"
@@ -18,10 +16,9 @@ import (
 // batchJob is a job of a workload file with its options. Its args are the flags of mrlocal run.
 type batchJob struct {
 	*workload.ListedJob
-	chain   jobs.Chain
-	options mrlocal.Options // only those that command.JobFlags set
-	stdout  bool            // the result goes to standard output
-	stream  *streaming.Work // of a job of Hadoop Streaming; nil: another job
+	made   *command.Job // only its JobOptions count
+	chain  jobs.Chain
+	stdout bool // the result goes to standard output
 }
 
 // sleepJob is the name of the job whose tasks do nothing for the times in the file.
@@ -63,7 +60,7 @@ func (b *batchReader) read() ([]batchJob, error) {
 // job reads job i of the file.
 func (b *batchReader) job(i int) (batchJob, error) {
 	j := &b.file.Jobs[i]
-	job := batchJob{ListedJob: j}
+	job := batchJob{ListedJob: j, made: &command.Job{}}
 	// mrlocal run has no job sleep. It takes its times from keys of the file and not from args.
 	if j.Job == sleepJob {
 		err := b.sleep(&job, i)
@@ -102,127 +99,122 @@ func (b *batchReader) sleep(job *batchJob, index int) (err error) {
 	return err
 }
 
-// lower reads the args of a job of kind k into job.options and makes its chain. It turns the args
-// into flags of mrlocal run, so that a value has the same meaning, bounds and messages in both.
+// lower sets the settings of a job of kind k by its args, and makes its chain. The settings are those of
+// mrlocal run, so that a value has the same meaning, bounds and messages in both.
 func (b *batchReader) lower(job *batchJob, k *command.NamedJob) error {
-	specs := append(command.JobFlags(k.OutputLetter()), k.Flags...)
-	var line argv.Line
+	job.made = k.New()
+	all := job.made.Settings()
 	for i := range job.Args {
-		settings, err := b.settings(job.ListedJob, &job.Args[i], k, specs)
-		if err != nil {
+		if err := b.set(job, &job.Args[i], all); err != nil {
 			return err
 		}
-		line.Flags = append(line.Flags, settings...)
-	}
-	r := k.Reader(line)
-	r.JobOptions(&job.options)
-	if r.Err != nil {
-		return b.at(job.ListedJob, r.Err)
 	}
 	// In the options, standard output and a missing output are the same, so the arg itself decides.
-	file, _ := line.Value("output-file")
-	job.stdout = file == "-"
-	// With several policies, the engine gets a name that ends in the name of a policy. So the
-	// compression of the user's name is checked here.
-	_, err := job.options.CompressOutput.Of(job.options.OutputFile)
+	job.stdout = job.made.OutputFile == "-"
+	err := job.made.Complete(nil)
+	if err == nil {
+		// With several policies, the engine gets a name that ends in the name of a policy. So the
+		// compression of the user's name is checked here.
+		_, err = job.made.CompressOutput.Of(job.made.OutputFile)
+	}
+	if err == nil {
+		job.chain, err = job.made.Build()
+	}
 	if err != nil {
-		return b.at(job.ListedJob, err)
+		return b.at(job, err)
 	}
-	if job.chain, err = k.Build(r); err != nil {
-		return b.at(job.ListedJob, err)
-	}
-	job.stream = r.Stream
-	k.Settle(r, job.chain, &job.options)
 	return b.result(job)
 }
 
-// settings returns the flags for an arg of job j of kind k, one for each value. specs has the flags
-// that an arg may name. It fails if the job has no such arg, or if the arg has a wrong number of
-// values.
-func (b *batchReader) settings(j *workload.ListedJob, a *workload.Arg, k *command.NamedJob, specs []argv.Spec) ([]argv.Setting, error) {
-	f := argv.Named(a.Name, specs)
-	if f == nil {
-		return nil, b.unknown(j, a, k, specs)
-	}
-	var all []argv.Setting
-	for _, text := range a.Values {
-		switch {
-		case f.Value:
-			all = append(all, argv.Setting{Flag: &f.Flag, Value: text})
-		// A flag without a value is true or false in the file.
-		case text == "true":
-			all = append(all, argv.Setting{Flag: &f.Flag})
-		// A flag that is false is left out, as in a command line.
-		case text != "false":
-			return nil, b.errorf(a.Pos, j, a.Name, "%s: it is on or off; write true or false", errs.Quote(text))
+// argOf returns the setting of all that an arg names: by the name, the key or the letter of its flag; nil:
+// there is none.
+func argOf(all []setting.Setting, name string) *setting.Setting {
+	for i := range all {
+		if s := &all[i]; name == s.Name || name == s.Key() || name == s.Short && name != "" {
+			return s
 		}
 	}
-	if len(a.Values) > 1 && !(f.Value && f.Repeat) {
-		return nil, b.errorf(a.Pos, j, a.Name, "takes one value")
-	}
-	return all, nil
+	return nil
 }
 
-// unknown returns the error for an arg that the job does not have. The message depends on the
-// likely mistake: a flag of the whole run, a name with dashes, or a misspelt name.
-func (b *batchReader) unknown(j *workload.ListedJob, a *workload.Arg, k *command.NamedJob, specs []argv.Spec) error {
+// set sets the setting that an arg of the job names, once for each value. It fails if the job has no such
+// arg, if the value is wrong, or if the setting takes one value.
+func (b *batchReader) set(job *batchJob, a *workload.Arg, all []setting.Setting) error {
+	s := argOf(all, a.Name)
+	if s == nil {
+		return b.unknown(job, a, all)
+	}
+	if len(a.Values) > 1 && !s.Many() {
+		return b.errorf(a.Pos, job.ListedJob, a.Name, "takes one value")
+	}
+	for _, text := range a.Values {
+		switch {
+		// A flag that is false is left out, as in a command line.
+		case s.Toggle() && text == "false":
+			continue
+		case s.Toggle() && text != "true":
+			return b.errorf(a.Pos, job.ListedJob, a.Name, "%s: it is on or off; write true or false", errs.Quote(text))
+		}
+		if err := s.Value.Set(text); err != nil {
+			return b.errorf(a.Pos, job.ListedJob, a.Name, "%w", err)
+		}
+	}
+	return nil
+}
+
+// unknown returns the error for an arg that the job does not have. all has the settings of the job. The
+// message depends on the likely mistake: a flag of the whole run, a name with dashes, or a misspelt name.
+func (b *batchReader) unknown(job *batchJob, a *workload.Arg, all []setting.Setting) error {
 	// Slots, memory and policy belong to the whole batch, because all jobs share them.
-	if argv.Named(a.Name, command.RunFlags(k.OutputLetter())) != nil {
-		return b.errorf(a.Pos, j, a.Name, "is a setting of the whole run; give --%s to mrlocal batch", a.Name)
+	if argOf(Batch(command.Env{}).Settings, a.Name) != nil {
+		return b.errorf(a.Pos, job.ListedJob, a.Name, "is a setting of the whole run; give --%s to mrlocal batch", a.Name)
 	}
 	// A user may have copied the flag from a command line.
-	if bare := strings.TrimLeft(a.Name, "-"); bare != a.Name && argv.Named(bare, specs) != nil {
-		return b.errorf(a.Pos, j, a.Name, "write it without dashes: %s", bare)
+	if bare := strings.TrimLeft(a.Name, "-"); bare != a.Name && argOf(all, bare) != nil {
+		return b.errorf(a.Pos, job.ListedJob, a.Name, "write it without dashes: %s", bare)
 	}
 	var known []string
-	for i := range specs {
-		known = append(known, specs[i].Name)
+	for i := range all {
+		known = append(known, all[i].Name)
 	}
 	if near := errs.Nearest(a.Name, known); near != "" {
-		return b.errorf(a.Pos, j, errs.Quote(a.Name), "%s has no such arg; did you mean %s?", k.Name, near)
+		return b.errorf(a.Pos, job.ListedJob, errs.Quote(a.Name), "%s has no such arg; did you mean %s?", job.made.Name, near)
 	}
-	return b.errorf(a.Pos, j, errs.Quote(a.Name), "%s has no such arg; mrlocal run %s --help lists its flags", k.Name, k.Name)
+	return b.errorf(a.Pos, job.ListedJob, errs.Quote(a.Name), "%s has no such arg; mrlocal run %s --help lists its flags", job.made.Name, job.made.Name)
 }
 
 // result returns an error if the job has no output. run writes to standard output by default, and a
 // batch has no default.
 func (b *batchReader) result(job *batchJob) error {
-	if job.options.OutputDir+job.options.OutputFile == "" && !job.stdout {
+	if job.made.OutputDir+job.made.OutputFile == "" && !job.stdout {
 		return b.errorf(job.Pos, job.ListedJob, "", "no output: a batch writes each job's result to a place of its own; add output: DIR or output-file: FILE to its args")
 	}
 	return nil
 }
 
-// at adds the place in the file to an error about a flag of job j. It is the place of the arg, or
-// else that of the job. It returns an error of another type as it is.
-func (b *batchReader) at(j *workload.ListedJob, err error) error {
+// at adds the place in the file to an error about a flag of the job. It is the place of the arg, or else
+// that of the job. It returns an error of another type as it is.
+func (b *batchReader) at(job *batchJob, err error) error {
 	var u *errs.Error
 	if !errors.As(err, &u) {
 		return err
 	}
 	// The object of the error is a field of Options or a flag. A value may follow it, which the message
 	// keeps as rest.
-	word, rest, _ := strings.Cut(argv.InFlags(u.Object), " ")
-	name := strings.TrimLeft(word, "-")
-	for i := range j.Args {
-		a := &j.Args[i]
-		for _, k := range b.kinds {
-			if k.Name != j.Job {
-				continue
-			}
-			f := argv.Named(a.Name, append(command.JobFlags(k.OutputLetter()), k.Flags...))
-			// word != name holds only for a word with dashes. Other words are not flags.
-			if f != nil && word != name && (f.Name == name || f.Short == name) {
-				return b.errorf(a.Pos, j, strings.TrimSpace(a.Name+" "+rest), "%s", u.Cause)
-			}
+	all := job.made.Settings()
+	word, rest, _ := strings.Cut(setting.Fields(all)(u.Object), " ")
+	for i := range job.Args {
+		a := &job.Args[i]
+		if s := argOf(all, a.Name); s != nil && (word == "--"+s.Name || word == "-"+s.Short) {
+			return b.errorf(a.Pos, job.ListedJob, strings.TrimSpace(a.Name+" "+rest), "%w", u.Cause)
 		}
 	}
 	// This error names no flag, and its advice is for a command line. In a file the user must add
 	// an arg.
 	if u.Object == "no input" {
-		return b.errorf(j.Pos, j, "no input", "add input: PATH or input: [PATH, PATH] to its args")
+		return b.errorf(job.Pos, job.ListedJob, "no input", "add input: PATH or input: [PATH, PATH] to its args")
 	}
-	return b.errorf(j.Pos, j, u.Object, "%s", u.Cause)
+	return b.errorf(job.Pos, job.ListedJob, strings.TrimSpace(word+" "+rest), "%w", u.Cause)
 }
 
 // errorf returns an error of kind errs.BadOptions with the file, the line and column at, and the

@@ -123,7 +123,7 @@ type profileCommand struct {
 // subcommands with the names of jobs are those of package runjob.
 func Profile(e command.Env) *flags.Command {
 	c := &profileCommand{Env: e, batch: newBatch(), runs: 5}
-	made := runjob.Profile().Made(e)
+	made := runjob.Profile(e)
 	made.Args, made.Long, made.Run = "JOB [FLAGS] [PATH…] | WORKLOAD", profileHelp, c.run
 	made.Examples = []string{"mrlocal profile wordcount wiki/", "mrlocal profile two.yaml -o measured.yaml"}
 	made.Settings = append(setting.Without(c.engine.Fields(), "parallel-copies", "copy-bw", "disk-bw"), c.shown.Progress(), outputFile(&c.path, "write the file, with what was measured,"),
