@@ -62,10 +62,10 @@ func TestCountTool(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"-f2x f": `-f: "2x": not a list`, "-f0 f": "count from 1", "-f 1 -f 2 f": "only one list", "-f= f": `-f: "=": not a list`, "-d, f": "-d: needs -f", "-d:: -f2 f": "must be one byte",
-		"--top 0 f": "--top: 0: too small", "--top x f": "not a whole number", "--max 0 f": "too small", "-w --csv f": "--csv, -w: give one", "-wz f": "-w, -z: give one",
+		"-f2x f": `--fields: "2x": not a list`, "-f0 f": "count from 1", "-f 1 -f 2 f": "only one list", "-f= f": `--fields: "=": not a list`, "-d, f": "--delimiter: needs --fields", "-d:: -f2 f": "must be one byte",
+		"--top 0 f": "--top: 0: too small", "--top x f": "not a whole number", "--max 0 f": "too small", "-w --csv f": "--csv, --words: give one", "-wz f": "--words, --zero-terminated: give one",
 		"--csv -z f": "--csv, -z: give one", "--csv -f9 t": "no such column; the columns are name, n", "--csv -d\" t": "no such separator", "--csv t other": "header differs",
-		"none": "none: cannot read: no such file", ".": "is a directory", "-o none/x f": "none", "-o x -o y f": "given twice", "-u f": "no such flag", "-s f": "-s: is for fields",
+		"none": "none: cannot read: no such file", ".": "is a directory", "-o none/x f": "none", "-o x -o y f": "given twice", "-u f": "no such flag", "-s f": "--only-delimited: is for fields",
 	} {
 		out, errs, code := call(t, "count", "", strings.Fields(args)...)
 		if code != 2 || out != "" && !strings.Contains(args, "other") || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {

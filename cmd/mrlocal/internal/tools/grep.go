@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -77,7 +76,7 @@ func (c *grepCommand) outputSettings() []setting.Setting {
 		does("files-with-matches,l", func() { o.ListFiles, o.ListOthers = true, false }), does("files-without-match,L", func() { o.ListFiles, o.ListOthers = false, true }),
 		does("with-filename,H", func() { o.Names = grep.NamesAlways }), does("no-filename,h", func() { o.Names = grep.NamesNever }),
 		toggle("null,Z", &o.NULNames), toggle("byte-offset,b", &o.Offsets), toggle("initial-tab,T", &o.Tab), toggle("no-messages,s", &c.silent), does("line-buffered", func() {}),
-		own("after-context,A", lineCount(&c.after)), own("before-context,B", lineCount(&c.before)), own("context,C", lineCount(&c.around)),
+		own("after-context,A", lineCount(&c.after)), own("before-context,B", lineCount(&c.before)), own("context,C,Context", lineCount(&c.around)),
 		does("no-group-separator", func() { c.context.NoSeparator = true }),
 		reads("group-separator", func(text string) error {
 			c.context.Separator, c.context.NoSeparator = &text, false
@@ -136,7 +135,7 @@ func (c *grepCommand) ripgrepSettings() []setting.Setting {
 	f := &c.find
 	return []setting.Setting{
 		own("glob,g,Globs", setting.List(&f.Globs)), own("type,t,Types", setting.List(&f.Types)), own("sort", setting.Choice(&f.Sort, "path", "modified", "accessed", "created", "none")),
-		own("decode", setting.Choice(&c.decode, "utf16", "auto", "none")), does("without-match,I", func() { c.binary = "without-match" }), toggle("multiline,U", &c.job.Multiline),
+		own("decode", setting.Choice(&c.decode, "utf16", "auto", "none")), does("without-match,I", func() { c.binary = "without-match" }), toggle("multiline,U,Multiline", &c.job.Multiline),
 		does("smart-case,S", func() { c.job.IgnoreCase, c.job.SmartCase = false, true }), toggle("json", &c.job.JSON), toggle("hidden", &f.Hidden), toggle("no-ignore", &f.NoIgnore),
 		does("unrestricted,u", func() { // as in ripgrep, -u stands for --no-ignore, and -uu for --no-ignore --hidden
 			c.unrestricted++
@@ -311,7 +310,7 @@ func (c *grepCommand) search(ctx context.Context, roots []string) (matched bool,
 	for _, part := range c.parts(roots) {
 		chain, err := grep.New(*o)
 		if err != nil {
-			return false, inLetters(err)
+			return false, err
 		}
 		files, err := find.Files(part, c.find)
 		if err != nil {
@@ -447,15 +446,6 @@ func (c *grepCommand) listFiles(roots []string) (int, error) {
 	}
 	err = out.Flush()
 	return c.exitCode(listed), err
-}
-
-// inLetters replaces the field of grep.Options that an error names by the flag that sets this field.
-func inLetters(err error) error {
-	var e *errs.Error
-	if errors.As(err, &e) {
-		e.Object = strings.Replace(strings.Replace(e.Object, "Options.Patterns", "pattern", 1), "Options.Context", "-B, -C", 1)
-	}
-	return err
 }
 
 // grows reports whether a PATH is standard input that is also the output, and so cannot be read.

@@ -88,7 +88,7 @@ func (c *sortCommand) moreSettings() []setting.Setting {
 		}),
 		toggle("check-quiet,C", &c.quiet), own("json,,JSON", setting.List(&c.job.JSON)), own("header", setting.Count(&c.header, 1, math.MaxInt32)),
 		own("seed", setting.Optional(&c.seed, func(p *uint64) setting.Value { return setting.OrZero(p, setting.Seed(p)) })),
-		toggle("csv", &c.job.CSV), toggle("no-header", &c.csv.noHeader), toggle("lenient,,Lenient", &c.csv.lenient), reads("delimiter", c.readSeparator),
+		toggle("csv,,CSV", &c.job.CSV), toggle("no-header", &c.csv.noHeader), toggle("lenient,,Lenient", &c.csv.lenient), reads("delimiter", c.readSeparator),
 	}
 }
 

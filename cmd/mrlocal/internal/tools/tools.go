@@ -20,7 +20,6 @@ import (
 	"sync"
 
 	"mrlocal"
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/process"
@@ -46,6 +45,7 @@ type tool struct {
 	engine   mrlocal.Options    // as the flags set them; a tool adds the rest
 	policies command.Scheduling // only --sched
 	output   string             // of -o; "": none is given
+	settings []setting.Setting  // all flags; messages name them
 
 	complaining sync.Mutex   // guards Env.Stderr while the engine runs, and screen
 	screen      *show.Screen // of runChain; nil: it was not called
@@ -65,7 +65,8 @@ func (t *tool) command(usage string, own []setting.Setting, run func(context.Con
 	help, _ := helps.ReadFile("help/" + t.name + ".txt") // it is embedded, so this cannot fail
 	first, _, _ := strings.Cut(string(help), "\n")
 	_, args, _ := strings.Cut(first, " [FLAG]... ")
-	return &flags.Command{Usage: usage, Args: args, Help: string(help), Tool: true, Settings: append(own, t.engineSettings(own)...),
+	t.settings = append(own, t.engineSettings(own)...)
+	return &flags.Command{Usage: usage, Args: args, Help: string(help), Tool: true, Settings: t.settings,
 		Run: func(ctx context.Context, line *flags.Line) (code int, err error) {
 			t.engine.TempAtNeed = len(t.engine.TempDirs) == 0 // the system's may be missing, and few runs need it
 			if t.engine.Policy, err = t.policies.NewPolicy(t.policies.Names[0]); err != nil {
@@ -147,7 +148,7 @@ func (t *tool) runChain(ctx context.Context, chain jobs.Chain) (*mrlocal.Report,
 func (t *tool) complain(err error) {
 	t.complaining.Lock()
 	defer t.complaining.Unlock()
-	text := argv.ErrorLine(t.name, err)
+	text := show.ErrorLine(t.name, err, t.settings...)
 	if t.screen != nil { // it may show a line of progress, which the text must not join
 		t.screen.Write(text)
 		return
