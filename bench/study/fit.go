@@ -380,3 +380,11 @@ func toTime(seconds float64) time.Duration {
 
 // mean returns the mean of a sample, which must not be empty.
 func mean(sample []float64) float64 { return stats.IntervalOf(sample).Mean }
+
+// figures returns a figure of each of all.
+func figures[T any](all []T, of func(T) float64) (sample []float64) {
+	for _, x := range all {
+		sample = append(sample, of(x))
+	}
+	return sample
+}

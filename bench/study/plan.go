@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,17 +34,10 @@ func Alone(flag string) bool { return title(flag) != flag }
 
 // title returns the title of the axis of a setting.
 func title(name string) string {
-	switch name {
-	case "map-slots":
-		return "map slots per tracker"
-	case "reduce-slots":
-		return "reduce slots per tracker"
-	case "borrow-map":
-		return "share of the map slots that may be borrowed"
-	case "borrow-reduce":
-		return "share of the reduce slots that may be borrowed"
-	}
-	return name
+	return cmp.Or(map[string]string{
+		"map-slots": "map slots per tracker", "reduce-slots": "reduce slots per tracker",
+		"borrow-map": "share of the map slots that may be borrowed", "borrow-reduce": "share of the reduce slots that may be borrowed",
+	}[name], name)
 }
 
 // Options says what a sweep changes.
@@ -86,15 +80,10 @@ func NewPlan(o Options) (*Plan, error) {
 	p := &Plan{policies: o.Policies, seeds: max(1, o.Seeds), first: max(1, o.First)}
 	// The two ends of the other share show the effect of the first one with and without borrowing
 	// in the other direction [DHFS13, Fig. 6].
-	m, r := o.swept("borrow-map"), o.swept("borrow-reduce")
-	ends := Swept{Share: true, Values: []string{"0", "1"}}
-	switch {
-	case r < 0 && m >= 0 && len(o.Swept[m].Values) > 1:
-		ends.Name = "borrow-reduce"
-		o.Swept = slices.Insert(slices.Clone(o.Swept), m+1, ends)
-	case m < 0 && r >= 0 && len(o.Swept[r].Values) > 1:
-		ends.Name = "borrow-map"
-		o.Swept = slices.Insert(slices.Clone(o.Swept), r, ends)
+	for k, pair := range [][2]string{{"borrow-reduce", "borrow-map"}, {"borrow-map", "borrow-reduce"}} {
+		if i := o.swept(pair[0]); i >= 0 && len(o.Swept[i].Values) > 1 && o.swept(pair[1]) < 0 {
+			o.Swept = slices.Insert(slices.Clone(o.Swept), i+k, Swept{Name: pair[1], Share: true, Values: []string{"0", "1"}})
+		}
 	}
 	if o.TotalSlots > 0 && o.swept("map-slots") < 0 {
 		o.Swept = append([]Swept{{Name: "map-slots"}}, o.Swept...)

@@ -121,9 +121,7 @@ func (c *probeCore) work() time.Duration {
 // middle returns the medians of the times of several probes. A median ignores a single probe that another
 // program has interrupted.
 func middle(probes []workload.Probe) workload.Probe {
-	var alone, all []float64
-	for _, p := range probes {
-		alone, all = append(alone, p.Alone.Seconds()), append(all, p.All.Seconds())
-	}
+	alone := figures(probes, func(p workload.Probe) float64 { return p.Alone.Seconds() })
+	all := figures(probes, func(p workload.Probe) float64 { return p.All.Seconds() })
 	return workload.Probe{Alone: toTime(median(alone)), All: toTime(median(all))}
 }

@@ -141,7 +141,7 @@ type unit struct {
 // nanoseconds, sizes in bytes.
 func units() []unit {
 	return []unit{
-		{decimal, func(x float64) string { return strconv.FormatFloat(math.Round(x*1e6)/1e6, 'f', -1, 64) }, 1},
+		{decimal, number, 1},
 		{func(text string) (float64, bool) {
 			d, err := time.ParseDuration(text)
 			return float64(d), err == nil && d >= 0

@@ -172,15 +172,6 @@ func (s *Study) difference(cell int, name string) stats.Interval {
 	return stats.IntervalOfDifferences(s.figures(cell, name), s.figures(s.base(cell), name))
 }
 
-// words returns the swept values of a cell, then its policy.
-func (s *Study) words(cell int) []string {
-	t := s.Trial(cell * s.seeds)
-	return append(slices.Clone(t.Words), t.Policy)
-}
-
-// head returns the titles of words.
-func (s *Study) head() []string { return append(slices.Clone(s.names), "policy") }
-
 // column is a column of the tables of a study.
 type column struct {
 	title, figure string
@@ -229,19 +220,8 @@ func (s *Study) Table() []byte {
 		}
 		return false
 	})
-	rows := [][]string{s.head()}
-	for _, c := range columns {
-		rows[0] = append(rows[0], c.title)
-	}
-	for cell := range s.cells() {
-		row := s.words(cell)
-		for _, c := range columns {
-			row = append(row, c.text(stats.IntervalOf(s.figures(cell, c.figure))))
-		}
-		rows = append(rows, row)
-	}
 	var b bytes.Buffer
-	grid(&b, rows, nil)
+	s.rows(&b, columns, true, func(cell int, c *column) string { return c.text(stats.IntervalOf(s.figures(cell, c.figure))) })
 	if s.seeds == 1 {
 		fmt.Fprintf(&b, "speedup: T0/T1 - 1 against %s\n%s", s.against(), s.best())
 		return b.Bytes()
@@ -305,17 +285,24 @@ func (s *Study) differences(b *bytes.Buffer) {
 	}
 	fmt.Fprintf(b, "\ndifferences from %s, paired by seed, with 95 %% intervals\n", against)
 	columns := []column{{"makespan", makespan, "s"}, {"mean job time", meanJob, "s"}, {"fairness (Jain)", "jain", ""}}
-	rows := [][]string{s.head()}
-	for _, c := range columns {
-		rows[0] = append(rows[0], c.title)
+	s.rows(b, columns, false, s.verdict)
+}
+
+// rows writes a table with a row for each cell: the swept values, the policy, and the columns, whose text it
+// gets from of. bases says whether cells with which others are compared have rows.
+func (s *Study) rows(b *bytes.Buffer, columns []column, bases bool, of func(cell int, c *column) string) {
+	rows := [][]string{append(slices.Clone(s.names), "policy")}
+	for i := range columns {
+		rows[0] = append(rows[0], columns[i].title)
 	}
 	for cell := range s.cells() {
-		if cell == s.base(cell) {
+		if !bases && cell == s.base(cell) {
 			continue
 		}
-		row := s.words(cell)
-		for _, c := range columns {
-			row = append(row, s.verdict(cell, c))
+		t := s.Trial(cell * s.seeds)
+		row := append(slices.Clone(t.Words), t.Policy)
+		for i := range columns {
+			row = append(row, of(cell, &columns[i]))
 		}
 		rows = append(rows, row)
 	}
@@ -324,7 +311,7 @@ func (s *Study) differences(b *bytes.Buffer) {
 
 // verdict formats the difference of a metric of a cell from its base. To seconds it adds the
 // percentage. If the interval of the difference has 0 in it, the verdict is "no difference".
-func (s *Study) verdict(cell int, c column) string {
+func (s *Study) verdict(cell int, c *column) string {
 	if !s.comparable(cell) {
 		return "-"
 	}
@@ -410,7 +397,7 @@ func number(v float64) string {
 	if math.IsNaN(v) {
 		return ""
 	}
-	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 6, 64), "0"), ".")
+	return strconv.FormatFloat(math.Round(v*1e6)/1e6, 'f', -1, 64)
 }
 
 // studyJSON is the form of the --json file.

@@ -190,13 +190,7 @@ func compare(usual setting, before, chosen []*run) *Comparison {
 }
 
 // medianOf returns the median of a figure of the rounds.
-func medianOf(rounds []*run, of func(*run) float64) float64 {
-	var all []float64
-	for _, r := range rounds {
-		all = append(all, of(r))
-	}
-	return median(all)
-}
+func medianOf(rounds []*run, of func(*run) float64) float64 { return median(figures(rounds, of)) }
 
 // over makes the runs with 1 to most slots and returns them by slots - 1, then by round. with returns the
 // setting for k slots.

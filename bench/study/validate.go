@@ -270,19 +270,13 @@ func (v *Validation) rank() {
 
 // makespans returns the mean makespan of the runs with its 95 % interval, in seconds.
 func makespans(reports []*report.Report) stats.Interval {
-	var all []float64
-	for _, r := range reports {
-		all = append(all, r.MakespanSeconds)
-	}
-	return stats.IntervalOf(all)
+	return stats.IntervalOf(figures(reports, func(r *report.Report) float64 { return r.MakespanSeconds }))
 }
 
 // jobTime returns the mean time of a job over the runs with its 95 % interval, in seconds. The time goes
 // from the submission in the file to the end of the last stage of the job.
 func jobTime(listed *workload.ListedJob, reports []*report.Report) stats.Interval {
-	var all []float64
-	for _, r := range reports {
-		end := 0.0
+	return stats.IntervalOf(figures(reports, func(r *report.Report) (end float64) {
 		for i := range r.Jobs {
 			j := &r.Jobs[i]
 			// Later jobs of a chain are called NAME.2, NAME.3 and so on.
@@ -291,9 +285,8 @@ func jobTime(listed *workload.ListedJob, reports []*report.Report) stats.Interva
 				end = max(end, j.FinishS)
 			}
 		}
-		all = append(all, end-listed.Submit.Seconds())
-	}
-	return stats.IntervalOf(all)
+		return end - listed.Submit.Seconds()
+	}))
 }
 
 // relativeError returns the error of a simulated time as sim ÷ real − 1: 0.1 is a tenth too long.
