@@ -35,9 +35,8 @@ func ErrorLine(what string, err error, own ...setting.Setting) string {
 // message returns the text of an error. errors.Join puts each of its errors on a line of its own;
 // message puts them on one line, with semicolons between.
 func message(err error) string {
-	// The text of an error without an object begins with its cause.
 	if e, ok := err.(*errs.Error); ok {
-		return strings.TrimPrefix(e.Object+": "+message(e.Cause), ": ")
+		return e.Where() + message(e.Cause)
 	}
 	// An error may wrap several others and have a text of its own, as that of fmt.Errorf. It stays
 	// as it is.
