@@ -1,21 +1,17 @@
 // Command mrlocal runs MapReduce jobs on the files and cores of one machine. It also simulates
 // workloads of such jobs, and shows which task gets which slot.
 //
-// The function table lists the commands. tree.go finds the command that a line names, and calls it.
-// help.go has the groups and the examples of the help. This package has the commands of event files
-// (replay, explain, compare, show, ui), and gen, clean, reproduce, policies, completion, man and
-// version. The packages below internal have the others:
+// The function table lists the commands. This package has the commands of event files (replay, explain,
+// compare, show, ui), and gen, clean, reproduce, policies, completion, man and version. The packages
+// below internal have the others:
 //
-//	argv         parses the command line, formats errors
-//	command      parts that commands share: their type, streams, exit codes, flags; the jobs of run
+//	command      parts that commands share: their streams, exit codes, settings; the jobs of run
+//	demo         demo
+//	flags        parses the command line, lays out help, makes manual pages and completion
 //	hadoop       streaming, lint, submit, stream
-//	measure      runs of a job or a workload with several numbers of slots; demo without a lesson
-//	pictures     --svg, --trace, --csv, --metrics, --html and --ui
-//	predict      the measurements of profile and validate
 //	process      signals, GOMAXPROCS, memory limit, --profile, auxiliary files, licence notices
 //	runjob       run, tune, profile JOB
-//	show         progress, tables and gantts
-//	teach        demo
+//	show         error lines, progress, tables, gantts, pictures, --html and --ui
 //	tools        sort, grep, count: the commands that work as GNU tools do
 //	workloads    batch, sim, sweep, validate, profile WORKLOAD, workload
 //

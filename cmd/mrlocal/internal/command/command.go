@@ -1,26 +1,15 @@
-// Package command holds the parts that several commands of mrlocal share. They are the type of a
-// command, its streams, the exit codes, and the common flags with the options that they set. It also
-// lists the jobs of run with their flags (Jobs).
-//
-// A function whose name ends in Flags lists flags, for the parser and the help. A method of
-// Reader, or a function whose name begins with Read, reads the values of these flags. Reading goes on
-// after a mistake, and Reader.Err keeps the first one. So a caller reads all flags and then checks
-// Err once.
-//
-// Package main has the table of commands. It parses the command line, calls the command that the
-// line names, and writes the error. Package command has no state of its own.
+// Package command holds the parts that several commands of mrlocal share: their streams, the exit codes,
+// and settings with the options that they set. It also lists the jobs of run with their settings (Jobs).
+// Package command has no state of its own.
 package command
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"io"
 	"syscall"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/show"
-	"mrlocal/internal/errs"
 	"mrlocal/internal/setting"
 	"mrlocal/workload"
 )
@@ -41,30 +30,7 @@ type Env struct {
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string // as os.Getenv
 	Arg0           string              // os.Args[0]; "" in tests
-
-	Page *show.Page // the page of --ui; nil: the command was started without --ui
 }
-
-// Command is a node of the tree of commands. A leaf has Run or Raw. An inner node has
-// subcommands. A node with Run and subcommands takes a file or the name of a subcommand (profile).
-type Command struct {
-	Name     string   // the table of commands sets it
-	Usage    string   // one line of help
-	Args     string   // for the help: the positional words, as in "JOB [FLAGS] [PATH…]"
-	Long     string   // the paragraphs of help below the usage
-	Examples []string // command lines for the help
-	Flags    []argv.Spec
-	More     func() []argv.Spec // further flags, made only when they are needed; nil: none
-	Sub      []Command
-	Run      func(ctx context.Context, e Env, line argv.Line) (code int, err error)
-
-	// Raw stands in place of Run for a command that parses its arguments itself. args are the words
-	// after the name of the command.
-	Raw func(ctx context.Context, args []string, e Env) (code int, err error)
-}
-
-// IsHelp reports whether word asks for help.
-func IsHelp(word string) bool { return word == "--help" || word == "-h" }
 
 // Write writes the whole result of a command to standard output. It returns nil if the reader of a
 // pipe has closed it, because a closed pipe on standard output is success.
@@ -74,14 +40,6 @@ func (e Env) Write(text []byte) error {
 		return err
 	}
 	return nil
-}
-
-// AllFlags returns the flags of c, including those of More.
-func (c *Command) AllFlags() []argv.Spec {
-	if c.More == nil {
-		return c.Flags
-	}
-	return append(c.Flags, c.More()...)
 }
 
 // Screen returns the screen that shows one run on standard error. mode is a value of --progress.
@@ -140,12 +98,3 @@ func (e Env) Workload(name string) (*workload.File, error) {
 
 // Gone reports whether err comes from a write to a pipe of the system whose reader has closed it.
 func Gone(err error) bool { return errors.Is(err, syscall.EPIPE) }
-
-// NoWords returns an options error if the line has positional words. A command that takes none
-// calls it.
-func NoWords(line argv.Line) error {
-	if len(line.Words) > 0 {
-		return errs.Optionf(errs.Quote(line.Words[0]), "one word too many")
-	}
-	return nil
-}

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"mrlocal"
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/hadoop/streaming"
 	"mrlocal/jobs"
 )
@@ -56,7 +56,7 @@ func lint(ctx context.Context, args []string, e command.Env) int {
 		found = append(found, "") // the last newline
 	}
 	if code = printText(e, "lint", strings.Join(found, "\n"), code); err != nil && code != command.Failed {
-		fmt.Fprint(e.Stderr, argv.ErrorLine("lint", command.StreamingMistake(err)))
+		fmt.Fprint(e.Stderr, show.ErrorLine("lint", command.StreamingMistake(err)))
 		return command.Usage
 	}
 	return code

@@ -7,11 +7,11 @@ import (
 	"io"
 	"strings"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/runjob"
+	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/hadoop/streaming"
 	"mrlocal/internal/setting"
 	"mrlocal/jobs"
@@ -39,7 +39,7 @@ func Lint(e command.Env) *flags.Command {
 // StreamJob. The settings of mrlocal run read the flags, and package streaming the options of
 // hadoop-streaming. After the first error, all later steps are skipped.
 func runStreaming(ctx context.Context, args []string, e command.Env) int {
-	if len(args) == 1 && command.IsHelp(args[0]) {
+	if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
 		return printText(e, "streaming", usageText, command.Done)
 	}
 	j := command.StreamingJob()
@@ -80,10 +80,10 @@ func runStreaming(ctx context.Context, args []string, e command.Env) int {
 	// After a signal, err is only a consequence. The line and the exit code are those of the signal.
 	var s process.Interrupted
 	if errors.As(context.Cause(ctx), &s) {
-		fmt.Fprint(e.Stderr, argv.ErrorLine("streaming", s))
+		fmt.Fprint(e.Stderr, show.ErrorLine("streaming", s))
 		return s.ExitCode()
 	}
-	fmt.Fprint(e.Stderr, argv.ErrorLine("streaming", err))
+	fmt.Fprint(e.Stderr, show.ErrorLine("streaming", err, run.Settings...))
 	if j.Stream != nil { // StreamJob has submitted the job
 		fmt.Fprintln(e.Stderr, "Job not successful!")
 	}
@@ -134,7 +134,7 @@ func refused(err error, stderr, stdout io.Writer) (code int, ok bool) {
 // command what, and returns command.Failed.
 func printText(e command.Env, what, text string, code int) int {
 	if err := e.Write([]byte(text)); err != nil {
-		fmt.Fprint(e.Stderr, argv.ErrorLine(what, err))
+		fmt.Fprint(e.Stderr, show.ErrorLine(what, err))
 		return command.Failed
 	}
 	return code

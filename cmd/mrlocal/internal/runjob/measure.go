@@ -9,10 +9,10 @@ import (
 
 	"mrlocal"
 	"mrlocal/bench/study"
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/setting"
 )
@@ -100,7 +100,7 @@ func measure(e command.Env, j *command.Job, line *flags.Line, quiet bool) (*stud
 	chain, err := j.Build()
 	m := &study.MeasuredJob{Chain: chain, Options: j.Options, Run: process.RunChain, Note: func(text string) {
 		if !quiet {
-			fmt.Fprint(e.Stderr, argv.ErrorLine("", errors.New(text)))
+			fmt.Fprint(e.Stderr, show.ErrorLine("", errors.New(text)))
 		}
 	}}
 	for _, n := range j.Notes {

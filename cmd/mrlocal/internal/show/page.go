@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/setting"
 	"mrlocal/trace"
@@ -76,81 +74,13 @@ func (o PageOptions) Run(ctx context.Context, stderr io.Writer, run func(p *Page
 	return code, err
 }
 
-// pageFlags returns --ui and the flags of its address, for a command that runs something.
-func pageFlags() []argv.Spec {
-	return append([]argv.Spec{{
-		Flag: argv.Flag{Name: "ui", Maybe: true},
-		Help: "print the address of a page that follows the run: slots, loans, decisions with their reasons; --ui=hold keeps the page after the run until Ctrl-C",
-	}}, AddrFlags()...)
-}
-
-// AddrFlags returns the flags of the address of a page, which pageOptions reads.
-func AddrFlags() []argv.Spec {
-	return []argv.Spec{
-		argv.ValueSpec("addr", "`HOST:PORT` of the page; only this machine can open it unless --allow-remote is given", "a free port of 127.0.0.1"),
-		{Flag: argv.Flag{Name: "allow-remote"}, Help: "let --addr be an address that other machines reach; the page then needs the token in the printed address"},
-	}
-}
-
-// Page is the page of --ui, which follows the runs of a command. WithPage opens and closes it. The
+// Page is the page of --ui, which follows the runs of a command. PageOptions.Run opens and closes it. The
 // methods of a nil Page do nothing.
 type Page struct {
 	server *web.Server
 	hold   bool // --ui=hold
 	stderr io.Writer
 	once   sync.Once // for printing the address
-}
-
-// pageOptions reads AddrFlags. r.Err has the first mistake.
-func pageOptions(r *argv.Reader) web.Options {
-	o := web.Options{Addr: r.Path("addr"), AllowRemote: r.Line.Has("allow-remote")}
-	if o.AllowRemote && o.Addr == "" {
-		r.Keep(errs.Optionf("--allow-remote", "needs --addr HOST:PORT"))
-	}
-	return o
-}
-
-// WithPage calls run and returns its result. p is the page of --ui, which is open during the call,
-// or nil without --ui. If run returns no error, the page stays open as long as Page.end says. The
-// first run prints the address, and not WithPage, because the line may have a mistake that run
-// finds.
-func WithPage(ctx context.Context, line argv.Line, stderr io.Writer, run func(p *Page) (int, error)) (int, error) {
-	p, err := pageOf(line, stderr)
-	if err != nil {
-		return 0, err
-	}
-	defer p.close()
-	code, err := run(p)
-	if err == nil {
-		p.end(ctx)
-	}
-	return code, err
-}
-
-// pageOf opens the page of --ui. It returns nil if the line has no --ui. It fails with an options
-// error if the flags contradict each other, or if the port cannot be opened.
-func pageOf(line argv.Line, stderr io.Writer) (*Page, error) {
-	r := argv.Reader{Line: line}
-	o := pageOptions(&r)
-	how, on := line.Value("ui")
-	if how != "" {
-		r.Choice("ui", "hold")
-	}
-	if !on && o.Addr != "" {
-		r.Keep(errs.Optionf("--addr", "needs --ui"))
-	}
-	if r.Err != nil || !on {
-		return nil, r.Err
-	}
-	tmp, _ := line.Value("tmp")
-	// The server keeps events in a temporary file for browsers that connect late. The first directory of
-	// --tmp holds it.
-	o.TempDir, _, _ = strings.Cut(tmp, ",")
-	server, err := web.Listen(o)
-	if err != nil {
-		return nil, err
-	}
-	return &Page{server: server, hold: how == "hold", stderr: stderr}, nil
 }
 
 // Show shows runs on a page until ctx ends, and returns the cause of ctx. l is the lesson that the runs

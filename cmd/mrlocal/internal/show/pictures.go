@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/paths"
@@ -66,18 +65,6 @@ func (o *Outputs) Pictures() []setting.Setting {
 	})
 }
 
-// Flags returns the flags of the page and of pictures, for a command that runs something. Open and
-// WithPage read them.
-func Flags() []argv.Spec { return append(pageFlags(), PictureFlags()...) }
-
-// PictureFlags returns the flags of pictures and tables of runs, which Open reads.
-func PictureFlags() (all []argv.Spec) {
-	for _, s := range new(Outputs).Pictures() {
-		all = append(all, argv.ValueSpec(s.Name, s.Help, s.Default))
-	}
-	return all
-}
-
 // HTMLSetting returns --html of a command whose result is a table. It keeps the path for HTML.
 func HTMLSetting(path *string) setting.Setting {
 	return setting.Of("html", "", "write table and chart as one `FILE` for a browser, without scripts", "", setting.Text(path))
@@ -102,16 +89,6 @@ type Files struct {
 	files    [][]file           // by run
 	models   []*view.Model      // by run; nil: no picture is wanted, or the pictures are written
 	html     *webReport         // of all runs; nil: not wanted
-}
-
-// Open opens the files that the flags of line ask for (Outputs.Open).
-func Open(line argv.Line, names []string, eventsPath, reportPath string, w process.Work) (*Files, error) {
-	r := argv.Reader{Line: line}
-	o := Outputs{eventsPath, reportPath, r.Path("profile"), r.Path("svg"), r.Path("trace"), r.Path("csv"), r.Path("metrics"), r.Path("html")}
-	if r.Err != nil {
-		return nil, r.Err
-	}
-	return o.Open(names, w)
 }
 
 // Open checks the auxiliary files of all runs, and creates none of them. names has the names of the

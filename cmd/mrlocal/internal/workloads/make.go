@@ -15,10 +15,10 @@ import (
 	"slices"
 	"strings"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/setting"
 	"mrlocal/workload"
@@ -157,7 +157,7 @@ func (c *importCommand) run(_ context.Context, line *flags.Line) (int, error) {
 	})
 	for _, text := range account {
 		if err == nil {
-			_, _ = io.WriteString(c.Stderr, argv.ErrorLine("workload import", errors.New(text)))
+			_, _ = io.WriteString(c.Stderr, show.ErrorLine("workload import", errors.New(text)))
 		}
 	}
 	return code, err
