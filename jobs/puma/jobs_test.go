@@ -54,7 +54,7 @@ func paperJobs(keepMap, keepReduce float64) []paperJob {
 		}},
 		{name: "combine", kind: datagen.Words, straight: straightCombine, chain: puma.NewCombine},
 		{name: "select", kind: datagen.Lines, chain: func() (jobs.Chain, error) {
-			return puma.NewSelection(puma.SelectionOptions{KeepMap: keepMap, KeepReduce: keepReduce})
+			return puma.NewSelection(puma.SelectionOptions{KeepMap: &keepMap, KeepReduce: &keepReduce})
 		}, straight: func(docs []doc, _ []byte) []byte { return straightSelect(docs, keepMap, keepReduce) }},
 		{name: "join", kind: datagen.Edges, files: 2, part: 16, straight: straightJoin, chain: puma.NewJoin},
 	}

@@ -27,29 +27,29 @@ import (
 
 // KMeansOptions say how many clusters there are and when the iteration ends.
 type KMeansOptions struct {
-	K         int     // number of clusters, unless Given is set; 0: 10
-	Rounds    int     // most rounds; 0: 20
-	Tolerance float64 // the rounds end if no coordinate moves by more; 0: 0.001
-	Given     bool    // the side data of the run are the first centroids, one on each line
+	K         int      // number of clusters, unless Given is set; 0: 10
+	Rounds    int      // most rounds; 0: 20
+	Tolerance *float64 // the rounds end if no coordinate moves by more; nil: 0.001
+	Given     bool     // the side data of the run are the first centroids, one on each line
 }
 
 // NewKMeans makes the jobs. It fails with an options error (package errs) if an option is out of
 // range.
 func NewKMeans(o KMeansOptions) (jobs.Chain, error) {
-	o.K, o.Rounds, o.Tolerance = cmp.Or(o.K, 10), cmp.Or(o.Rounds, 20), cmp.Or(o.Tolerance, 0.001)
+	o.K, o.Rounds, o.Tolerance = cmp.Or(o.K, 10), cmp.Or(o.Rounds, 20), cmp.Or(o.Tolerance, new(0.001))
 	switch {
 	case o.K < 1 || o.K > 10_000:
 		return nil, errs.Optionf("Options.K", "%d: must be from 1 to 10000", o.K)
 	case o.Rounds < 1:
 		return nil, errs.Optionf("Options.Rounds", "%d: must be at least 1", o.Rounds)
-	case !(o.Tolerance >= 0):
+	case !(*o.Tolerance >= 0):
 		return nil, errs.Optionf("Options.Tolerance", "must be at least 0")
 	}
 	chain := jobs.Chain{
 		lines.DrawPoints("kmeans-draw", o.K),
 		{
 			Name: "kmeans", Reduces: 1, BuiltIn: true, Rereads: true, Rounds: o.Rounds,
-			Converged:  func(before, after []byte) bool { return lines.PointsWithin(before, after, o.Tolerance) },
+			Converged:  func(before, after []byte) bool { return lines.PointsWithin(before, after, *o.Tolerance) },
 			NewMapper:  func() jobs.Mapper { return &kMeansMapper{} },
 			NewReducer: func() jobs.Reducer { return &kMeansReducer{} },
 		},

@@ -21,19 +21,19 @@ import (
 
 // SelectionOptions say how many records are kept. The zero value is that of Gridmix.
 type SelectionOptions struct {
-	KeepMap    float64 // percent of records that a map keeps; 0: 10
-	KeepReduce float64 // percent of these records that a reduce keeps; 0: 40
-	Stages     int     // number of jobs in the chain; 0: 3
+	KeepMap    *float64 // percent of records that a map keeps; nil: 10
+	KeepReduce *float64 // percent of these records that a reduce keeps; nil: 40
+	Stages     int      // number of jobs in the chain; 0: 3
 }
 
 // NewSelection makes the jobs. It fails with an options error (package errs) if an option is out of
 // range.
 func NewSelection(o SelectionOptions) (jobs.Chain, error) {
-	o.KeepMap, o.KeepReduce, o.Stages = cmp.Or(o.KeepMap, 10), cmp.Or(o.KeepReduce, 40), cmp.Or(o.Stages, 3)
+	o.KeepMap, o.KeepReduce, o.Stages = cmp.Or(o.KeepMap, new(10.0)), cmp.Or(o.KeepReduce, new(40.0)), cmp.Or(o.Stages, 3)
 	switch {
-	case !(o.KeepMap > 0 && o.KeepMap <= 100):
+	case !(*o.KeepMap > 0 && *o.KeepMap <= 100):
 		return nil, errs.Optionf("Options.KeepMap", "must be a percentage above 0 and at most 100")
-	case !(o.KeepReduce > 0 && o.KeepReduce <= 100):
+	case !(*o.KeepReduce > 0 && *o.KeepReduce <= 100):
 		return nil, errs.Optionf("Options.KeepReduce", "must be a percentage above 0 and at most 100")
 	case o.Stages < 1 || o.Stages > 100:
 		return nil, errs.Optionf("Options.Stages", "%d: must be from 1 to 100", o.Stages)
@@ -42,9 +42,9 @@ func NewSelection(o SelectionOptions) (jobs.Chain, error) {
 	for stage := range o.Stages {
 		chain = append(chain, jobs.Job{
 			Name: "select-" + strconv.Itoa(stage+1), Ordered: true, BuiltIn: true,
-			NewMapper: func() jobs.Mapper { return &selectionMapper{keep: NewKeep(2*stage, o.KeepMap)} },
+			NewMapper: func() jobs.Mapper { return &selectionMapper{keep: NewKeep(2*stage, *o.KeepMap)} },
 			NewReducer: func() jobs.Reducer {
-				keep := NewKeep(2*stage+1, o.KeepReduce)
+				keep := NewKeep(2*stage+1, *o.KeepReduce)
 				return jobs.ReducerFunc(func(line []byte, vs *jobs.Values, out jobs.Emitter) error {
 					for kept := keep.Line(line); kept && vs.Next(); {
 						out.Emit(line, nil)

@@ -61,7 +61,7 @@ func kMeans(j *Job) {
 	j.Own = []setting.Setting{
 		setting.Of("clusters", "K", "find `K` clusters", "10, or as many as --centroids has", setting.Count(&o.K, 1, 10_000)),
 		setting.Of("rounds", "Rounds", "at most `N` rounds", "20", setting.Count(&o.Rounds, 1, 100_000)),
-		setting.Of("tolerance", "Tolerance", "stop when no coordinate moves by more than `X`", "0.001", setting.Number(&o.Tolerance)),
+		setting.Of("tolerance", "Tolerance", "stop when no coordinate moves by more than `X`", "0.001", setting.Optional(&o.Tolerance, setting.Number)),
 		centroids(j, "begin with the points in `FILE`, one on each line", "points of the input, drawn by their hash"),
 	}
 	j.Build = func() (jobs.Chain, error) {
@@ -125,8 +125,8 @@ func randomText(j *Job) {
 func selectLines(j *Job) {
 	var o puma.SelectionOptions
 	j.Own = []setting.Setting{
-		setting.Of("keep-map", "KeepMap", "a map keeps `P` percent of its lines", "10", setting.Number(&o.KeepMap)),
-		setting.Of("keep-reduce", "KeepReduce", "a reduce keeps `P` percent of its lines", "40", setting.Number(&o.KeepReduce)),
+		setting.Of("keep-map", "KeepMap", "a map keeps `P` percent of its lines", "10", setting.Optional(&o.KeepMap, setting.Number)),
+		setting.Of("keep-reduce", "KeepReduce", "a reduce keeps `P` percent of its lines", "40", setting.Optional(&o.KeepReduce, setting.Number)),
 		setting.Of("stages", "Stages", "a chain of `N` jobs", "3", setting.Count(&o.Stages, 1, 100)),
 	}
 	j.Build = func() (jobs.Chain, error) { return puma.NewSelection(o) }
