@@ -12,6 +12,7 @@ import (
 	"mrlocal/internal/errs"
 	"mrlocal/internal/setting"
 	"mrlocal/slots/explain"
+	"mrlocal/slots/policy/omo"
 	"mrlocal/slots/policy/registry"
 )
 
@@ -72,7 +73,7 @@ func (c *explainCommand) run(ctx context.Context, line *flags.Line) (int, error)
 		return command.Done, c.Write(b.Bytes())
 	}
 	if c.windows > 0 {
-		return command.Done, writeReleases(c.Stdout, read, c.Name, c.windows)
+		return command.Done, omo.PlotReleases(c.Stdout, read, c.Name, c.windows)
 	}
 	// There may be millions of decisions, so they are printed while the events are read. In explain
 	// run.jsonl | head, head closes the pipe early, which is success.

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"mrlocal/bench"
 	"mrlocal/cmd/mrlocal/internal/command"
@@ -64,10 +61,10 @@ func (c *reproduceCommand) run(ctx context.Context, line *flags.Line) (int, erro
 	case own && c.file:
 		return 0, errs.Optionf("--file", "prints files of the binary; leave out your own")
 	case c.file:
-		text, err := experimentFiles(some)
+		text, err := bench.Files(some)
 		return command.Done, errors.Join(err, c.Write(text))
 	case c.list:
-		return command.Done, c.Write(listExperiments(some))
+		return command.Done, c.Write(bench.List(some))
 	case c.toDocs && len(line.Words) > 0:
 		return 0, errs.Optionf("--write", "writes all experiments; name none of them")
 	}
@@ -111,34 +108,6 @@ func findExperiments(words []string, read func(name string) (*workload.File, err
 	return all, names, own, err
 }
 
-// listExperiments returns a table with a line for each experiment: name, title, paper.
-func listExperiments(all []*bench.Experiment) []byte {
-	var b bytes.Buffer
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, x := range all {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", x.Name, x.Title, x.Paper)
-	}
-	_ = t.Flush() // into memory
-	return b.Bytes()
-}
-
-// experimentFiles returns the texts of the workload files of the experiments, each file once.
-func experimentFiles(all []*bench.Experiment) ([]byte, error) {
-	var b bytes.Buffer
-	seen := map[string]bool{} // several experiments may share a file
-	for _, x := range all {
-		if name := filepath.Base(x.File()); !seen[name] {
-			seen[name] = true
-			text, err := bench.WorkloadText(name)
-			if err != nil {
-				return nil, err
-			}
-			b.Write(text)
-		}
-	}
-	return b.Bytes(), nil
-}
-
 // runAll runs the experiments one after the other. In the format text, it writes each result as soon
 // as it has it, and the counts of verdicts at the end. It writes other formats at the end. If
 // c.toDocs is true, it also writes docs/reproduction.md and the files of this document.
@@ -168,23 +137,10 @@ func (c *reproduceCommand) runAll(ctx context.Context, all []*bench.Experiment) 
 			}
 		}
 	}
-	err := errors.Join(c.finish(results), c.html.Write("The papers' figures and ours", bench.CSV(results), true, nil))
+	text, err := bench.Written(results, c.format)
+	err = errors.Join(err, c.Write(text), c.html.Write("The papers' figures and ours", bench.CSV(results), true, nil))
 	if err != nil || !c.toDocs {
 		return err
 	}
 	return bench.WriteDocument(docs, results)
-}
-
-// finish writes the end of the output: in the format text the counts of verdicts, else all figures.
-func (c *reproduceCommand) finish(results []*bench.Result) error {
-	switch c.format {
-	case "csv":
-		return c.Write(bench.CSV(results))
-	case "json":
-		text, err := bench.JSON(results)
-		return errors.Join(err, c.Write(text))
-	case "markdown":
-		return c.Write(bench.Markdown(results))
-	}
-	return c.Write([]byte(bench.Summary(results)))
 }

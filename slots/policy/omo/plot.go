@@ -1,4 +1,4 @@
-package main
+package omo
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"mrlocal/internal/errs"
-	"mrlocal/slots/policy/omo"
 	"mrlocal/trace"
 )
 
@@ -17,23 +16,23 @@ const (
 	releasesWide = 50     // columns of the longest bar
 )
 
-// writeReleases reads an event file and writes a plot in the manner of [OMO21, Fig. 7], one line
+// PlotReleases reads an event file and writes a plot in the manner of [OMO21, Fig. 7], one line
 // per window. A bar shows how many containers were released in the window. A + shows how
 // many OMO's monitor expected when the window began. window must be above 0; name is that of
-// the file, for errors. writeReleases fails if the file is cut short, was changed or is not an event
+// the file, for errors. PlotReleases fails if the file is cut short, was changed or is not an event
 // file, or if the plot would have more than 10,000 windows. Then it writes nothing.
-func writeReleases(w io.Writer, r io.Reader, name string, window time.Duration) error {
+func PlotReleases(w io.Writer, r io.Reader, name string, window time.Duration) error {
 	d, err := trace.NewDecoder(r)
 	if err != nil {
 		return errs.Inputf(name, "%v", err)
 	}
-	watch := omo.NewReleases(window)
+	watch := NewReleases(window)
 	for e, err := range d.All() {
 		if err != nil {
 			return errs.Inputf(name, "%v", err)
 		}
 		if e.At/window >= mostWindows {
-			return errs.Optionf("release windows", "%v: the run has more than %d windows of that length", window, mostWindows)
+			return errs.Optionf("", "the run has more than %d windows of %v", mostWindows, window)
 		}
 		if err := watch.Record(nil, e); err != nil {
 			return err
@@ -45,7 +44,7 @@ func writeReleases(w io.Writer, r io.Reader, name string, window time.Duration) 
 
 // releasePlot draws windows, one per line. The greatest number of the plot has releasesWide
 // columns.
-func releasePlot(windows []omo.Window) []byte {
+func releasePlot(windows []Window) []byte {
 	most := 1.0
 	for _, w := range windows {
 		most = max(most, float64(w.Released), w.Expected)
