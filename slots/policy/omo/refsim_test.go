@@ -1,4 +1,4 @@
-package omo
+package omo_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/omo"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -40,9 +41,9 @@ func makespan(t testing.TB, f *workload.File, p slots.Policy, slowstart slots.PP
 var slowstarts = []slots.PPM{50_000, 200_000, 400_000, 500_000, 600_000, 700_000, 800_000, 900_000, slots.One}
 
 // givenLazyStart is lazy start with F_o = S/T_m given.
-func givenLazyStart() *OMO {
-	p := NewLazyStart(policy.DefaultOptions())
-	p.given = 8.0 / 30
+func givenLazyStart() *omo.OMO {
+	p := omo.NewLazyStart(policy.DefaultOptions())
+	p.Give(8.0 / 30)
 	return p
 }
 
@@ -61,14 +62,14 @@ func TestReferenceSimulation1(t *testing.T) {
 	} {
 		f := oneJob(t, shuffle, "30s")
 		for i, s := range slowstarts {
-			if got := makespan(t, f, NewBatchFinish(policy.DefaultOptions()), s, 1); math.Round(got) != want.fixed[i] {
+			if got := makespan(t, f, omo.NewBatchFinish(policy.DefaultOptions()), s, 1); math.Round(got) != want.fixed[i] {
 				t.Errorf("T_s %d, slowstart %v: %v s, want %v s", shuffle, s, got, want.fixed[i])
 			}
 		}
 		if got := makespan(t, f, givenLazyStart(), slots.One, 1); math.Round(got) != want.lazy {
 			t.Errorf("T_s %d, lazy start with F_o given: %v s, want %v s", shuffle, got, want.lazy)
 		}
-		if got := makespan(t, f, NewLazyStart(policy.DefaultOptions()), slots.One, 1); math.Abs(got-want.lazy) > 0.05*want.lazy {
+		if got := makespan(t, f, omo.NewLazyStart(policy.DefaultOptions()), slots.One, 1); math.Abs(got-want.lazy) > 0.05*want.lazy {
 			t.Errorf("T_s %d, lazy start by the monitor: %v s, want %v s within 5 %%", shuffle, got, want.lazy)
 		}
 	}
@@ -87,9 +88,9 @@ func TestLazyStartBeatsEveryFixedSlowstart(t *testing.T) {
 		f := oneJob(t, shuffle, "{uniform: [21s, 39s]}")
 		best := math.Inf(1)
 		for _, s := range slowstarts {
-			best = min(best, mean(f, NewBatchFinish(policy.DefaultOptions()), s))
+			best = min(best, mean(f, omo.NewBatchFinish(policy.DefaultOptions()), s))
 		}
-		if given, observed := mean(f, givenLazyStart(), slots.One), mean(f, NewLazyStart(policy.DefaultOptions()), slots.One); given >= best || observed >= best {
+		if given, observed := mean(f, givenLazyStart(), slots.One), mean(f, omo.NewLazyStart(policy.DefaultOptions()), slots.One); given >= best || observed >= best {
 			t.Errorf("T_s %d: %v s with F_o given, %v s by the monitor, and the best slowstart has %v s", shuffle, given, observed, best)
 		}
 	}
@@ -97,14 +98,14 @@ func TestLazyStartBeatsEveryFixedSlowstart(t *testing.T) {
 
 // whileMapsPend notes F_o as long as maps are pending. Later the reduces change it.
 type whileMapsPend struct {
-	*OMO
+	*omo.OMO
 	frequency float64
 }
 
 func (p *whileMapsPend) Decide(v *slots.View, d *slots.Decision) {
 	p.OMO.Decide(v, d)
 	if v.Pending(slots.Map) > 0 {
-		p.frequency = p.monitor.frequency
+		p.frequency, _ = p.Measured()
 	}
 }
 
@@ -112,10 +113,11 @@ func (p *whileMapsPend) Decide(v *slots.View, d *slots.Decision) {
 // 8/30 a second; the estimate ends within a tenth of it, whatever the jitter.
 func TestTheMonitorFindsTheFrequency(t *testing.T) {
 	for _, mapTime := range []string{"30s", "{uniform: [21s, 39s]}"} {
-		p := &whileMapsPend{OMO: NewLazyStart(policy.DefaultOptions())}
+		p := &whileMapsPend{OMO: omo.NewLazyStart(policy.DefaultOptions())}
 		makespan(t, oneJob(t, 0, mapTime), p, slots.One, 1)
-		if f := p.frequency; p.monitor.windows < 9 || math.Abs(f*30/8-1) > 0.1 {
-			t.Errorf("maps of %s: F_o = %v after %d windows, want %v", mapTime, f, p.monitor.windows, 8.0/30)
+		_, windows := p.Measured()
+		if f := p.frequency; windows < 9 || math.Abs(f*30/8-1) > 0.1 {
+			t.Errorf("maps of %s: F_o = %v after %d windows, want %v", mapTime, f, windows, 8.0/30)
 		}
 	}
 }
@@ -135,7 +137,7 @@ func TestABatchThatHasBegunKeepsContainers(t *testing.T) {
 	broken := func(reserve bool) (n int) {
 		o := policy.DefaultOptions()
 		o.BatchReserve = reserve
-		p := New(o)
+		p := omo.New(o)
 		left, batch := map[int32]int{}, int32(-1)
 		sink := sinkFunc(func(s *trace.Stream, e *trace.Event) error {
 			if e.Op == trace.OpSubmit {
@@ -148,7 +150,7 @@ func TestABatchThatHasBegunKeepsContainers(t *testing.T) {
 			if batch >= 0 && e.Job != batch && left[batch] > 0 {
 				n++
 			}
-			if batch = -1; trace.RuleOf(s.Texts(e.Ref)) == ruleBatchFinish {
+			if batch = -1; trace.RuleOf(s.Texts(e.Ref)) == omo.RuleBatchFinish {
 				batch = e.Job
 			}
 			return nil
