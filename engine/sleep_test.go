@@ -19,6 +19,7 @@ import (
 	"mrlocal/jobs/sleep"
 	"mrlocal/slots"
 	"mrlocal/slots/explain"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/fifo"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/registry"
@@ -253,6 +254,27 @@ func TestFaultsHappenToRealRuns(t *testing.T) {
 			})
 		})
 	}
+}
+
+// As sim's TestLooksForCopiesDoNotHideADeadlock, in a real run.
+func TestLooksForCopiesDoNotHideADeadlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		o, early := policy.DefaultOptions(), slots.PPM(0)
+		o.CopyRule, o.CopyAfter = "hadoop", time.Second
+		p, err := registry.New("dynamicmr", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := engine.RunChain(ctx, sleeping(t, secs(1), secs(1, 1, 1, 1, 1, 1, 1)), engine.Options{
+			Policy: p, Config: setup.Config{Trackers: 3, MapSlots: 2, ReduceSlots: 1, Slowstart: &early, Faults: []setup.Fault{{Tracker: -1, Fail: 2}}},
+			NoPin: true, MemoryBytes: 256 << 20, JobOptions: engine.JobOptions{Stdout: io.Discard},
+		})
+		if err != nil || r.Jobs[0].State != "succeeded" || r.Jobs[0].Counters.FailedMaps != 2 {
+			t.Errorf("%v, %+v", err, r.Jobs[0])
+		}
+	})
 }
 
 func TestWithoutATrackerEveryJobFails(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 )
@@ -66,6 +67,26 @@ func TestFaultsTakeTheTimeTheyTake(t *testing.T) {
 				t.Errorf("%v s, %s; want %v s, %s", seconds(r), r.Jobs[0].State, c.want, c.state)
 			}
 		})
+	}
+}
+
+// TestLooksForCopiesDoNotHideADeadlock: the map fails on the two trackers with a free slot, and reduces
+// that wait for it hold the third. dynamicmr asks for wake-ups to look for tasks to copy. All the same
+// the Ledger kills reduces until the map may start [DHFS13, "deadlock guard"].
+func TestLooksForCopiesDoNotHideADeadlock(t *testing.T) {
+	f := parse(t, "cluster: {trackers: 3, map_slots: 2, reduce_slots: 1}", "defaults: {slowstart: 0}", "faults: [{task: J/m/0, fail: 2}]",
+		"jobs: [{name: J, maps: 1, reduces: 7, map_time: 1s, reduce_time: 1s}]")
+	for _, beat := range []time.Duration{0, time.Second} {
+		o := policy.DefaultOptions()
+		o.CopyRule, o.CopyAfter = "hadoop", time.Second
+		p, err := registry.New("dynamicmr", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := sim.Run(t.Context(), f, sim.Options{Policy: p, Heartbeat: beat})
+		if err != nil || r.Jobs[0].State != "succeeded" || r.Jobs[0].Counters.FailedMaps != 2 {
+			t.Errorf("heartbeat %v: %v, %+v", beat, err, r.Jobs[0])
+		}
 	}
 }
 

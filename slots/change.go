@@ -92,7 +92,7 @@ func (l *Ledger) refresh(j *ledgerJob) {
 	if !running && j.live() == 0 {
 		l.retire(j)
 	}
-	l.idleVisits = 0
+	l.idleVisits, l.vainWakes = 0, 0
 	if !j.changed {
 		j.changed = true
 		l.changed = append(l.changed, j.id)

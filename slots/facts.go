@@ -223,14 +223,15 @@ func (l *Ledger) skip(now time.Duration, op trace.Op, id JobID, k Kind, t TaskID
 }
 
 // Phase reports that an attempt has entered phase p. It ignores attempts that are unknown. The
-// first phase of a map follows its start at once, so it gives no cause for a new decision.
+// first phase of a map follows its start at once, so it gives no cause for a new decision. A reduce
+// that copies again gives one under every policy, because the deadlock guard may kill it.
 func (l *Ledger) Phase(now time.Duration, a AttemptID, p Phase) {
 	l.advance(now)
 	s := l.slotOf(a)
 	if s == nil || s.phase == p || int(p) >= numPhases {
 		return
 	}
-	tr, begins := &l.trackers[s.Tracker], s.phase == PhaseNone && p == PhaseCompute
+	tr, begins, copied := &l.trackers[s.Tracker], s.phase == PhaseNone && p == PhaseCompute, !s.beforeSort()
 	tr.phases[s.phase]--
 	tr.phases[p]++
 	s.phase = p
@@ -244,6 +245,9 @@ func (l *Ledger) Phase(now time.Duration, a AttemptID, p Phase) {
 		return
 	}
 	l.measured()
+	if copied && s.beforeSort() {
+		l.dirty = true
+	}
 }
 
 // measured ends a fact about phases or progress. Such a fact can change the decisions of an
@@ -368,11 +372,10 @@ func (l *Ledger) LostOutput(now time.Duration, id JobID, t TaskID) {
 		m.tasks[t].failed++
 		l.failedAt(j, Map, t, at)
 	}
+	l.uncommit(j, t)
 	if int(m.tasks[t].failed) >= l.config.MaxAttempts {
 		j.failedBy = AttemptID{Job: id, Kind: Map, Task: t, N: m.tasks[t].n - 1}
 		l.endJob(j, Failed)
-	} else {
-		l.uncommit(j, t)
 	}
 	l.endFact(j)
 }

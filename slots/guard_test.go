@@ -91,25 +91,40 @@ func TestAfterAGuardKillAMapGoesFirst(t *testing.T) {
 	}
 }
 
-// The only free slot is on the tracker where the map failed, and all others hold reduces
-// that wait for the map. One of the reduces is killed.
+// The only free slots are on the trackers where the map failed, and all others hold reduces that wait
+// for the map. Reduces are killed until the map may start. dynamicmr asks for a wake-up again and again, to
+// look for tasks to copy.
 func TestAMapThatFailedBesideTheOnlyFreeSlotIsNotStuck(t *testing.T) {
-	for name, failures := range map[string]int32{"failed once": 1, "failed often": 3} {
+	lending := policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One}
+	copying := lending
+	copying.SEPB, copying.CopyRule, copying.CopyAfter = true, "hadoop", time.Second
+	for name, c := range map[string]struct {
+		policy            string
+		options           policy.Options
+		slots             []slots.Slot
+		reduces, failures int32
+	}{
+		"failed once":                  {"pi-dhfs", lending, policytest.Typed(2, 1, 1), 3, 1},
+		"failed often":                 {"pi-dhfs", lending, policytest.Typed(2, 1, 1), 3, 3},
+		"copied once":                  {"dynamicmr", copying, policytest.Typed(2, 1, 1), 3, 1},
+		"copied often":                 {"dynamicmr", copying, policytest.Typed(2, 1, 1), 3, 3},
+		"copied, failed on 2 trackers": {"dynamicmr", copying, policytest.Typed(3, 2, 1), 7, 2},
+	} {
 		job := policytest.ScriptJob{
-			Spec:    slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true, Reduces: 3},
+			Spec:    slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true, Reduces: c.reduces},
 			MapTime: policytest.Const(time.Second), ReduceTime: policytest.Const(time.Second),
 			Fail: func(k slots.Kind, _ slots.TaskID) int32 {
 				if k == slots.Map {
-					return failures
+					return c.failures
 				}
 				return 0
 			},
 		}
-		p, err := registry.New("pi-dhfs", policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One})
+		p, err := registry.New(c.policy, c.options)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := policytest.Drive(slots.Config{Slots: policytest.Typed(2, 1, 1)}, p, []policytest.ScriptJob{job}, policytest.Options{})
+		l, err := policytest.Drive(slots.Config{Slots: c.slots}, p, []policytest.ScriptJob{job}, policytest.Options{})
 		if err != nil || l.JobState(0) != slots.Succeeded {
 			t.Errorf("%s: %v, job %v", name, err, l.JobState(0))
 		}
@@ -137,6 +152,32 @@ func TestAReduceThatHasCopiedIsNotKilledForALostMap(t *testing.T) {
 	if d.JobState(0) != slots.Succeeded || d.JobTimes(0).MapsDone < 0 {
 		t.Errorf("%v, maps done at %v", d.JobState(0), d.JobTimes(0).MapsDone)
 	}
+}
+
+// Both reduces have copied everything and hold all slots when a map is lost. Both copy again, so one of
+// them makes room for the map. The policy is no slots.Observer.
+func TestAReduceThatCopiesAgainMakesRoom(t *testing.T) {
+	d := newDesk(t, two(), &reducesFirst{})
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true, Reduces: 2})
+	d.wantStarts(0, mapOf(0, 0))
+	d.Finish(1*second, mapOf(0, 0), done)
+	d.wantStarts(1*second, reduceOf(0, 0), reduceOf(1, 0))
+	phase := func(at time.Duration, p slots.Phase) slots.Orders {
+		for i := range slots.TaskID(2) {
+			d.Phase(at, reduceOf(i, 0), p)
+		}
+		return d.ask(at)
+	}
+	phase(2*second, slots.PhaseReduce)
+	d.LostOutput(3*second, 0, 0)
+	if o := d.ask(3 * second); len(o.Kills) > 0 {
+		t.Errorf("killed %v", o.Kills)
+	}
+	if o := phase(4*second, slots.PhaseCopy); len(o.Kills) != 1 || o.Kills[0] != reduceOf(1, 0) {
+		t.Fatalf("orders %+v", o)
+	}
+	d.Finish(4*second, reduceOf(1, 0), slots.Outcome{Killed: true})
+	d.wantStarts(4*second, mapOf(0, 1))
 }
 
 // drainer runs one task at a time: reduces first, on the extra slot, which it closes

@@ -47,6 +47,7 @@ type Ledger struct {
 	// The deadlock guard.
 	mapFirst   bool  // no waiting reduce may take a map-capable slot before a map has started
 	idleVisits int32 // visits since anything changed
+	vainWakes  int32 // wake-ups of the policy since anything changed
 
 	// The Assign that is going on, and its answer.
 	assigning bool
@@ -348,6 +349,7 @@ func (l *Ledger) begin(now time.Duration) {
 	l.assigning = true
 	if l.wake >= 0 && now >= l.wake {
 		l.wake = -1
+		l.vainWakes++
 	}
 }
 

@@ -135,6 +135,22 @@ func TestFailedAttemptsCountAndKilledOnesDoNot(t *testing.T) {
 	}
 }
 
+func TestALostOutputThatFailsTheJobIsNotDone(t *testing.T) {
+	c := two()
+	c.MaxAttempts = 1
+	d := newDesk(t, c, &anySlot{})
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true, Reduces: 1})
+	d.wantStarts(0, mapOf(0, 0))
+	d.Finish(1, mapOf(0, 0), done)
+	d.LostOutput(2, 0, 0)
+	if by, failed := d.FailedBy(0); !failed || by != mapOf(0, 0) || !d.Done(0) {
+		t.Errorf("failed by %v (%v), done %v", by, failed, d.Done(0))
+	}
+	if n, total := d.JobTasks(0, slots.Map); n != 0 || total != 1 {
+		t.Errorf("%d of %d maps are done", n, total)
+	}
+}
+
 func TestAFailedJobTakesNothingElseWithIt(t *testing.T) {
 	c := slots.Config{Slots: policytest.Typed(1, 3, 0), MaxAttempts: 1}
 	d := newDesk(t, c, &anySlot{})

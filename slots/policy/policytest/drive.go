@@ -133,8 +133,7 @@ type driver struct {
 	probeAt time.Duration // as slots.Orders.Probe
 	reports bool          // the driver reports progress at every heartbeat
 
-	idleBeats int  // number of heartbeats in a row without a start or an end
-	moved     bool // an attempt has started or ended since the last heartbeat
+	idle int // number of instants in a row after which no change was sure to come
 }
 
 // running is a running attempt. Its work takes the time took from began on. A map works at once.
@@ -146,9 +145,9 @@ type running struct {
 	began, took time.Duration
 }
 
-// mostIdleBeats bounds idleBeats, so that Drive fails under a policy that starts nothing. It is
-// longer than any task and any wait for a local slot in tests.
-const mostIdleBeats = 200
+// mostIdle bounds driver.idle, so that Drive fails under a policy that starts nothing and asks for
+// wake-ups, or at heartbeats. It is longer than any wait for a local slot in tests.
+const mostIdle = 1000
 
 // event is a change at a time.
 type event struct {
@@ -183,6 +182,12 @@ func (d *driver) run(c slots.Config) error {
 		if err := d.assign(now, c); err != nil {
 			return err
 		}
+		if d.idle++; d.facts > 0 {
+			d.idle = 0
+		}
+		if d.idle > mostIdle {
+			return fmt.Errorf("stuck at %v with %d jobs left: nothing has changed at the last %d times", now, d.ledger.Active(), d.idle)
+		}
 	}
 	return nil
 }
@@ -203,16 +208,9 @@ func (d *driver) assign(now time.Duration, c slots.Config) error {
 		for t := range c.Slots[len(c.Slots)-1].Tracker + 1 {
 			d.obey(now, d.ledger.Assign(now, t))
 		}
-		if d.idleBeats++; d.moved {
-			d.idleBeats, d.moved = 0, false
+		if d.ledger.Active() > 0 || len(d.live) > 0 {
+			d.at(now+beat, nil)
 		}
-		if d.ledger.Active() == 0 && len(d.live) == 0 {
-			return nil
-		}
-		if d.idleBeats > mostIdleBeats {
-			return fmt.Errorf("stuck at %v: %d heartbeats in which nothing happened", now, d.idleBeats)
-		}
-		d.at(now+beat, nil)
 		return nil
 	}
 	if d.probeAt >= 0 && now >= d.probeAt && d.ledger.Due(now) {
@@ -284,7 +282,7 @@ func (d *driver) obey(now time.Duration, o *slots.Orders) {
 // start begins an attempt. A reduce waits until it has its data.
 func (d *driver) start(now time.Duration, s slots.Start) {
 	a := s.Attempt
-	d.live[a], d.moved = &running{slot: s.Slot}, true
+	d.live[a] = &running{slot: s.Slot}
 	if a.Kind == slots.Map {
 		d.work(now, a, d.jobs[a.Job].MapTime(a.Task))
 		return
@@ -359,7 +357,6 @@ func (d *driver) end(now time.Duration, a slots.AttemptID) {
 		return
 	}
 	delete(d.live, a)
-	d.moved = true
 	j := d.jobs[a.Job]
 	ok := j.Fail == nil || a.N >= j.Fail(a.Kind, a.Task)
 	o := slots.Outcome{OK: ok, OutBytes: j.MapBytes}
