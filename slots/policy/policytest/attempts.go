@@ -30,20 +30,15 @@ func (r *Recording) Open(h *trace.Header) error { r.Header = *h; return nil }
 func Recordings(t *testing.T, newPolicy func(name string, o policy.Options) (slots.Policy, error), check func(t *rapid.T, r *Recording)) {
 	rapid.Check(t, func(rt *rapid.T) {
 		o, name := policy.DefaultOptions(), rapid.SampledFrom([]string{"late", "pi-dhfs", "dynamicmr", "dynsplit"}).Draw(rt, "policy")
-		o.SEPB, o.CopyAfter = rapid.Bool().Draw(rt, "SEPB"), time.Second
+		o.SEPB, o.CopyAfter = rapid.Bool().Draw(rt, "SEPB"), rapid.SampledFrom([]time.Duration{0, time.Second}).Draw(rt, "copy after")
+		o.CopyRule = rapid.SampledFrom([]string{"late", "hadoop"}).Draw(rt, "copy rule")
 		p, err := newPolicy(name, o)
 		if err != nil {
 			rt.Fatal(err)
 		}
-		w, r, instants := drawWorkload(rt, Claims{Periods: name == "dynsplit" && rapid.Bool().Draw(rt, "periods")}), &Recording{}, 0
-		live := &liveAttempts{}
+		w, r, live := drawWorkload(rt, Claims{Periods: rapid.Bool().Draw(rt, "periods")}), &Recording{}, &liveAttempts{}
 		w.options.Sinks = []trace.Sink{r, live}
-		w.options.Each = func(_ time.Duration, l *slots.Ledger) error {
-			if instants++; instants > mostInstants {
-				rt.Skip("a run of too many instants")
-			}
-			return live.compare(l)
-		}
+		w.options.Each = func(_ time.Duration, l *slots.Ledger) error { return live.compare(l) }
 		if r.Ledger, err = Drive(w.config, p, w.jobs, w.options); err != nil {
 			rt.Fatal(err)
 		}
@@ -52,9 +47,6 @@ func Recordings(t *testing.T, newPolicy func(name string, o policy.Options) (slo
 		check(rt, r)
 	})
 }
-
-// mostInstants bounds a run. The usual one has a few hundred.
-const mostInstants = 10_000
 
 // liveAttempts is a trace.Sink with the attempts of a run.
 type liveAttempts struct{ trace.Attempts }
