@@ -164,3 +164,21 @@ func needs(v *slots.View, s *slots.SlotView, shuffleMemory bool) slots.Vector {
 	}
 	return p.Shuffle
 }
+
+// TestAReduceStartsAfterTheLastMapIsDropped: the guard kills the reduce of a job for its map, and RAS bars
+// the job from the only tracker. The map is dropped, so that no attempt of the job ends.
+func TestAReduceStartsAfterTheLastMapIsDropped(t *testing.T) {
+	o := policy.DefaultOptions()
+	o.PreemptReduces = true
+	var jobs []policytest.ScriptJob
+	for i, tasks := range [][2]int32{{1, 1}, {0, 4}} {
+		jobs = append(jobs, policytest.ScriptJob{
+			Spec:    slots.JobSpec{Name: fmt.Sprint(i), Maps: tasks[0], MapsSealed: true, Reduces: tasks[1], Profile: &slots.Profile{}},
+			MapTime: policytest.Const(time.Second), ReduceTime: policytest.Const(time.Second),
+		})
+	}
+	drop := policytest.ScriptFault{At: time.Second, Do: func(now time.Duration, l *slots.Ledger) { l.Drop(now, 0, slots.Map, 0) }}
+	if _, err := policytest.Drive(slots.Config{Slots: policytest.WithExtra(1, 1, 1, 2)}, newRAS(o), jobs, policytest.Options{Faults: []policytest.ScriptFault{drop}}); err != nil {
+		t.Fatal(err)
+	}
+}

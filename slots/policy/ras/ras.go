@@ -186,7 +186,7 @@ func (r *RAS) Observe(f slots.Fact) {
 		for _, s := range r.jobs {
 			r.unbar(s)
 		}
-	case f.Op == trace.OpFinish && !f.Has(trace.Killed) || f.Op == trace.OpLostOutput:
+	case f.Op == trace.OpFinish && !f.Has(trace.Killed) || f.Op == trace.OpLostOutput || f.Op == trace.OpDrop || f.Op == trace.OpRestore:
 		if s := *policy.At(&r.byID, slots.JobID(f.Job)); s != nil {
 			r.unbar(s)
 		}
