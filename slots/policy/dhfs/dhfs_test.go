@@ -48,3 +48,10 @@ func TestSuite(t *testing.T) {
 		})
 	}
 }
+
+func TestDrawn(t *testing.T) {
+	none := policytest.Claims{}
+	policytest.Drawn(t, "testdata/pi-dhfs.golden", newPI, none, "", "borrow-map=0.5 borrow-reduce=0.25", "locality-delay=2s borrow-map=0")
+	policytest.Drawn(t, "testdata/pd-dhfs.golden", newPD, none, "", "borrow-map=0.5 borrow-reduce=0.25", "locality-delay=2s borrow-reduce=0.5")
+	policytest.Drawn(t, "testdata/pi-fifo.golden", newFIFO, none, "", "borrow-map=0.25 borrow-reduce=0.5")
+}

@@ -76,3 +76,10 @@ func TestExtraIdleSlotsByDefinition(t *testing.T) {
 		}
 	}
 }
+
+func TestDrawn(t *testing.T) {
+	policytest.Drawn(t, "testdata/drawn.golden", dynamicmr.New, policytest.Claims{}, "", "dhsa=pd", "dhsa=off", "sepb-jobs=0", "sepb-jobs=0.5 dhsa=pd copy-rule=hadoop",
+		"borrow-map=0.5 borrow-reduce=0.5 sepb=off", "borrow-map=0.25 borrow-reduce=0.25 copy-after=1s")
+	policytest.Drawn(t, "testdata/weights.golden", dynamicmr.New, policytest.Claims{Periods: true}, "slot-weights=map=1,reduce=2", "slot-weights=map=3,reduce=2 sepb-jobs=0",
+		"dhsa=pd slot-weights=map=2,reduce=3", "dhsa=pd slot-weights=map=5,reduce=1 borrow-reduce=0.5", "slot-weights=map=1,reduce=2 borrow-map=0.5 borrow-reduce=0.5")
+}

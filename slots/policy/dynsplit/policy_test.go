@@ -24,3 +24,8 @@ func TestSuite(t *testing.T) {
 		})
 	}
 }
+
+func TestDrawn(t *testing.T) {
+	policytest.Drawn(t, "testdata/drawn.golden", newSplit, policytest.Claims{Periods: true}, "", "early-reduces=bound additional-map-slots=2 reduce-compute=1",
+		"early-reduces=floor reduce-shuffle=1", "early-reduces=printed reduce-total=2 reduce-shuffle=1 reduce-compute=1")
+}

@@ -204,6 +204,9 @@ func TestGuideline(t *testing.T) {
 			rt.Fatalf("gain %v, lose %v, fewer %v", Gain(a, b, n, tasks), Lose(a, m, n, tasks), Fewer(a, b, m, n))
 		}
 	})
+	if Fewer(10, 20, 1, 2) {
+		t.Error("with an equal gain and loss fewer slots are not better")
+	}
 	for want, avg := range map[int][]float64{1: {10, 20, 31}, 2: {10, 15, 23, 31}, 4: {10, 10.5, 11, 12, 20, 30}} {
 		if got := Best(avg); got != want {
 			t.Errorf("%v: %d slots, want %d", avg, got, want)

@@ -43,3 +43,11 @@ func TestSuite(t *testing.T) {
 		})
 	}
 }
+
+func TestDrawn(t *testing.T) {
+	none := policytest.Claims{}
+	policytest.Drawn(t, "testdata/fair.golden", newFair, none, "", "locality-delay=2s")
+	policytest.Drawn(t, "testdata/delay.golden", newDelay, none, "")
+	policytest.Drawn(t, "testdata/late.golden", newLate, none, "", "copy-rule=hadoop copy-after=3s", "copy-after=2s")
+	policytest.Drawn(t, "testdata/deficit.golden", newDeficit, none, "")
+}

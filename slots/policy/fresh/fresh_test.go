@@ -16,3 +16,7 @@ func TestScripts(t *testing.T) {
 func TestSuite(t *testing.T) {
 	policytest.Run(t, func() slots.Policy { return fresh.New() }, policytest.Claims{Idle: policytest.AnyIdle})
 }
+
+func TestDrawn(t *testing.T) {
+	policytest.Drawn(t, "testdata/drawn.golden", func(policy.Options) slots.Policy { return fresh.New() }, policytest.Claims{}, "")
+}

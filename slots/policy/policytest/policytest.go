@@ -1,5 +1,6 @@
 // Package policytest tests policies. Run is the suite that every policy passes. Scripts
-// compares gantts with golden files. Both use Drive, a small driver in virtual time.
+// compares gantts with golden files, and Drawn the events of drawn workloads. All use Drive, a
+// small driver in virtual time.
 //
 // Run checks rules that hold for every policy. Every job ends, whatever fails or is lost and
 // however few slots there are. No task starts twice. The same facts lead to the same
@@ -104,9 +105,9 @@ func drawWorkload(t *rapid.T, claims Claims) workload {
 			Spec: slots.JobSpec{
 				Name: fmt.Sprintf("J%02d", i), Pool: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "pool"), User: rapid.SampledFrom([]string{"", "ann"}).Draw(t, "user"),
 				Maps: maps, MapsSealed: true, Reduces: int32(rapid.IntRange(0, 8).Draw(t, "reduces")),
-				Priority: slots.Priority(rapid.IntRange(-2, 2).Draw(t, "priority")),
+				Priority: slots.Priority(rapid.IntRange(-2, 2).Draw(t, "priority")), Weight: rapid.SampledFrom([]slots.PPM{slots.One, 3 * slots.One}).Draw(t, "weight"),
 			},
-			Submit: second("submit", 20) - time.Second, MapTime: Const(second("map time", 9)), ReduceTime: Const(second("reduce time", 9)),
+			Submit: second("submit", 20) - time.Second, MapTime: drawTimes(t, "map"), ReduceTime: drawTimes(t, "reduce"),
 			MapBytes: int64(rapid.IntRange(0, 9).Draw(t, "bytes of a map")),
 		}
 		j.Spec.Profile, j.Spec.Deadline = drawProfile(t), time.Duration(rapid.IntRange(0, 60).Draw(t, "deadline"))*time.Second
@@ -131,6 +132,15 @@ func drawWorkload(t *rapid.T, claims Claims) workload {
 		w.options.Faults = append(w.options.Faults, drawFault(t, len(w.jobs), len(w.config.Slots)))
 	}
 	return w
+}
+
+// drawTimes draws the times of the tasks of a kind, in seconds. In half of the cases they are not equal. Task 0
+// takes the least.
+func drawTimes(t *rapid.T, kind string) func(slots.TaskID) time.Duration {
+	least, more := rapid.IntRange(1, 9).Draw(t, kind+" time"), rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, kind+" time more")
+	return func(task slots.TaskID) time.Duration {
+		return time.Duration(least+int(task)*more%5) * time.Second
+	}
 }
 
 // LentBy returns the papers' count of lent slots and the number of open home slots, by kind and

@@ -19,3 +19,7 @@ func TestSuite(t *testing.T) {
 	o.PreemptReduces = true
 	policytest.Run(t, func() slots.Policy { return newRAS(o) }, policytest.Claims{Periods: true})
 }
+
+func TestDrawn(t *testing.T) {
+	policytest.Drawn(t, "testdata/drawn.golden", newRAS, policytest.Claims{}, "", "take-maps-for=any preempt-reduces=on required-at-first=one", "shuffle-memory=on control-cycle=3s")
+}

@@ -23,3 +23,7 @@ func TestSuiteOfResources(t *testing.T) {
 	o.Containers = yarn.OfResources
 	policytest.Run(t, func() slots.Policy { return yarn.New(o) }, policytest.Claims{})
 }
+
+func TestDrawn(t *testing.T) {
+	policytest.Drawn(t, "testdata/drawn.golden", func(o policy.Options) slots.Policy { return yarn.New(o) }, policytest.Claims{}, "", "containers=resources")
+}

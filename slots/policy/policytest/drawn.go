@@ -1,0 +1,62 @@
+package policytest
+
+import (
+	"bytes"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"mrlocal/internal/testkit"
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/trace"
+)
+
+// drawnRuns is how many workloads Drawn draws for each setting of the options.
+const drawnRuns = 40
+
+// Drawn runs drawn workloads, and compares each with its line in the golden file at path. A line has the last
+// time, the numbers of starts, loans and kills, and a digest of all events and reasons. So a change of any
+// decision is seen, also in a case that no script has. A change that is meant needs -rewrite. The workloads
+// depend on their number alone. options has settings as in the command policy of Scripts.
+func Drawn(t *testing.T, path string, newPolicy func(o policy.Options) slots.Policy, claims Claims, options ...string) {
+	workloads := rapid.Custom(func(t *rapid.T) workload { return drawWorkload(t, claims) })
+	var out bytes.Buffer
+	for _, setting := range options {
+		fmt.Fprintf(&out, "policy %s\n", setting)
+		for i := range drawnRuns {
+			s := &script{t: t, options: policy.DefaultOptions()}
+			if err := s.policy(parseArgs(strings.Fields(setting))); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&out, "%d: %s\n", i, s.digest(workloads.Example(i), newPolicy(s.options)))
+		}
+	}
+	testkit.Golden(t, path, out.Bytes())
+}
+
+// digest runs a workload and returns its line, without the number.
+func (s *script) digest(w workload, p slots.Policy) string {
+	for i := range w.jobs {
+		s.names = append(s.names, w.jobs[i].Spec.Name)
+	}
+	var log Log
+	var reasons strings.Builder
+	w.options.Sinks, w.options.Explain = []trace.Sink{&log}, func(e *slots.Explanation) { s.explain(&reasons, e) }
+	l, err := Drive(w.config, p, w.jobs, w.options)
+	if err != nil {
+		return err.Error()
+	}
+	sum, count := fnv.New32a(), map[trace.Op]int{}
+	for i := range log.Events {
+		e := &log.Events[i]
+		count[e.Op]++
+		fmt.Fprintln(sum, log.Line(e))
+	}
+	st := l.Stats()
+	fmt.Fprintln(sum, st.Phases, st.Wasted, st.Moves, st.Lent, st.WaitingReduce, reasons.String())
+	return fmt.Sprintf("%v, %d starts, %d lent, %d killed, %08x", l.Now(), count[trace.OpStart], count[trace.OpLend], count[trace.OpKill], sum.Sum32())
+}
