@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,16 +27,29 @@ func Drawn(t *testing.T, path string, newPolicy func(o policy.Options) slots.Pol
 	workloads := rapid.Custom(func(t *rapid.T) workload { return drawWorkload(t, claims) })
 	var out bytes.Buffer
 	for _, setting := range options {
-		fmt.Fprintf(&out, "policy %s\n", setting)
 		for i := range drawnRuns {
 			s := &script{t: t, options: policy.DefaultOptions()}
 			if err := s.policy(parseArgs(strings.Fields(setting))); err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintf(&out, "%d: %s\n", i, s.digest(workloads.Example(i), newPolicy(s.options)))
+			p, w := newPolicy(s.options), workloads.Example(i)
+			if i == 0 {
+				fmt.Fprintf(&out, "policy %s: %s\n", setting, traits(p))
+			}
+			if i%4 == 3 { // many jobs, because some policies look at all jobs only when an eighth of them have changed
+				w.jobs = slices.Repeat(w.jobs, 4)
+			}
+			fmt.Fprintf(&out, "%d: %s\n", i, s.digest(w, p))
 		}
 	}
 	testkit.Golden(t, path, out.Bytes())
+}
+
+// traits returns a digest of the constants of a policy.
+func traits(p slots.Policy) string {
+	sum, t := fnv.New32a(), p.Traits()
+	fmt.Fprintln(sum, t.Name, t.Uses, t.Lends, t.ByDemand, t.OwnSlowstart, t.Slowstart, t.Weights, t.Options == nil, t.Rules)
+	return fmt.Sprintf("%08x", sum.Sum32())
 }
 
 // digest runs a workload and returns its line, without the number.
