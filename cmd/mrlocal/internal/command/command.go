@@ -5,8 +5,10 @@ package command
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
+	"mrlocal"
 	"syscall"
 
 	"mrlocal/cmd/mrlocal/internal/show"
@@ -45,7 +47,17 @@ func (e Env) Write(text []byte) error {
 // Screen returns the screen that shows one run on standard error. mode is a value of --progress.
 // picture says whether and how to draw the gantt.
 func (e Env) Screen(mode string, picture *show.Picture) *show.Screen {
-	return show.NewScreen(e.Stderr, mode, show.TerminalOf(e.Getenv), picture)
+	return show.NewScreen(e.Stderr, mode, show.TerminalOf(e.Getenv), picture, noteLine)
+}
+
+// noteLine returns the line of a note.
+func noteLine(err error) string { return show.ErrorLine("", err) }
+
+// Attach sets the fields Stderr, Note, Warn and Watch of o, so that the run appears on the screen. The
+// display ends as soon as ctx ends, even if the run takes longer.
+func Attach(ctx context.Context, s *show.Screen, o *mrlocal.Options) {
+	context.AfterFunc(ctx, s.Stop)
+	o.Stderr, o.Note, o.Warn, o.Watch = s.Stacks(), s.Note, s.Note, s.Watch
 }
 
 // Shown says how much of a run standard error shows.

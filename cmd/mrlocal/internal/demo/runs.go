@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/jobs/grep"
@@ -116,7 +117,7 @@ func (c *session) forReal(ctx context.Context, i int, t *lessonRun, screen *show
 	} else {
 		defer screen.Stop()
 		screen.Also = watch
-		screen.Attach(ctx, &o)
+		command.Attach(ctx, screen, &o)
 	}
 	_, err = process.RunBatch(ctx, batch, o)
 	return err

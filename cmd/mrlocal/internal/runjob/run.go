@@ -186,7 +186,7 @@ func runOn(ctx context.Context, e command.Env, s *show.Screen, chain jobs.Chain,
 		o.Stdout, o.PipeMayClose = s.Results(e.Stdout), true
 	}
 	// Attach comes last, because it replaces fields of o.
-	s.Attach(ctx, &o)
+	command.Attach(ctx, s, &o)
 	return process.RunChain(ctx, chain, o)
 }
 

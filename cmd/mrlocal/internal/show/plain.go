@@ -92,9 +92,9 @@ const (
 )
 
 // NewQuietScreen returns a screen for a tool. On a terminal it shows a line of progress if the run
-// takes longer than quietTime. Elsewhere, and on a dumb terminal, it shows nothing.
-func NewQuietScreen(stderr io.Writer, dumb bool) *Screen {
-	s := &Screen{stderr: stderr, quiet: true}
+// takes longer than quietTime. Elsewhere, and on a dumb terminal, it shows nothing. line is as for NewScreen.
+func NewQuietScreen(stderr io.Writer, dumb bool, line func(error) string) *Screen {
+	s := &Screen{stderr: stderr, line: line, quiet: true}
 	if !dumb && IsTerminal(stderr) && Width(stderr) >= leastWidth {
 		out := &outbox{to: stderr}
 		s.display, s.tears = &live{w: out, size: sizeOf(stderr), every: lineInterval, picture: oneLine}, true

@@ -3,7 +3,6 @@ package show
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"io"
 	"os"
@@ -12,7 +11,6 @@ import (
 
 	"golang.org/x/term"
 
-	"mrlocal"
 	"mrlocal/slots/report"
 	"mrlocal/trace"
 )
@@ -21,7 +19,8 @@ import (
 // goroutine may call its methods.
 type Screen struct {
 	stderr  io.Writer
-	quiet   bool // there is no table unless Verbose is true
+	line    func(err error) string // returns the line of a note
+	quiet   bool                   // there is no table unless Verbose is true
 	picture *Picture
 
 	// Verbose is true to show the table, and the note on skipped names, after every run. By default
@@ -29,8 +28,7 @@ type Screen struct {
 	// hide them and all notes. Both must be set before the run.
 	Verbose, Silent bool
 
-	// Also is another function for the field Watch of the run; nil: there is none. It must be set
-	// before Attach.
+	// Also is called after Watch has followed the stream; nil: nothing is. It must be set before the run.
 	Also func(*trace.Stream)
 
 	follower *follower // nil: no progress is shown
@@ -64,9 +62,9 @@ func TerminalOf(getenv func(string) string) Terminal {
 //	none   neither progress nor table
 //
 // A terminal that cannot move its cursor, or that is too small for the block, gets plain. picture
-// may be nil. Otherwise Attach lets it watch the run too.
-func NewScreen(stderr io.Writer, mode string, t Terminal, picture *Picture) *Screen {
-	s := &Screen{stderr: stderr, quiet: mode == "none" || mode == "json", picture: picture}
+// may be nil. Otherwise Watch lets it watch the run too. line returns the line of a note, with its newline.
+func NewScreen(stderr io.Writer, mode string, t Terminal, picture *Picture, line func(error) string) *Screen {
+	s := &Screen{stderr: stderr, line: line, quiet: mode == "none" || mode == "json", picture: picture}
 	size := sizeOf(stderr)
 	columns, rows := size()
 	out := &outbox{to: stderr}
@@ -85,26 +83,22 @@ func NewScreen(stderr io.Writer, mode string, t Terminal, picture *Picture) *Scr
 	return s
 }
 
-// Attach sets the fields Stderr, Note, Warn and Watch of o, so that the run appears on the screen.
-// The display ends as soon as ctx ends, even if the run takes longer.
-func (s *Screen) Attach(ctx context.Context, o *mrlocal.Options) {
-	context.AfterFunc(ctx, s.Stop)
-	// The engine writes through the screen, so that its lines do not appear within the block.
-	o.Stderr = stacks{s}
-	o.Note = s.Note
-	o.Warn = s.Note
-	o.Watch = func(stream *trace.Stream) {
-		if s.picture != nil {
-			s.picture.Watch(stream)
-		}
-		if s.follower != nil {
-			s.follower.watch(stream)
-		}
-		if s.Also != nil {
-			s.Also(stream)
-		}
+// Watch follows the stream of the run.
+func (s *Screen) Watch(stream *trace.Stream) {
+	if s.picture != nil {
+		s.picture.Watch(stream)
+	}
+	if s.follower != nil {
+		s.follower.watch(stream)
+	}
+	if s.Also != nil {
+		s.Also(stream)
 	}
 }
+
+// Stacks returns the writer for stacks of user code. The engine writes through the screen, so that its
+// lines do not appear within the block.
+func (s *Screen) Stacks() io.Writer { return stacks{s} }
 
 // Results returns the writer for the results of the run on standard output. If stdout is a
 // terminal, as the display may be, the first write ends the display.
@@ -132,7 +126,7 @@ func (s *Screen) Note(text string) {
 	if s.Silent {
 		return
 	}
-	line := ErrorLine("", errors.New(text))
+	line := s.line(errors.New(text))
 	// The engine's note on hidden names has these words.
 	if strings.HasPrefix(text, "skipped ") && strings.Contains(text, " starting with . or _") {
 		s.mu.Lock()
@@ -165,7 +159,7 @@ const longSeconds = 2
 
 // Table writes the notes that it has kept, and the table of a run that has ended. Verbose and
 // Silent say whether it does so. It must be called after Stop.
-func (s *Screen) Table(r *mrlocal.Report) {
+func (s *Screen) Table(r *report.Report) {
 	s.mu.Lock()
 	held := strings.Join(s.held, "")
 	s.held = nil

@@ -3,7 +3,6 @@
 package show
 
 import (
-	"context"
 	"io"
 	"os"
 	"strings"
@@ -60,7 +59,7 @@ func onTerminal(t *testing.T, columns, rows int, f func(tty *os.File, now func()
 // begin starts a run on the screen and returns its stream.
 func begin(s *Screen) *trace.Stream {
 	var o mrlocal.Options
-	s.Attach(context.Background(), &o)
+	o.Stderr, o.Note, o.Watch = s.Stacks(), s.Note, s.Watch
 	stream := trace.NewStream()
 	o.Watch(stream)
 	stream.Open(trace.Header{Policy: "fair", Slots: twoSlots})
@@ -89,7 +88,7 @@ func TestATerminalIsLeftAsItWas(t *testing.T) {
 	} {
 		screen, written := onTerminal(t, 80, 24, func(tty *os.File, now func() string) {
 			_, _ = io.WriteString(tty, "$ mrlocal run\n")
-			s := NewScreen(tty, "auto", Terminal{}, nil)
+			s := NewScreen(tty, "auto", Terminal{}, nil, plainLine)
 			defer func() { _ = recover(); _, _ = io.WriteString(tty, "$ \n") }()
 			defer s.Stop()
 			begin(s)
@@ -114,7 +113,7 @@ func TestATerminalIsLeftAsItWas(t *testing.T) {
 // The display draws again at the new size.
 func TestANewSizeIsSeen(t *testing.T) {
 	onTerminal(t, 80, 24, func(tty *os.File, now func() string) {
-		s := NewScreen(tty, "auto", Terminal{}, nil)
+		s := NewScreen(tty, "auto", Terminal{}, nil, plainLine)
 		defer s.Stop()
 		begin(s)
 		wait(t, now, "wordcount           map")
@@ -133,12 +132,12 @@ func TestOtherTerminalsGetLines(t *testing.T) {
 		"dumb": {Terminal{Dumb: true}, 80, 24}, "narrow": {Terminal{}, 39, 24}, "low": {Terminal{}, 80, 6},
 	} {
 		onTerminal(t, c.columns, c.rows, func(tty *os.File, _ func() string) {
-			if s := NewScreen(tty, "auto", c.t, nil); s.tears {
+			if s := NewScreen(tty, "auto", c.t, nil, plainLine); s.tears {
 				t.Errorf("%s: a live block", name)
 			}
 		})
 	}
-	if s := NewScreen(io.Discard, "auto", Terminal{}, nil); s.tears {
+	if s := NewScreen(io.Discard, "auto", Terminal{}, nil, plainLine); s.tears {
 		t.Error("no terminal: a live block")
 	}
 }
@@ -159,3 +158,6 @@ func TestTheEnvironmentDescribesTheTerminal(t *testing.T) {
 		}
 	}
 }
+
+// plainLine returns the line of a note.
+func plainLine(err error) string { return "mrlocal: " + err.Error() + "\n" }

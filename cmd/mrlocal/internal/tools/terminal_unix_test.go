@@ -55,7 +55,7 @@ func TestAMistakeGoesThroughTheScreen(t *testing.T) {
 	}
 	defer p.Close()
 	defer tty.Close()
-	c := &tool{name: "grep", Env: command.Env{Stderr: &direct}, screen: show.NewQuietScreen(tty, false)}
+	c := &tool{name: "grep", Env: command.Env{Stderr: &direct}, screen: show.NewQuietScreen(tty, false, func(err error) string { return show.ErrorLine("", err) })}
 	c.complain(errors.New("a mistake"))
 	got := make([]byte, 100)
 	n, _ := p.Read(got)

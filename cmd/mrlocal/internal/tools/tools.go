@@ -127,11 +127,11 @@ func whole(all ...setting.Setting) []setting.Setting {
 // a line of progress.
 func (t *tool) runChain(ctx context.Context, chain jobs.Chain) (*mrlocal.Report, error) {
 	o := t.engine
-	screen := show.NewQuietScreen(t.Stderr, t.Getenv("TERM") == "dumb")
+	screen := show.NewQuietScreen(t.Stderr, t.Getenv("TERM") == "dumb", func(err error) string { return show.ErrorLine("", err) })
 	defer screen.Stop()
 	o.Stdin = t.Stdin
 	o.Stdout, o.PipeMayClose = screen.Results(t.Stdout), true // OutputFile may be /dev/stdout
-	screen.Attach(ctx, &o)
+	command.Attach(ctx, screen, &o)
 	t.complaining.Lock()
 	t.screen = screen
 	t.complaining.Unlock()

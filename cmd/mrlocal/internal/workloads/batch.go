@@ -238,7 +238,7 @@ func (b *batch) run(ctx context.Context, e command.Env, s *show.Screen, policyNa
 	if events != nil {
 		o.Events = events
 	}
-	s.Attach(ctx, &o)
+	command.Attach(ctx, s, &o)
 	o.Note = func(text string) {
 		if !b.noted[text] {
 			b.noted[text] = true
