@@ -9,16 +9,14 @@ import (
 	"strings"
 
 	"mrlocal"
-	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/flags"
-	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/internal/flags"
 	"mrlocal/internal/setting"
 	"mrlocal/slots/policy/registry"
 )
 
 // Policies returns mrlocal policies, which lists the policies in the order of the registry: simplest
 // first.
-func Policies(e command.Env) *flags.Command {
+func Policies(e Env) *flags.Command {
 	return &flags.Command{Usage: "list the slot policies, each with one line and its paper",
 		Run: func(_ context.Context, line *flags.Line) (int, error) {
 			if err := line.NoWords(); err != nil {
@@ -32,12 +30,12 @@ func Policies(e command.Env) *flags.Command {
 			for _, p := range registry.All() {
 				fmt.Fprintf(&text, "%-*s  %s\n%*s  %s\n", width, p.Name, p.Line, width, "", p.Paper)
 			}
-			return command.Done, e.Write(text.Bytes())
+			return Done, e.Write(text.Bytes())
 		}}
 }
 
 // Version returns mrlocal version, which prints the same line as --version.
-func Version(e command.Env) *flags.Command {
+func Version(e Env) *flags.Command {
 	licences := false
 	return &flags.Command{Usage: "print the version", Settings: []setting.Setting{
 		setting.Of("licenses", "", "print the licences of the modules and files in this program that others wrote", "", setting.Toggle(&licences)),
@@ -46,15 +44,15 @@ func Version(e command.Env) *flags.Command {
 		case err != nil:
 			return 0, err
 		case licences:
-			text, err := process.Notices()
-			return command.Done, errors.Join(err, e.Write(text))
+			text, err := Notices()
+			return Done, errors.Join(err, e.Write(text))
 		}
-		return command.Done, e.Write([]byte(process.Version(mrlocal.Version) + "\n"))
+		return Done, e.Write([]byte(versionText(mrlocal.Version) + "\n"))
 	}}
 }
 
 // Completion returns mrlocal completion, which prints a script for a shell.
-func Completion(e command.Env) *flags.Command {
+func Completion(e Env) *flags.Command {
 	return &flags.Command{Usage: "print a script that completes command lines in a shell", Args: "bash|zsh|fish",
 		Long:     "The script completes commands, flags, policies, other choices, and files.",
 		Examples: []string{"source <(mrlocal completion bash)", "mrlocal completion zsh > ~/.zfunc/_mrlocal", "mrlocal completion fish > ~/.config/fish/completions/mrlocal.fish"},
@@ -63,24 +61,24 @@ func Completion(e command.Env) *flags.Command {
 			if err != nil {
 				return 0, err
 			}
-			return command.Done, e.Write([]byte(script))
+			return Done, e.Write([]byte(script))
 		}}
 }
 
 // Man returns mrlocal man, which prints a manual page, or writes all of them.
-func Man(e command.Env) *flags.Command {
+func Man(e Env) *flags.Command {
 	return &flags.Command{Usage: "print a manual page, or write all of them", Args: "[COMMAND… | DIR]",
 		Long:     "Without words the page of mrlocal goes to standard output, and with the names of a command the page of this command. With DIR, which has a slash or is there, the pages mrlocal.1, mrlocal-run-sort.1 and so on are written there; a missing DIR is created.",
 		Examples: []string{"mrlocal man | man -l -", "mrlocal man ~/.local/share/man/man1"},
 		Run: func(_ context.Context, line *flags.Line) (int, error) {
 			p := program(e)
 			if w := line.Words; len(w) == 1 && !slices.ContainsFunc(p.Commands, func(c flags.Entry) bool { return c.Name == w[0] }) {
-				return command.Done, p.WritePages(w[0])
+				return Done, p.WritePages(w[0])
 			}
 			page, err := p.Page(line.Words)
 			if err != nil {
 				return 0, err
 			}
-			return command.Done, e.Write([]byte(page))
+			return Done, e.Write([]byte(page))
 		}}
 }

@@ -10,10 +10,9 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/flags"
 	"mrlocal/internal/setting"
 	"mrlocal/output"
 )
@@ -22,7 +21,7 @@ import (
 const cleanHelp = `Looks in each DIR for temporary files of killed runs, for journals of --resume, and for results that were not finished. A DIR that is an unfinished result of mrlocal is removed itself. Without DIR it looks in the temporary directory of the system and in the working directory. Only your own files are removed, and none of a run that is alive.`
 
 // Clean returns mrlocal clean, which removes what killed runs have left behind.
-func Clean(e command.Env) *flags.Command {
+func Clean(e Env) *flags.Command {
 	dry := false
 	return &flags.Command{Usage: "remove what killed runs have left", Args: "[DIR…]", Long: cleanHelp, Examples: []string{"mrlocal clean"},
 		Settings: []setting.Setting{setting.Of("dry-run", "", "list what would be removed, and remove nothing", "", setting.Toggle(&dry)).Letter("n")},
@@ -34,7 +33,7 @@ func Clean(e command.Env) *flags.Command {
 			}
 			// After an error, text still lists what was removed.
 			text, err := clean(dirs, dry, len(line.Words) > 0)
-			return command.Done, errors.Join(err, e.Write(text))
+			return Done, errors.Join(err, e.Write(text))
 		}}
 }
 

@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 
-	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/flags"
-	"mrlocal/cmd/mrlocal/internal/show"
-	"mrlocal/cmd/mrlocal/internal/workloads"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/flags"
 	"mrlocal/internal/setting"
+	"mrlocal/internal/term"
 	"mrlocal/slots/explain"
 	"mrlocal/trace"
 )
@@ -19,8 +17,8 @@ const compareHelp = `FIRST and SECOND are files that --events of run, batch or s
 Exit codes: 0 the runs are equal; 1 they differ; 2 wrong usage, a file that is cut short or was not written by mrlocal.`
 
 // Compare returns mrlocal compare, which shows where two recorded runs differ, and why.
-func Compare(e command.Env) *flags.Command {
-	var p show.Picture
+func Compare(e Env) *flags.Command {
+	var p term.Picture
 	// In the order of trace.Grouping, without its default.
 	by := setting.OneOf(func() string { return "" }, func(i int) { p.By = trace.Grouping(i + 1) }, "pools", "jobs", "phases")
 	return &flags.Command{Usage: "show how two recorded runs differ, and why", Args: "FIRST SECOND", Long: compareHelp, Examples: []string{"mrlocal compare run.jsonl.fair run.jsonl.pi-dhfs"},
@@ -31,7 +29,7 @@ func Compare(e command.Env) *flags.Command {
 }
 
 // compareFiles compares two event files. The exit code is 0 or command.Differs.
-func compareFiles(ctx context.Context, e command.Env, p *show.Picture, words []string) (int, error) {
+func compareFiles(ctx context.Context, e Env, p *term.Picture, words []string) (int, error) {
 	if len(words) != 2 {
 		return 0, errs.Optionf("", "name two files that --events FILE of run, batch or sim wrote")
 	}
@@ -51,5 +49,5 @@ func compareFiles(ctx context.Context, e command.Env, p *show.Picture, words []s
 			return 0, errs.Inputf(both[i].Name, "%v", err)
 		}
 	}
-	return workloads.CompareRuns(e, p, both[0], both[1])
+	return CompareRuns(e, p, both[0], both[1])
 }

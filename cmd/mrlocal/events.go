@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/flags"
-	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/flags"
 	"mrlocal/slots/explain"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/trace"
@@ -21,14 +18,14 @@ Exit codes: 0 every decision is the same; 1 a decision differs (the first one is
 
 // Replay returns mrlocal replay, which checks that the facts of a recorded run lead to the same
 // decisions again.
-func Replay(e command.Env) *flags.Command {
+func Replay(e Env) *flags.Command {
 	return &flags.Command{Usage: "decide a recorded run again and compare", Args: "EVENTS", Long: replayHelp, Examples: []string{"mrlocal replay run.jsonl"},
 		Run: func(ctx context.Context, line *flags.Line) (int, error) { return replay(ctx, e, line.Words) }}
 }
 
 // replay replays the events of the file that words name, and writes the number of equal decisions or
 // the first decision that differs. The exit code is Done or Differs.
-func replay(ctx context.Context, e command.Env, words []string) (int, error) {
+func replay(ctx context.Context, e Env, words []string) (int, error) {
 	path, events, err := openEvents(e, words)
 	if err != nil {
 		return 0, err
@@ -50,9 +47,9 @@ func replay(ctx context.Context, e command.Env, words []string) (int, error) {
 		return 0, errs.Inputf(errs.Quote(path), "%v", err)
 	case diff != nil:
 		// Names of jobs come from the file and may have control characters.
-		return command.Differs, e.Write([]byte(errs.OneLine(diff.String()) + "\n"))
+		return Differs, e.Write([]byte(errs.OneLine(diff.String()) + "\n"))
 	}
-	return command.Done, e.Write(fmt.Appendf(nil, "the same %d decisions\n", decisions))
+	return Done, e.Write(fmt.Appendf(nil, "the same %d decisions\n", decisions))
 }
 
 // showHelp is the help text of mrlocal show below its usage.
@@ -61,23 +58,23 @@ const showHelp = `RUN is a file that --events of run, batch or sim wrote, or - f
 Exit codes: 0 done; 2 wrong usage, a file that is cut short or was not written by mrlocal.`
 
 // Show returns mrlocal show, which writes pictures and tables of recorded runs.
-func Show(e command.Env) *flags.Command {
-	var o show.Outputs
+func Show(e Env) *flags.Command {
+	var o Outputs
 	return &flags.Command{Usage: "write pictures and tables of recorded runs", Args: "RUN…", Long: showHelp, Settings: o.Pictures(),
 		Examples: []string{"mrlocal show run.jsonl --svg run.svg", "mrlocal show run.jsonl.fair.zst run.jsonl.pi-dhfs.zst --html runs.html"},
 		Run: func(ctx context.Context, line *flags.Line) (int, error) {
-			return command.Done, o.Recorded(ctx, line.Words, e.Stdin, e.Stdout)
+			return Done, o.Recorded(ctx, line.Words, e.Stdin, e.Stdout)
 		}}
 }
 
 // openEvents opens the event file that the only word names, or standard input for -. It also returns the name of the file for messages. It fails with an input error. The caller closes
 // the events.
-func openEvents(e command.Env, words []string) (path string, events *process.EventFile, err error) {
+func openEvents(e Env, words []string) (path string, events *EventFile, err error) {
 	if len(words) != 1 {
 		return "", nil, errs.Inputf("", "name one EVENTS file; --events FILE of run, batch and sim writes one")
 	}
 	path = words[0]
-	if events, err = process.OpenEvents(path, e.Stdin); err != nil {
+	if events, err = OpenEvents(path, e.Stdin); err != nil {
 		return "", nil, errs.Inputf(errs.Quote(path), "%v", errs.Cause(err))
 	}
 	if path == "-" {

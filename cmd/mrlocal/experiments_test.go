@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"mrlocal/bench"
-	"mrlocal/cmd/mrlocal/internal/command"
 )
 
 // The test writes the document of only two experiments. Package bench compares the document of all
@@ -24,7 +23,7 @@ func TestTheDocumentIsWritten(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	var out bytes.Buffer
-	c := reproduceCommand{Env: command.Env{Stdout: &out}, format: "text", toDocs: true}
+	c := reproduceCommand{Env: Env{Stdout: &out}, format: "text", toDocs: true}
 	if err := c.runAll(t.Context(), some); err != nil {
 		t.Fatal(err)
 	}

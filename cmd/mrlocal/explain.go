@@ -6,10 +6,8 @@ import (
 	"math"
 	"time"
 
-	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/flags"
-	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/flags"
 	"mrlocal/internal/setting"
 	"mrlocal/slots/explain"
 	"mrlocal/slots/policy/omo"
@@ -23,13 +21,13 @@ Exit codes: 0 done; 2 wrong usage, a file that is cut short or was not written b
 
 // explainCommand has the options of mrlocal explain.
 type explainCommand struct {
-	command.Env
+	Env
 	explain.Options
 	windows time.Duration // of --releases; 0: not given
 }
 
 // Explain returns mrlocal explain, which explains the decisions of a recorded run, real or simulated.
-func Explain(e command.Env) *flags.Command {
+func Explain(e Env) *flags.Command {
 	c := &explainCommand{Env: e, Options: explain.Options{Policy: registry.ForReplay, WhyIdle: -1}} // slots count from 0
 	return &flags.Command{Usage: "explain in sentences why a recorded run decided as it did", Args: "EVENTS", Long: explainHelp, Run: c.run,
 		Examples: []string{"mrlocal explain run.jsonl --slot 1 --at 5.3s", "mrlocal explain run.jsonl --lent"},
@@ -64,21 +62,21 @@ func (c *explainCommand) run(ctx context.Context, line *flags.Line) (int, error)
 	defer events.Close()
 	c.Name = errs.Quote(path) // for messages
 	// The file may be large, so reading stops when ctx ends.
-	read := process.Until(ctx, events)
+	read := Until(ctx, events)
 	if filtered || c.HasAt || c.Task != "" || c.WhyIdle >= 0 {
 		var b bytes.Buffer // so that nothing is printed of an answer that fails
 		if err := explain.Sentences(&b, read, c.Options); err != nil {
 			return 0, err
 		}
-		return command.Done, c.Write(b.Bytes())
+		return Done, c.Write(b.Bytes())
 	}
 	if c.windows > 0 {
-		return command.Done, omo.PlotReleases(c.Stdout, read, c.Name, c.windows)
+		return Done, omo.PlotReleases(c.Stdout, read, c.Name, c.windows)
 	}
 	// There may be millions of decisions, so they are printed while the events are read. In explain
 	// run.jsonl | head, head closes the pipe early, which is success.
-	if err = explain.Sentences(c.Stdout, read, c.Options); command.Gone(err) {
+	if err = explain.Sentences(c.Stdout, read, c.Options); Gone(err) {
 		err = nil
 	}
-	return command.Done, err
+	return Done, err
 }

@@ -12,8 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/flags"
+	"mrlocal/internal/flags"
 )
 
 // A disk becomes full with spills, results and a journal. The command then fails with the cause and
@@ -39,7 +38,7 @@ func TestAFullDisk(t *testing.T) {
 	command := func(code int, says string, words ...string) {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
-		if got := run(t.Context(), words, command.Env{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: os.Getenv}); got != code || !strings.Contains(stderr.String(), says) || stdout.Len() > 0 {
+		if got := run(t.Context(), words, Env{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: os.Getenv}); got != code || !strings.Contains(stderr.String(), says) || stdout.Len() > 0 {
 			t.Errorf("%q: code %d, want %d and %q: %s", words, got, code, says, &stderr)
 		}
 		_, err := os.Stat(out)
@@ -125,7 +124,7 @@ func TestAFullDeviceIsAFailure(t *testing.T) {
 		defer stdout.Close()
 		var stderr bytes.Buffer
 		words := append(prefix, strings.Fields(line)...)
-		return run(t.Context(), words, command.Env{Stdin: strings.NewReader("a b\n"), Stdout: stdout, Stderr: &stderr, Getenv: os.Getenv}), stderr.String()
+		return run(t.Context(), words, Env{Stdin: strings.NewReader("a b\n"), Stdout: stdout, Stderr: &stderr, Getenv: os.Getenv}), stderr.String()
 	}
 	for _, line := range []string{"sim w.yaml --events e", "profile b.yaml --runs 1 -o measured.yaml", "gen candidates --size 100 candidates", "gen edges --size 100 edges",
 		"gen movies --size 100 movies", "gen points --size 100 points", "gen records --size 100 records"} {

@@ -6,10 +6,9 @@ import (
 	"math"
 	"os"
 
-	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/flags"
 	"mrlocal/internal/datagen"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/flags"
 	"mrlocal/internal/setting"
 )
 
@@ -29,13 +28,13 @@ The same KIND, size and seed give the same bytes. An existing file is replaced. 
 
 // genCommand has the options of mrlocal gen.
 type genCommand struct {
-	command.Env
+	Env
 	bytes int64
 	seed  uint64
 }
 
 // Gen returns mrlocal gen, which makes inputs for examples and benchmarks.
-func Gen(e command.Env) *flags.Command {
+func Gen(e Env) *flags.Command {
 	c := &genCommand{e, 64 << 20, 1}
 	return &flags.Command{Usage: "generate input: wiki, lines, records, words, corpus, movies, edges, points or candidates", Args: "KIND DIR_OR_FILE", Long: genHelp, Run: c.run,
 		Examples: []string{"mrlocal gen wiki --size 256MiB wiki", "mrlocal gen records --size 1GiB -"},
@@ -65,9 +64,9 @@ func (c *genCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 	// Generate writes a temporary file and renames it. This would replace a device, or the file of
 	// standard output.
 	if place == "-" || kind != datagen.Wiki && isOpen(place, c.Stdout) {
-		return command.Done, c.stream(ctx, kind)
+		return Done, c.stream(ctx, kind)
 	}
-	return command.Done, datagen.Generate(ctx, kind, place, c.bytes, c.seed)
+	return Done, datagen.Generate(ctx, kind, place, c.bytes, c.seed)
 }
 
 // kindOf parses a KIND. The error for an unknown kind suggests the nearest one, or lists all kinds.
@@ -89,7 +88,7 @@ func (c *genCommand) stream(ctx context.Context, kind datagen.Kind) error {
 	if kind == datagen.Wiki {
 		return errs.Optionf("-", "a wiki is a directory; name one")
 	}
-	if err := datagen.Write(ctx, kind, c.Stdout, c.bytes, c.seed); !command.Gone(err) {
+	if err := datagen.Write(ctx, kind, c.Stdout, c.bytes, c.seed); !Gone(err) {
 		return err
 	}
 	return nil

@@ -12,14 +12,13 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/flags"
+	"mrlocal/internal/flags"
 	"mrlocal/internal/setting"
 )
 
 // quiet is mrlocal without streams.
 func quiet() *flags.Program {
-	return program(command.Env{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }})
+	return program(Env{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }})
 }
 
 // A flag that batch and sim share must be in a group.
@@ -67,7 +66,7 @@ func TestAFlagOfAllJobsHasAHeading(t *testing.T) {
 // A wrong value has the same message as a flag of run and as an arg of a workload file, which adds its place.
 func TestAnArgHasTheMessageOfItsFlag(t *testing.T) {
 	cases := 0
-	for _, n := range command.Jobs() {
+	for _, n := range Jobs() {
 		for _, s := range n.New().Settings() {
 			for _, text := range []string{"?", "-1", "0", ""} {
 				wrong := setting.Named(n.New().Settings(), s.Name).Value.Set(text)
@@ -95,8 +94,8 @@ func TestAnArgHasTheMessageOfItsFlag(t *testing.T) {
 // said runs mrlocal and returns its standard error. The run must be refused.
 func said(t *testing.T, stdin string, args ...string) string {
 	var errors strings.Builder
-	code := run(context.Background(), args, command.Env{Stdin: strings.NewReader(stdin), Stdout: io.Discard, Stderr: &errors, Getenv: func(string) string { return "" }})
-	if code != command.Usage {
+	code := run(context.Background(), args, Env{Stdin: strings.NewReader(stdin), Stdout: io.Discard, Stderr: &errors, Getenv: func(string) string { return "" }})
+	if code != Usage {
 		t.Errorf("%q: exit code %d", args, code)
 	}
 	return errors.String()

@@ -1,19 +1,11 @@
 // Command mrlocal runs MapReduce jobs on the files and cores of one machine. It also simulates
 // workloads of such jobs, and shows which task gets which slot.
 //
-// The function table lists the commands. This package has the commands of event files (replay, explain,
-// compare, show, ui), and gen, clean, reproduce, policies, completion, man and version. The packages
-// below internal have the others:
-//
-//	command      parts that commands share: their streams, exit codes, settings; the jobs of run
-//	demo         demo
-//	flags        parses the command line, lays out help, makes manual pages and completion
-//	hadoop       streaming, lint, submit, stream
-//	process      signals, GOMAXPROCS, memory limit, --profile, auxiliary files, licence notices
-//	runjob       run, tune, profile JOB
-//	show         error lines, progress, tables, gantts, pictures, --html and --ui
-//	tools        sort, grep, count: the commands that work as GNU tools do
-//	workloads    batch, sim, sweep, validate, profile WORKLOAD, workload
+// The function table lists the commands. A command has a file of its name, with a struct of its options,
+// their settings, and a run function. Other files have what several commands share: the jobs (jobs.go,
+// tooljobs.go, paperjobs.go), the settings of scheduling, pages, pictures and error lines, and what
+// changes the process (signals.go, limits.go). Package internal/flags reads the command line, and
+// internal/term draws on the terminal.
 //
 // Results go to standard output, everything else to standard error. The exit codes are:
 //
@@ -31,55 +23,48 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"mrlocal"
 	"os"
 	"strings"
 
-	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/demo"
-	"mrlocal/cmd/mrlocal/internal/flags"
-	"mrlocal/cmd/mrlocal/internal/hadoop"
-	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/cmd/mrlocal/internal/runjob"
-	"mrlocal/cmd/mrlocal/internal/show"
-	"mrlocal/cmd/mrlocal/internal/tools"
-	"mrlocal/cmd/mrlocal/internal/workloads"
+	"mrlocal"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/flags"
 	"mrlocal/internal/setting"
+	"mrlocal/internal/term"
 )
 
 // entry is a command of the table, below a heading of the list of commands.
 type entry struct {
 	group, name string
-	make        func(command.Env) *flags.Command
+	make        func(Env) *flags.Command
 }
 
 // table lists the commands. A new command gets a line here.
 func table() []entry {
 	return []entry{
-		{"TOOLS", "sort", tools.Sort},
-		{"TOOLS", "grep", tools.Grep},
-		{"TOOLS", "count", tools.Count},
-		{"RUN", "run", runjob.Command},
-		{"RUN", "batch", workloads.Batch},
-		{"RUN", "streaming", hadoop.Streaming},
-		{"RUN", "submit", hadoop.Submit},
-		{"LAB", "sim", workloads.Sim},
-		{"LAB", "sweep", workloads.Sweep},
+		{"TOOLS", "sort", Sort},
+		{"TOOLS", "grep", Grep},
+		{"TOOLS", "count", Count},
+		{"RUN", "run", Command},
+		{"RUN", "batch", Batch},
+		{"RUN", "streaming", Streaming},
+		{"RUN", "submit", Submit},
+		{"LAB", "sim", Sim},
+		{"LAB", "sweep", Sweep},
 		{"LAB", "compare", Compare},
 		{"LAB", "explain", Explain},
 		{"LAB", "replay", Replay},
 		{"LAB", "reproduce", Reproduce},
-		{"LAB", "tune", runjob.Tune},
-		{"LAB", "profile", workloads.Profile},
-		{"LAB", "validate", workloads.Validate},
-		{"SEE", "demo", demo.Demo},
+		{"LAB", "tune", Tune},
+		{"LAB", "profile", ProfileCommand},
+		{"LAB", "validate", Validate},
+		{"SEE", "demo", Demo},
 		{"SEE", "show", Show},
 		{"SEE", "ui", UI},
-		{"", "workload", workloads.Workload},
+		{"", "workload", Workload},
 		{"", "gen", Gen},
-		{"", "lint", hadoop.Lint},
-		{"", "stream", hadoop.Stream},
+		{"", "lint", Lint},
+		{"", "stream", Stream},
 		{"", "policies", Policies},
 		{"", "clean", Clean},
 		{"", "completion", Completion},
@@ -89,12 +74,12 @@ func table() []entry {
 }
 
 // program returns mrlocal with its commands.
-func program(e command.Env) *flags.Program {
-	p := &flags.Program{Name: "mrlocal", Usage: "MapReduce on the files and cores of one machine", About: about, Version: process.Version(mrlocal.Version), Write: e.Write, Width: func() int {
-		if !show.IsTerminal(e.Stdout) {
+func program(e Env) *flags.Program {
+	p := &flags.Program{Name: "mrlocal", Usage: "MapReduce on the files and cores of one machine", About: about, Version: versionText(mrlocal.Version), Write: e.Write, Width: func() int {
+		if !term.IsTerminal(e.Stdout) {
 			return 80
 		}
-		return min(100, show.Width(e.Stdout)) // longer lines are hard to read
+		return min(100, term.Width(e.Stdout)) // longer lines are hard to read
 	}}
 	for _, c := range table() {
 		p.Commands = append(p.Commands, flags.Entry{Name: c.name, Make: func() *flags.Command {
@@ -116,23 +101,23 @@ Sizes: 64MiB, 100MB (decimal), K M G T (binary). Times: 250ms, 20s. Shares: 0.5.
 // main passes the arguments and the streams of the process to run, and exits with its code.
 // Everything else is in run, so that tests can call it.
 func main() {
-	if err := process.CheckStart(); err != nil {
-		fmt.Fprint(os.Stderr, show.ErrorLine("", err))
-		os.Exit(command.Usage)
+	if err := CheckStart(); err != nil {
+		fmt.Fprint(os.Stderr, ErrorLine("", err))
+		os.Exit(Usage)
 	}
 	// Both calls change the runtime of the process. They come before large allocations.
-	process.SampleNoAllocations()
-	process.CollectLate()
+	SampleNoAllocations()
+	CollectLate()
 	// The first signal cancels ctx.
-	ctx, stop := process.Watch(context.Background(), func(cause error) { fmt.Fprint(os.Stderr, show.ErrorLine("", cause)) }, os.Exit)
-	code := run(ctx, os.Args[1:], command.Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Arg0: os.Args[0]})
+	ctx, stop := Watch(context.Background(), func(cause error) { fmt.Fprint(os.Stderr, ErrorLine("", cause)) }, os.Exit)
+	code := run(ctx, os.Args[1:], Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Arg0: os.Args[0]})
 	stop()
 	os.Exit(code)
 }
 
 // run is the whole program. It finds the command that args name and calls it, writes its error, and
 // returns the exit code.
-func run(ctx context.Context, args []string, e command.Env) (code int) {
+func run(ctx context.Context, args []string, e Env) (code int) {
 	// what is the command in error lines. It is "" until the line is parsed.
 	what := ""
 	defer func() { // the engine catches panics of user code, so this one is a bug
@@ -140,14 +125,14 @@ func run(ctx context.Context, args []string, e command.Env) (code int) {
 			code = fail(ctx, e, what, fmt.Errorf("a bug in mrlocal: %v", r))
 		}
 	}()
-	line, code, err := program(e).Run(ctx, hadoop.JobFirst(args))
+	line, code, err := program(e).Run(ctx, JobFirst(args))
 	if line == nil {
 		line = &flags.Line{Command: &flags.Command{}}
 	}
 	what = strings.Join(line.Path, " ")
 	if err != nil {
-		if code = fail(ctx, e, what, err, line.Command.Settings...); line.Command.Tool && code == command.Failed {
-			code = command.Usage // as in GNU tools
+		if code = fail(ctx, e, what, err, line.Command.Settings...); line.Command.Tool && code == Failed {
+			code = Usage // as in GNU tools
 		}
 	}
 	return code
@@ -155,11 +140,11 @@ func run(ctx context.Context, args []string, e command.Env) (code int) {
 
 // fail writes err as one line to standard error, and returns the exit code for its kind. what is
 // the command, and own its settings.
-func fail(ctx context.Context, e command.Env, what string, err error, own ...setting.Setting) int {
+func fail(ctx context.Context, e Env, what string, err error, own ...setting.Setting) int {
 	// After a signal, err is only a consequence. The line and the exit code are those of the signal.
-	var s process.Interrupted
+	var s Interrupted
 	if errors.As(context.Cause(ctx), &s) {
-		fmt.Fprint(e.Stderr, show.ErrorLine(what, s))
+		fmt.Fprint(e.Stderr, ErrorLine(what, s))
 		return s.ExitCode()
 	}
 	usage := errs.IsUsage(err)
@@ -167,11 +152,11 @@ func fail(ctx context.Context, e command.Env, what string, err error, own ...set
 	if usage && missesWiki(err) {
 		err = fmt.Errorf("%w; mrlocal demo makes wiki/, and mrlocal gen wiki one of any size", err)
 	}
-	fmt.Fprint(e.Stderr, show.ErrorLine(what, err, own...))
+	fmt.Fprint(e.Stderr, ErrorLine(what, err, own...))
 	if usage {
-		return command.Usage
+		return Usage
 	}
-	return command.Failed
+	return Failed
 }
 
 // missesWiki reports whether err is about an input wiki, or below wiki, and there is no wiki.

@@ -15,7 +15,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/bench"
-	"mrlocal/cmd/mrlocal/internal/flags"
+	"mrlocal/internal/flags"
 	"mrlocal/internal/setting"
 	"mrlocal/sim"
 	"mrlocal/view/lesson"

@@ -7,11 +7,8 @@ import (
 	"strings"
 
 	"mrlocal/bench"
-	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/flags"
-	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/flags"
 	"mrlocal/internal/setting"
 	"mrlocal/workload"
 )
@@ -23,17 +20,17 @@ const reproduceHelp = `Runs the experiments of the papers in the simulator: all 
 
 // reproduceCommand has the options of mrlocal reproduce.
 type reproduceCommand struct {
-	command.Env
+	Env
 	list, file, toDocs bool   // toDocs: --write
 	format             string // text, csv, json or markdown
 	htmlPath           string
-	html               *show.Table // of --html; nil: none
-	seeds              int         // the largest number of seeds of each experiment; 0: the number in its file
+	html               *Table // of --html; nil: none
+	seeds              int    // the largest number of seeds of each experiment; 0: the number in its file
 }
 
 // Reproduce returns mrlocal reproduce, which runs the experiments of the papers. It uses only the
 // simulator, so its results do not depend on the machine.
-func Reproduce(e command.Env) *flags.Command {
+func Reproduce(e Env) *flags.Command {
 	c := &reproduceCommand{Env: e, format: "text"}
 	return &flags.Command{Usage: "run the experiments of the papers and compare", Args: "[FILE…] [NAME…]", Long: reproduceHelp, Run: c.run,
 		Examples: []string{"mrlocal reproduce fig4", "mrlocal reproduce --format csv"},
@@ -42,7 +39,7 @@ func Reproduce(e command.Env) *flags.Command {
 			setting.Of("file", "", "print the workload files of the named experiments, run none", "", setting.Toggle(&c.file)),
 			setting.Of("write", "", "write docs/reproduction.md, its charts and its figures", "", setting.Toggle(&c.toDocs)),
 			setting.Of("format", "", "print the figures as `text|csv|json|markdown`", "text", setting.Choice(&c.format, "text", "csv", "json", "markdown")),
-			show.HTMLSetting(&c.htmlPath),
+			HTMLSetting(&c.htmlPath),
 			setting.Of("seeds", "", "run at most `N` seeds of each experiment", "", setting.Count(&c.seeds, 1, mostSeeds)),
 		}}
 }
@@ -62,16 +59,16 @@ func (c *reproduceCommand) run(ctx context.Context, line *flags.Line) (int, erro
 		return 0, errs.Optionf("--file", "prints files of the binary; leave out your own")
 	case c.file:
 		text, err := bench.Files(some)
-		return command.Done, errors.Join(err, c.Write(text))
+		return Done, errors.Join(err, c.Write(text))
 	case c.list:
-		return command.Done, c.Write(bench.List(some))
+		return Done, c.Write(bench.List(some))
 	case c.toDocs && len(line.Words) > 0:
 		return 0, errs.Optionf("--write", "writes all experiments; name none of them")
 	}
-	if c.html, err = show.HTML(c.htmlPath, process.Work{Stdout: c.Stdout}); err != nil {
+	if c.html, err = HTML(c.htmlPath, Work{Stdout: c.Stdout}); err != nil {
 		return 0, err
 	}
-	return command.Done, c.runAll(ctx, some)
+	return Done, c.runAll(ctx, some)
 }
 
 // mostSeeds is the largest --seeds of reproduce.
@@ -115,7 +112,7 @@ func (c *reproduceCommand) runAll(ctx context.Context, all []*bench.Experiment) 
 	if c.toDocs {
 		// The paths are checked before the runs, which take minutes.
 		for _, name := range bench.DocumentFiles(all) {
-			if err := process.CheckBelow("write", filepath.Join(docs, filepath.FromSlash(name))); err != nil {
+			if err := CheckBelow("write", filepath.Join(docs, filepath.FromSlash(name))); err != nil {
 				return err
 			}
 		}

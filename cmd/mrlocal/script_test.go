@@ -21,7 +21,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/internal/invariant"
 )
 
@@ -66,8 +65,8 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"code":        code,
-			"bad":         func(ts *testscript.TestScript, neg bool, args []string) { refused(ts, command.Usage, args) },
-			"fails":       func(ts *testscript.TestScript, neg bool, args []string) { refused(ts, command.Failed, args) },
+			"bad":         func(ts *testscript.TestScript, neg bool, args []string) { refusedBy(ts, Usage, args) },
+			"fails":       func(ts *testscript.TestScript, neg bool, args []string) { refusedBy(ts, Failed, args) },
 			"sh":          shell,
 			"socket":      socket,
 			"interrupted": signalled,
@@ -76,7 +75,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-func exitCode(ts *testscript.TestScript, command string, args ...string) int {
+func exitCodeOf(ts *testscript.TestScript, command string, args ...string) int {
 	err := ts.Exec(command, args...)
 	var exit *exec.ExitError
 	switch {
@@ -92,17 +91,17 @@ func exitCode(ts *testscript.TestScript, command string, args ...string) int {
 func code(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	if got := exitCode(ts, args[1], args[2:]...); got != want {
+	if got := exitCodeOf(ts, args[1], args[2:]...); got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
 }
 
-// refused checks that mrlocal refuses the arguments with one line, and leaves no file.
-func refused(ts *testscript.TestScript, want int, args []string) {
+// refusedBy checks that mrlocal refuses the arguments with one line, and leaves no file.
+func refusedBy(ts *testscript.TestScript, want int, args []string) {
 	message, err := regexp.Compile(args[0])
 	ts.Check(err)
 	before := tree(ts)
-	got := exitCode(ts, "mrlocal", args[1:]...)
+	got := exitCodeOf(ts, "mrlocal", args[1:]...)
 	stderr, stdout := ts.ReadFile("stderr"), ts.ReadFile("stdout")
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
@@ -119,7 +118,7 @@ func refused(ts *testscript.TestScript, want int, args []string) {
 	if last[1] != "" || !message.MatchString(last[0]) {
 		ts.Fatalf("standard error %q does not end with a line like %q", stderr, args[0])
 	}
-	if want == command.Usage && len(errorLines) > 2 && !strings.Contains(stderr, "note") && !strings.Contains(stderr, "no -e PATTERN") {
+	if want == Usage && len(errorLines) > 2 && !strings.Contains(stderr, "note") && !strings.Contains(stderr, "no -e PATTERN") {
 		ts.Fatalf("more than one line on standard error: %q", stderr)
 	}
 	if stdout != "" {
@@ -144,7 +143,7 @@ func tree(ts *testscript.TestScript) []string {
 }
 
 func shell(ts *testscript.TestScript, neg bool, args []string) {
-	if got := exitCode(ts, "bash", "-c", strings.Join(args, " ")); (got == 0) == neg {
+	if got := exitCodeOf(ts, "bash", "-c", strings.Join(args, " ")); (got == 0) == neg {
 		ts.Fatalf("exit code %d", got)
 	}
 }
@@ -241,7 +240,7 @@ func readme(ts *testscript.TestScript, neg bool, args []string) {
 		if !strings.Contains(line, "mrlocal") || strings.HasPrefix(line, "go build") {
 			continue
 		}
-		if got := exitCode(ts, "bash", "-c", here.Replace(line)); got != 0 {
+		if got := exitCodeOf(ts, "bash", "-c", here.Replace(line)); got != 0 {
 			ts.Fatalf("%s: exit code %d", line, got)
 		}
 		ran++

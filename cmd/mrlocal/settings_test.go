@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/cmd/mrlocal/internal/flags"
+	"mrlocal/internal/flags"
 	"mrlocal/internal/setting"
 )
 

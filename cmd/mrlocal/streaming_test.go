@@ -17,8 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
 	"github.com/rogpeppe/go-internal/txtar"
-
-	"mrlocal/cmd/mrlocal/internal/command"
 )
 
 var goldenDir = flag.String("golden", "../../hadoop/streaming/testdata/golden", "directory of recorded cases")
@@ -181,7 +179,7 @@ func compareRecorded(t *testing.T, path string) string {
 	}
 	t.Chdir(c.work)
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), append([]string{"streaming", "--attempts", "1", "--progress", "none"}, c.args...), command.Env{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: os.Getenv})
+	code := run(t.Context(), append([]string{"streaming", "--attempts", "1", "--progress", "none"}, c.args...), Env{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: os.Getenv})
 	var all strings.Builder
 	if got := fmt.Sprint(code); got != c.exit {
 		fmt.Fprintf(&all, "exit code %s, want %s\n", got, c.exit)

@@ -15,8 +15,6 @@ import (
 
 	"github.com/creack/pty"
 	"github.com/hinshun/vt10x"
-
-	"mrlocal/cmd/mrlocal/internal/command"
 )
 
 // terminalWorkload returns a workload that runs for about a second on any machine. If fail is 9,
@@ -28,8 +26,8 @@ jobs:
   - {name: beta, job: sleep, maps: 2, reduces: 1}
 `
 
-// session is mrlocal on a terminal of 80 columns and 24 rows.
-type session struct {
+// ptySession is mrlocal on a terminal of 80 columns and 24 rows.
+type ptySession struct {
 	t   *testing.T
 	cmd *exec.Cmd
 	tty *os.File
@@ -41,13 +39,13 @@ type session struct {
 }
 
 // onTerminal starts mrlocal batch on workload.
-func onTerminal(t *testing.T, workload string, env []string, args ...string) *session {
+func onTerminal(t *testing.T, workload string, env []string, args ...string) *ptySession {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "w.yaml"), []byte(workload), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &session{t: t, screen: vt10x.New(vt10x.WithSize(80, 24)), done: make(chan struct{})}
+	s := &ptySession{t: t, screen: vt10x.New(vt10x.WithSize(80, 24)), done: make(chan struct{})}
 	s.cmd = exec.Command("mrlocal", append([]string{"batch", "w.yaml", "--report", os.DevNull}, args...)...)
 	s.cmd.Dir, s.cmd.Env = dir, append(append(os.Environ(), "TERM=xterm", "LC_ALL=C.UTF-8", "NO_COLOR="), env...)
 	tty, err := pty.StartWithSize(s.cmd, &pty.Winsize{Cols: 80, Rows: 24})
@@ -73,7 +71,7 @@ func onTerminal(t *testing.T, workload string, env []string, args ...string) *se
 }
 
 // text returns what is on the screen, without blanks at the ends of lines.
-func (s *session) text() string {
+func (s *ptySession) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var lines []string
@@ -83,7 +81,7 @@ func (s *session) text() string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }
 
-func (s *session) wait(text string) {
+func (s *ptySession) wait(text string) {
 	s.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(s.text(), text); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -94,7 +92,7 @@ func (s *session) wait(text string) {
 
 // end waits for the command. It returns the exit code, the text on the screen, and all bytes that
 // were written to the terminal.
-func (s *session) end() (code int, screen, written string) {
+func (s *ptySession) end() (code int, screen, written string) {
 	s.t.Helper()
 	err := s.cmd.Wait()
 	var exit *exec.ExitError
@@ -115,7 +113,7 @@ func TestABatchOnATerminalShowsABlockAndRemovesIt(t *testing.T) {
 	}
 	code, screen, written := s.end()
 	// The table of a run of more than two seconds may stay.
-	if code != command.Done || strings.Contains(screen, "slots  ") || strings.Contains(screen, "[#") {
+	if code != Done || strings.Contains(screen, "slots  ") || strings.Contains(screen, "[#") {
 		t.Errorf("exit code %d:\n%s", code, screen)
 	}
 	if !strings.Contains(written, "\x1b[7mm\x1b[0m") || strings.Contains(written, "\x1b[?") {
@@ -141,7 +139,7 @@ func TestAFailingJobRemovesTheBlock(t *testing.T) {
 	s := onTerminal(t, terminalWorkload+"faults: [{task: alpha/m/5, fail: 9}]\n", []string{"NO_COLOR=1"})
 	s.wait("slots  MMm")
 	code, screen, written := s.end()
-	if code != command.Failed || !strings.HasPrefix(screen, "mrlocal: batch: pi-dhfs: 1 of 2 jobs failed: alpha") || strings.Contains(screen, "slots  ") {
+	if code != Failed || !strings.HasPrefix(screen, "mrlocal: batch: pi-dhfs: 1 of 2 jobs failed: alpha") || strings.Contains(screen, "slots  ") {
 		t.Errorf("exit code %d:\n%s", code, screen)
 	}
 	if strings.Contains(written, "\x1b[7m") {
@@ -152,7 +150,7 @@ func TestAFailingJobRemovesTheBlock(t *testing.T) {
 func TestADumbTerminalGetsNoEscapes(t *testing.T) {
 	t.Parallel()
 	s := onTerminal(t, terminalWorkload, []string{"TERM=dumb"})
-	if code, screen, written := s.end(); code != command.Done || strings.Contains(written, "\x1b") {
+	if code, screen, written := s.end(); code != Done || strings.Contains(written, "\x1b") {
 		t.Errorf("exit code %d, %q:\n%s", code, written, screen)
 	}
 }

@@ -6,11 +6,8 @@ import (
 	"io"
 	"os"
 
-	"mrlocal/cmd/mrlocal/internal/command"
-	"mrlocal/cmd/mrlocal/internal/flags"
-	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/flags"
 	"mrlocal/internal/setting"
 	"mrlocal/view/web/lab"
 	"mrlocal/view/web/site"
@@ -32,13 +29,13 @@ const mostRuns = 16
 
 // uiCommand has the options of mrlocal ui.
 type uiCommand struct {
-	command.Env
-	page show.PageOptions
+	Env
+	page PageOptions
 	dir  string // of --export; "": show the page
 }
 
 // UI returns mrlocal ui, which shows recorded runs or the playground on a page.
-func UI(e command.Env) *flags.Command {
+func UI(e Env) *flags.Command {
 	c := &uiCommand{Env: e}
 	return &flags.Command{Usage: "show recorded runs, or a playground, on a page in the browser", Args: "[RUN…]", Long: uiHelp, Run: c.run,
 		Examples: []string{"mrlocal ui run.jsonl", "mrlocal ui"},
@@ -70,9 +67,9 @@ func (c *uiCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 		runs = append(runs, run)
 	}
 	if c.dir != "" {
-		return command.Done, exportSite(ctx, c.Stderr, c.dir, runs)
+		return Done, exportSite(ctx, c.Stderr, c.dir, runs)
 	}
-	return command.Done, c.page.Show(ctx, c.Stderr, runs, nil)
+	return Done, c.page.Show(ctx, c.Stderr, runs, nil)
 }
 
 // loadRun returns the run of an event file, which may be compressed. Each question about reasons reads
@@ -86,7 +83,7 @@ func loadRun(path string) (*lab.Run, error) {
 		return nil, errs.Inputf(path, "is not a regular file; name an event file")
 	}
 	return lab.Recorded(path, func(<-chan struct{}) (io.ReadCloser, error) {
-		f, err := process.OpenEvents(path, nil)
+		f, err := OpenEvents(path, nil)
 		if err != nil { // a nil *EventFile must not become a non-nil io.ReadCloser
 			return nil, errs.Inputf(path, "%v", errs.Cause(err))
 		}
@@ -98,7 +95,7 @@ func loadRun(path string) (*lab.Run, error) {
 // serves the site, because browsers do not load WebAssembly from file: addresses.
 func exportSite(ctx context.Context, stderr io.Writer, dir string, runs []*lab.Run) error {
 	note := func(text string) { fmt.Fprintf(stderr, "mrlocal: page: %s\n", text) }
-	notices, err := process.Notices()
+	notices, err := Notices()
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"mrlocal/cmd/mrlocal/internal/command"
 	"mrlocal/slots"
 	"mrlocal/slots/report"
 	"mrlocal/trace"
@@ -81,7 +80,7 @@ func (w *randomWorkload) checkRelease(t *rapid.T, run string, got times) {
 func ledgerInput(t *rapid.T, dir string, args []string) (got ledgerGets, at times) {
 	events, rep := filepath.Join(dir, "events"), filepath.Join(dir, "report")
 	var stderr bytes.Buffer
-	if code := run(t.Context(), append(args, "--events", events, "--report", rep), command.Env{Stdin: strings.NewReader(""), Stdout: &bytes.Buffer{}, Stderr: &stderr, Getenv: os.Getenv}); code != command.Done {
+	if code := run(t.Context(), append(args, "--events", events, "--report", rep), Env{Stdin: strings.NewReader(""), Stdout: &bytes.Buffer{}, Stderr: &stderr, Getenv: os.Getenv}); code != Done {
 		t.Fatalf("%s: exit code %d: %s", args, code, stderr.String())
 	}
 	var r report.Report

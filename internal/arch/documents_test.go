@@ -69,13 +69,13 @@ func TestTheGlossaryDefinesATermOnce(t *testing.T) {
 }
 
 // TestArchitectureNamesEachPackage: each package stands in ARCHITECTURE.md, by its path or as
-// the NAME of a parent's row; cmd/../ stands for cmd/mrlocal/internal/ there. Each folder at the
+// the NAME of a parent's row. Each folder at the
 // top is named too, by itself or by what is in it.
 func TestArchitectureNamesEachPackage(t *testing.T) {
 	texts := tracked(t)
 	named := map[string]bool{"": true, "docs": true} // the root package; docs is linked
 	for _, m := range regexp.MustCompile("`([a-z0-9_./]+(?:NAME)?)`").FindAllStringSubmatch(string(texts["ARCHITECTURE.md"]), -1) {
-		name := strings.Replace(m[1], "cmd/../", "cmd/mrlocal/internal/", 1)
+		name := m[1]
 		top, _, _ := strings.Cut(name, "/")
 		named[name], named[top] = true, true
 	}
@@ -117,7 +117,7 @@ func TestDocumentsNameFilesThatExist(t *testing.T) {
 		}
 		for _, quoted := range regexp.MustCompile("`[^`\n]+`").FindAllString(string(text), -1) {
 			for _, w := range strings.Fields(strings.Trim(quoted, "`")) {
-				m := word.FindStringSubmatch(strings.Replace(w, "cmd/../", "cmd/mrlocal/internal/", 1))
+				m := word.FindStringSubmatch(w)
 				if m == nil || strings.Contains(w, "NAME") || w == "./..." || w == "./PACKAGE" {
 					continue
 				}

@@ -22,7 +22,7 @@ func layers() []layer {
 		{"streaming", []string{"hadoop/streaming/...", "hadoop/stream"}},
 		{"workload files", []string{"workload/...", "hadoop/submit"}},
 		{"drivers", []string{"engine/...", "sim/..."}},
-		{"pictures", []string{"view/..."}},
+		{"pictures", []string{"view/...", "internal/term"}},
 		{"page", []string{"view/web/..."}},
 		{"front door", []string{""}},
 		{"bench", []string{"bench/..."}},
@@ -34,8 +34,7 @@ func layers() []layer {
 // package.
 func within() map[string][]string {
 	return map[string][]string{
-		"internal/...":           {"internal/..."},    // Go itself forbids circles
-		"cmd/mrlocal/...":        {"cmd/mrlocal/..."}, // the same
+		"internal/...":           {"internal/..."}, // Go itself forbids circles
 		"hadoop/streaming/...":   {"hadoop/streaming/..."},
 		"sim/...":                {"sim/..."}, // the driver, its cost models and its event queue
 		"bench/...":              {"bench/..."},
@@ -67,13 +66,13 @@ type ban struct {
 
 func bans() []ban {
 	everywhere := []string{"..."}
-	command := []string{"cmd/mrlocal/..."}
+	command := []string{"cmd/mrlocal", "internal/flags", "internal/term"}
 	pure := []string{"slots", "slots/explain", "slots/setup", "slots/policy/...", "sim/...", "view", "view/svg", "view/html", "view/export", "view/lesson"}
 	const between = "the shuffle lies between maps and reduces: it knows neither what runs them nor where their bytes come from and go to"
 	return []ban{
 		{"log/...", everywhere, []string{"view/web"}, "libraries return errors; the command prints them, in one line"},
 		{"flag", everywhere, []string{"cmd/mrlocal/...", "internal/testkit"}, "flags belong to the command; libraries take Options"},
-		{"github.com/urfave/cli/v2", everywhere, command, "types of the flag library stay inside cmd/mrlocal, so that it can be replaced"},
+		{"github.com/urfave/cli/v2", everywhere, command, "types of the flag library stay inside internal/flags, so that it can be replaced"},
 		{"github.com/rivo/uniseg", everywhere, command, "only the command draws; libraries append events"},
 		{"github.com/dustin/go-humanize", everywhere, command, "only the command words things for people"},
 		{"golang.org/x/term", everywhere, command, "only the command knows that there is a terminal"},
@@ -118,21 +117,21 @@ func policyImporters() map[string]string {
 // ownNouns are the packages with one importer, with the reason why they do not fold into it. Jobs,
 // policies, pictures and helpers of tests need no reason (oneOfMany).
 func ownNouns() map[string]string {
-	const commands = "one group of commands; cmd/mrlocal has the tree of all"
 	return map[string]string{
-		"bench":                          "the experiments of the papers and their language, for benchmarks too; cmd/mrlocal prints their results",
-		"cmd/mrlocal/internal/demo":      commands,
-		"cmd/mrlocal/internal/hadoop":    commands,
-		"cmd/mrlocal/internal/tools":     commands,
-		"cmd/mrlocal/internal/workloads": commands,
-		"engine":                         "the root package is the front door of the library, for users to read",
-		"engine/journal":                 "a file with a format",
-		"engine/pool":                    "threads pinned to cores, which know no job",
-		"input/feed":                     "sources of maps, which know no slot",
-		"jobs/grep/dfa":                  "automata, which know no job",
-		"sim/cost":                       "one cost model; the driver of sim knows models by their interface",
-		"hadoop/submit":                  "knows no flag; it reads what Hadoop prints",
-		"workload/source":                "makes workload files; workload reads them, for drivers that need none of this",
+		"internal/datagen": "deterministic inputs; the command and tests of every layer write them",
+		"bench/study":      "sweeps, tune, profile and validate, which know no flag",
+		"hadoop/streaming": "the protocol of Hadoop Streaming, which knows no flag",
+		"internal/flags":   "the command line, which knows no command",
+		"internal/term":    "what a terminal shows of a run, which knows no command",
+		"bench":            "the experiments of the papers and their language, for benchmarks too; cmd/mrlocal prints their results",
+		"engine":           "the root package is the front door of the library, for users to read",
+		"engine/journal":   "a file with a format",
+		"engine/pool":      "threads pinned to cores, which know no job",
+		"input/feed":       "sources of maps, which know no slot",
+		"jobs/grep/dfa":    "automata, which know no job",
+		"sim/cost":         "one cost model; the driver of sim knows models by their interface",
+		"hadoop/submit":    "knows no flag; it reads what Hadoop prints",
+		"workload/source":  "makes workload files; workload reads them, for drivers that need none of this",
 	}
 }
 
@@ -189,10 +188,10 @@ func goroutineFiles() []string {
 		"input/codec/ahead.go",
 		"internal/inorder/inorder.go",
 		"engine/journal/journal.go",
-		"cmd/mrlocal/internal/process/signals.go", "cmd/mrlocal/internal/process/orphans_linux.go",
-		"cmd/mrlocal/internal/show/follow.go",
+		"cmd/mrlocal/signals.go", "cmd/mrlocal/orphans_linux.go",
+		"internal/term/follow.go",
 		"bench/study/probe.go",
-		"cmd/mrlocal/internal/demo/ask.go",
+		"cmd/mrlocal/ask.go",
 		"jobs/sort/merge.go",
 		"internal/hdfs/writer.go",
 		"view/web/server.go",

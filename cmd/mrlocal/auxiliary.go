@@ -1,0 +1,311 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
+	"mrlocal/internal/paths"
+	"mrlocal/output"
+)
+
+// AuxFile is an auxiliary file of a command, or standard output. Work.Open makes it. A nil *AuxFile
+// stands for a flag that is not set; Close and OnStdout accept it. One goroutine uses it at a time.
+type AuxFile struct {
+	path   string
+	format output.Format
+	f      *os.File           // nil: not created yet
+	pack   *output.Compressor // compresses into f; nil: plain text
+	stdout io.Writer          // nil: a file is written
+	err    error              // that Write has returned; Close does not return it again
+}
+
+// stdout is the path of standard output.
+const stdout = "-"
+
+// openAuxFile checks that the file of that path can be written, and that it is not an input or an
+// output of the run. It does not create the file. flag is the name of the flag, for errors. A file
+// whose name ends in .gz or .zst is compressed. openAuxFile returns nil if path is "".
+func openAuxFile(flag, path string, inputs, outputs []string) (*AuxFile, error) {
+	if path == "" {
+		return nil, nil
+	}
+	format, err := output.BySuffix.Of(path)
+	if err != nil {
+		return nil, errs.Optionf("--"+flag, "%s: is not written as %s; end the name in .gz or .zst, or in something else", path, filepath.Ext(path))
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		return nil, errs.Optionf("--"+flag, "%s: is a directory; name a file", path)
+	}
+	// A device or pipe, such as /dev/null, cannot be destroyed, so it may also be an input or an
+	// output.
+	if err != nil || info.Mode().IsRegular() {
+		if err := checkApart(flag, path, inputs, outputs); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case err == nil:
+		if err := writable(path); err != nil {
+			return nil, errs.Optionf("--"+flag, "%s: %v", path, errs.Cause(err))
+		}
+	case errors.Is(err, fs.ErrNotExist):
+		// The first write creates the file. Its directory must exist now.
+		parent := filepath.Dir(path)
+		if info, err := os.Stat(parent); err != nil {
+			return nil, errs.Optionf("--"+flag, "%s: %v", parent, errs.Cause(err))
+		} else if !info.IsDir() {
+			return nil, errs.Optionf("--"+flag, "%s: not a directory", parent)
+		}
+		if err := writable(parent); err != nil {
+			return nil, errs.Optionf("--"+flag, "%s: cannot be created: %v", path, errs.Cause(err))
+		}
+	default:
+		return nil, errs.Optionf("--"+flag, "%s: %v", path, errs.Cause(err))
+	}
+	return &AuxFile{path: path, format: format}, nil
+}
+
+// CheckBelow checks that path can be written after the missing directories above it are created. It
+// creates nothing. flag is the name of the flag, for its options error.
+func CheckBelow(flag, path string) error {
+	// at becomes path or the nearest directory above it that exists.
+	at := path
+	info, err := os.Stat(at)
+	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(at) != at {
+		at = filepath.Dir(at)
+		info, err = os.Stat(at)
+	}
+	switch {
+	case err != nil:
+	case at == path && info.IsDir():
+		err = syscall.EISDIR
+	case at != path && !info.IsDir():
+		err = syscall.ENOTDIR
+	default:
+		err = writable(at)
+	}
+	if err != nil {
+		return errs.Optionf("--"+flag, "%s: %v", at, errs.Cause(err))
+	}
+	return nil
+}
+
+// checkApart returns an options error if path is an input or an output of the run, or lies within one.
+func checkApart(flag, path string, inputs, outputs []string) error {
+	place := paths.Locate(path)
+	// Expand turns globs among the inputs into paths.
+	if in, ok := paths.Enclosing(place, paths.Expand(inputs)); ok {
+		if other, err := os.Stat(in); err == nil && !other.IsDir() {
+			return errs.Optionf("--"+flag, "%s: is an input of the run", path)
+		}
+		return errs.Optionf("--"+flag, "%s: lies inside the input %s; give a name outside", path, in)
+	}
+	if out, ok := paths.Enclosing(place, outputs); ok {
+		return errs.Optionf("--"+flag, "%s: lies inside the output %s; give a name outside", path, out)
+	}
+	return nil
+}
+
+// unlessGone returns err, or nil if the file is standard output and err says that the reader of its
+// pipe has closed it. A run must not fail because the reader of its events has ended.
+func (s *AuxFile) unlessGone(err error) error {
+	if errors.Is(err, syscall.EPIPE) && (s.stdout != nil || IsStdout(s.f)) {
+		return nil
+	}
+	return err
+}
+
+// IsStdout reports whether f is open for the file that standard output is, as /dev/stdout.
+func IsStdout(f *os.File) bool {
+	own, err := os.Stat("/dev/stdout")
+	info, ferr := f.Stat()
+	return err == nil && ferr == nil && os.SameFile(own, info)
+}
+
+// Write writes p to the file, which the first call creates or truncates. If the pipe of standard
+// output is closed, Write drops p and returns no error.
+func (s *AuxFile) Write(p []byte) (int, error) {
+	if s.stdout != nil {
+		if n, err := s.stdout.Write(p); s.unlessGone(err) != nil {
+			return n, err
+		}
+		return len(p), nil
+	}
+	if s.err != nil {
+		return 0, s.err
+	}
+	n, err := s.write(p)
+	if s.err = s.unlessGone(err); s.err != nil {
+		return n, s.err
+	}
+	return len(p), nil
+}
+
+// write is Write for a file.
+func (s *AuxFile) write(p []byte) (int, error) {
+	if s.f == nil {
+		f, err := create(s.path)
+		if err != nil {
+			return 0, err
+		}
+		s.f = f
+		if s.format != output.None {
+			if s.pack, err = output.NewCompressor(s.format, f); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if s.pack != nil {
+		return s.pack.Write(p)
+	}
+	return s.f.Write(p)
+}
+
+// Close completes and closes the file if it was created. It returns no error that Write has
+// returned.
+func (s *AuxFile) Close() error {
+	if s == nil || s.f == nil {
+		return nil
+	}
+	if s.pack == nil || s.err != nil {
+		return s.f.Close()
+	}
+	return errors.Join(s.unlessGone(s.pack.Close()), s.f.Close())
+}
+
+// Work lists what a command reads and writes. An auxiliary file must not be one of these, or lie
+// within one.
+type Work struct {
+	Inputs  []string // files, directories, globs
+	Outputs []string // directories
+	Files   []string // outputs that are a single file
+
+	// Stdout is the standard output for auxiliary files. nil: the result goes there, and the path - is
+	// refused.
+	Stdout io.Writer
+}
+
+// PackAs sets the compression that the name path asks for, which is not the file's own. flag is the
+// name of the flag, for its options error.
+func (s *AuxFile) PackAs(flag, path string) (err error) {
+	if s == nil {
+		return nil
+	}
+	if s.format, err = output.BySuffix.Of(path); err != nil {
+		return errs.Optionf("--"+flag, "%s: end the name in .gz or .zst, or in something else", path)
+	}
+	return nil
+}
+
+// Open checks that the auxiliary file of that path can be written, and that the command does not
+// read or write it otherwise. It does not create the file. flag is the name of the flag, for its
+// options error. The path - is standard output. Open returns nil if path is "".
+func (w *Work) Open(flag, path string) (*AuxFile, error) {
+	if path == stdout {
+		if w.Stdout == nil {
+			return nil, errs.Optionf("--"+flag, "-: standard output has the result; name a file for one of them")
+		}
+		return &AuxFile{path: path, stdout: w.Stdout}, nil
+	}
+	if err := w.checkOutputs(flag, path); err != nil {
+		return nil, err
+	}
+	return openAuxFile(flag, path, w.Inputs, w.Outputs)
+}
+
+// CheckDirectory returns an options error if the directory path is an input or an output of the
+// command, or lies within one.
+func (w *Work) CheckDirectory(flag, path string) error {
+	if err := w.checkOutputs(flag, path); err != nil {
+		return err
+	}
+	return checkApart(flag, path, w.Inputs, w.Outputs)
+}
+
+// checkOutputs returns an options error if path, which may be "", is an output, which may not exist yet.
+func (w *Work) checkOutputs(flag, path string) error {
+	for _, out := range slices.Concat(w.Files, w.Outputs) {
+		if path != "" && out != "" && paths.Locate(path) == paths.Locate(out) {
+			return errs.Optionf("--"+flag, "%s: is the output too; name another", path)
+		}
+	}
+	return nil
+}
+
+// OnStdout reports whether the file is standard output.
+func (s *AuxFile) OnStdout() bool { return s != nil && s.stdout != nil }
+
+// WithSuffix returns path with suffix at the end of its last name. It returns "", "-" and the path of a
+// device as they are. So with --events /dev/null, the device gets the events of all runs.
+func WithSuffix(path, suffix string) string {
+	if path == "" || path == stdout || suffix == "" || Device(path) {
+		return path
+	}
+	return filepath.Clean(path) + suffix
+}
+
+// Device reports whether path exists and is neither a directory nor a regular file.
+func Device(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir() && !info.Mode().IsRegular()
+}
+
+// Replace writes text as the whole file, and closes it. It completes a temporary file first, so that an
+// existing file stays as it is after an error. It writes a device, a pipe and a compressed file directly.
+func (s *AuxFile) Replace(text []byte) error {
+	if s.stdout != nil || Device(s.path) || s.format != output.None {
+		_, err := s.Write(text)
+		return errors.Join(err, s.Close())
+	}
+	f, err := disk.Beside(s.path)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(text); err != nil {
+		return errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return disk.Publish(disk.Of(f), s.path)
+}
+
+// MakeParents creates the missing directories above outputs, of which "" is ignored. It returns
+// those that it has created, even after an error. A directory comes after those above it.
+func MakeParents(outputs []string) (made []string, err error) {
+	for _, out := range outputs {
+		if out == "" {
+			continue
+		}
+		// missing begins with the deepest directory.
+		var missing []string
+		for dir := filepath.Dir(filepath.Clean(out)); ; dir = filepath.Dir(dir) {
+			// The loop ends at the root of the file system, which is its own parent.
+			if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
+				break
+			}
+			missing = append(missing, dir)
+		}
+		for n := len(missing) - 1; n >= 0; n-- {
+			if err := os.Mkdir(missing[n], 0o777); err != nil {
+				return made, errs.Optionf("output "+errs.OneLine(out), "%s: %v", missing[n], errs.Cause(err))
+			}
+			made = append(made, missing[n])
+		}
+	}
+	return made, nil
+}
+
+// RemoveEmpty removes those of dirs that are empty. dirs is a result of MakeParents.
+func RemoveEmpty(dirs []string) {
+	// The loop begins with the deepest directories, because a directory becomes empty only after those
+	// below it are removed.
+	for i := len(dirs) - 1; i >= 0; i-- {
+		_ = os.Remove(dirs[i]) // fails if the directory is not empty
+	}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"syscall"
+
+	"mrlocal"
+	"mrlocal/internal/setting"
+	"mrlocal/internal/term"
+	"mrlocal/workload"
+)
+
+// Exit codes. After a signal, the exit code is that of process.Interrupted.
+const (
+	Done    = 0 // the result is complete and durable
+	NoMatch = 1 // run grep: nothing matched, and the empty result is committed
+	Differs = 1 // replay: a decision differs from the recorded one; compare: the two runs differ
+	Usage   = 2 // wrong usage or wrong input; nothing was started
+	Failed  = 3 // the job failed, or a job of a batch
+)
+
+// Env is the environment of a command: the standard streams and the environment variables. Tests
+// replace them.
+type Env struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string // as os.Getenv
+	Arg0           string              // os.Args[0]; "" in tests
+}
+
+// Write writes the whole result of a command to standard output. It returns nil if the reader of a
+// pipe has closed it, because a closed pipe on standard output is success.
+func (e Env) Write(text []byte) error {
+	// A single write for the whole text keeps lines of standard error from appearing inside it.
+	if _, err := e.Stdout.Write(text); !Gone(err) {
+		return err
+	}
+	return nil
+}
+
+// Screen returns the screen that shows one run on standard error. mode is a value of --progress.
+// picture says whether and how to draw the gantt.
+func (e Env) Screen(mode string, picture *term.Picture) *term.Screen {
+	return term.NewScreen(e.Stderr, mode, term.TerminalOf(e.Getenv), picture, noteLine)
+}
+
+// noteLine returns the line of a note.
+func noteLine(err error) string { return ErrorLine("", err) }
+
+// Attach sets the fields Stderr, Note, Warn and Watch of o, so that the run appears on the screen. The
+// display ends as soon as ctx ends, even if the run takes longer.
+func Attach(ctx context.Context, s *term.Screen, o *mrlocal.Options) {
+	context.AfterFunc(ctx, s.Stop)
+	o.Stderr, o.Note, o.Warn, o.Watch = s.Stacks(), s.Note, s.Note, s.Watch
+}
+
+// Shown says how much of a run standard error shows.
+type Shown struct {
+	Mode           string // a value of --progress; "": auto
+	Verbose, Quiet bool
+}
+
+// Progress returns --progress.
+func (s *Shown) Progress() setting.Setting {
+	return setting.Of("progress", "", "show progress on standard error: `auto|plain|json|none`. auto is a block on a terminal and a line every 10 s elsewhere; json is an object a second for programs", "auto", setting.Choice(&s.Mode, "auto", "plain", "json", "none"))
+}
+
+// Settings returns --progress, --verbose and --quiet.
+func (s *Shown) Settings() []setting.Setting {
+	return setting.In("INPUT AND OUTPUT", []setting.Setting{s.Progress(),
+		setting.Of("verbose", "", "show the table of the run, its counters, and the names that were skipped, even in a pipe or after a short run", "", setting.Toggle(&s.Verbose)),
+		setting.Of("quiet", "", "show neither progress nor notes nor the table, errors alone", "", setting.Toggle(&s.Quiet)),
+	})
+}
+
+// Screen returns the screen of one run. picture says whether and how to draw the gantt.
+func (s *Shown) Screen(e Env, picture *term.Picture) *term.Screen {
+	mode := cmp.Or(s.Mode, "auto")
+	if s.Quiet {
+		mode = "none"
+	}
+	screen := e.Screen(mode, picture)
+	screen.Verbose, screen.Silent = s.Verbose, s.Quiet
+	return screen
+}
+
+// First returns the first directory, or "".
+func First(dirs []string) string {
+	if len(dirs) == 0 {
+		return ""
+	}
+	return dirs[0]
+}
+
+// Workload reads the workload file of that name, or standard input if the name is -. The error names
+// the file, line and column of a mistake.
+func (e Env) Workload(name string) (*workload.File, error) {
+	if name == "-" {
+		// The first argument is the name that errors of the parser show.
+		return workload.Read("standard input", e.Stdin)
+	}
+	return workload.Load(name)
+}
+
+// Gone reports whether err comes from a write to a pipe of the system whose reader has closed it.
+func Gone(err error) bool { return errors.Is(err, syscall.EPIPE) }

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package process
-
-// adoptOrphans does nothing: other systems keep no list of the processes that a command has left
-// behind. Those with a session of their own survive the job.
-func adoptOrphans() (end func()) { return func() {} }

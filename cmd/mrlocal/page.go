@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
+	"mrlocal/trace"
+	"mrlocal/view/lesson"
+	"mrlocal/view/web"
+	"mrlocal/view/web/lab"
+)
+
+// PageOptions are the flags of a page. Addr and AllowRemote are those of the server.
+type PageOptions struct {
+	web.Options
+	On, Hold bool // --ui, --ui=hold
+}
+
+// Settings returns --addr and --allow-remote.
+func (o *PageOptions) Settings() []setting.Setting {
+	return setting.In("PAGE", []setting.Setting{
+		setting.Of("addr", "Addr", "`HOST:PORT` of the page; only this machine can open it unless --allow-remote is given", "a free port of 127.0.0.1", setting.Text(&o.Addr)),
+		setting.Of("allow-remote", "AllowRemote", "let --addr be an address that other machines reach; the page then needs the token in the printed address", "", setting.Toggle(&o.AllowRemote)),
+	})
+}
+
+// RunSettings returns Settings and --ui, for a command that runs something.
+func (o *PageOptions) RunSettings() []setting.Setting {
+	ui := setting.Of("ui", "", "print the address of a page that follows the run: slots, loans, decisions with their reasons; --ui=hold keeps the page after the run until Ctrl-C", "",
+		setting.Custom{Bare: true, Words: []string{"hold"}, Read: func(text string) error {
+			if o.On, o.Hold = true, text == "hold"; !o.Hold && text != "true" {
+				return fmt.Errorf("%s: no such choice; --ui or --ui=hold", errs.Quote(text))
+			}
+			return nil
+		}})
+	return append(setting.In("PAGE", []setting.Setting{ui}), o.Settings()...)
+}
+
+// Check refuses flags that contradict each other. on says that there is a page.
+func (o *PageOptions) Check(on bool) error {
+	switch {
+	case o.AllowRemote && o.Addr == "":
+		return errs.Optionf("--allow-remote", "needs --addr HOST:PORT")
+	case !on && o.Addr != "":
+		return errs.Optionf("--addr", "needs --ui")
+	}
+	return nil
+}
+
+// Run calls run and returns its result. p is the page of --ui, which is open during the call, or nil
+// without --ui. If run returns no error, the page stays open as long as Page.end says. The first run
+// prints the address, and not Run, because the line may have a mistake that run finds.
+func (o PageOptions) Run(ctx context.Context, stderr io.Writer, run func(p *Page) (int, error)) (int, error) {
+	if err := o.Check(o.On); err != nil || !o.On {
+		if err != nil {
+			return 0, err
+		}
+		return run(nil)
+	}
+	server, err := web.Listen(o.Options)
+	if err != nil {
+		return 0, err
+	}
+	p := &Page{server: server, hold: o.Hold, stderr: stderr}
+	defer p.close()
+	code, err := run(p)
+	if err == nil {
+		p.end(ctx)
+	}
+	return code, err
+}
+
+// Page is the page of --ui, which follows the runs of a command. PageOptions.Run opens and closes it. The
+// methods of a nil Page do nothing.
+type Page struct {
+	server *web.Server
+	hold   bool // --ui=hold
+	stderr io.Writer
+	once   sync.Once // for printing the address
+}
+
+// Show shows runs on a page until ctx ends, and returns the cause of ctx. l is the lesson that the runs
+// belong to, or nil.
+func (o *PageOptions) Show(ctx context.Context, stderr io.Writer, runs []*lab.Run, l *lesson.Lesson) error {
+	server, err := web.Listen(o.Options)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	for _, run := range runs {
+		server.Add(run)
+	}
+	if l != nil {
+		server.Teach(l)
+	}
+	fmt.Fprintf(stderr, "mrlocal: page: %s\n", server.URL())
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// Watch returns a function for the field Watch of a run. It calls next, which may be nil, and then
+// attaches the page to the stream. name is the name of the run on the page. For a nil Page, Watch
+// returns next.
+func (p *Page) Watch(name string, next func(*trace.Stream)) func(*trace.Stream) {
+	if p == nil {
+		return next
+	}
+	// From now on the page lists the run.
+	live := p.server.Live(name)
+	return func(s *trace.Stream) {
+		p.once.Do(func() { fmt.Fprintf(p.stderr, "mrlocal: page: %s\n", p.server.URL()) })
+		if next != nil {
+			next(s)
+		}
+		live.Watch(s)
+	}
+}
+
+// end waits after the runs. With --ui=hold it waits until ctx ends. Otherwise it waits until each
+// open browser has received the end of the run.
+func (p *Page) end(ctx context.Context) {
+	switch {
+	case p == nil:
+	case p.hold:
+		fmt.Fprintf(p.stderr, "mrlocal: page: the run has ended; the page stays at %s until Ctrl-C\n", p.server.URL())
+		<-ctx.Done()
+	default:
+		p.server.Finish(ctx)
+	}
+}
+
+// close closes the port and all connections of the page.
+func (p *Page) close() {
+	if p != nil {
+		p.server.Close()
+	}
+}

@@ -1,0 +1,345 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"mrlocal/internal/errs"
+	"mrlocal/internal/paths"
+	"mrlocal/internal/setting"
+	"mrlocal/trace"
+	"mrlocal/view"
+	"mrlocal/view/export"
+	"mrlocal/view/svg"
+)
+
+// This file shows runs outside of the terminal: in files and on a page.
+//
+// Files writes the pictures and tables of --svg, --trace, --csv, --metrics and --html. A model of package
+// view watches each run of run, batch and sim; mrlocal show reads it from an event file. The files are
+// written when the run has ended, even if it has failed. The model of a long run takes hundreds of MiB.
+// It is kept until the files are written.
+//
+// Page is the page of package web for --ui of run, batch and sim, and of ui and demo (page.go). The address is printed on standard error.
+
+// Outputs are the files of one or more runs that a user asks for; "": not this one.
+type Outputs struct {
+	Events, Report, Profile        string
+	SVG, Trace, CSV, Metrics, HTML string
+}
+
+// eachOf ends the help of files that each run has. runs says what the runs are, as policies; "": there
+// is one run.
+func eachOf(runs, text string) string {
+	if runs == "" {
+		return ""
+	}
+	return "; with several " + runs + ", " + text
+}
+
+// Settings returns --events, --report and --profile. runs says what several runs are, as policies; "": the
+// command makes one. otherwise is the default of --report.
+func (o *Outputs) Settings(runs, otherwise string) []setting.Setting {
+	return setting.In("INPUT AND OUTPUT", []setting.Setting{
+		setting.Of("events", "Events", "write every fact and decision to `FILE`, one JSON object per line"+eachOf(runs, "to FILE.POLICY")+"; compressed if FILE ends in .gz or .zst", "", setting.Text(&o.Events)),
+		setting.Of("report", "", "write the report to `FILE` as JSON"+eachOf(runs, "as an array"), otherwise, setting.Text(&o.Report)),
+		setting.Of("profile", "", "write cpu.pprof, heap.pprof, allocs.pprof and trace.out, labelled by slot and phase, into `DIR`"+eachOf(runs, "into DIR.POLICY"), "", setting.Text(&o.Profile)),
+	})
+}
+
+// Pictures returns the flags of pictures and tables of runs.
+func (o *Outputs) Pictures() []setting.Setting {
+	return setting.In("INPUT AND OUTPUT", []setting.Setting{
+		setting.Of("svg", "", "draw which job used which slot when, and which slots were lent, into `FILE`. With several policies or runs, --svg, --trace and --metrics write into FILE.POLICY.SUFFIX, --csv into DIR.POLICY", "", setting.Text(&o.SVG)),
+		setting.Of("trace", "", "write `FILE` for Perfetto or chrome://tracing: one track a slot, arrows from maps to reduces, counters", "", setting.Text(&o.Trace)),
+		setting.Of("csv", "", "write tables of tasks, slots, decisions and counters into `DIR`", "", setting.Text(&o.CSV)),
+		setting.Of("metrics", "", "write the figures of the run into `FILE` as Prometheus text", "", setting.Text(&o.Metrics)),
+		setting.Of("html", "", "write a report as one `FILE` for a browser, without scripts: slots, shares, jobs, loans with their reasons, and the events inside; all policies in one", "", setting.Text(&o.HTML)),
+	})
+}
+
+// HTMLSetting returns --html of a command whose result is a table. It keeps the path for HTML.
+func HTMLSetting(path *string) setting.Setting {
+	return setting.Of("html", "", "write table and chart as one `FILE` for a browser, without scripts", "", setting.Text(path))
+}
+
+// file is a picture or table of one run that a flag asks for.
+type file struct {
+	path  string                                 // not ""
+	out   *AuxFile                               // nil: save opens it, because its directory may not exist yet
+	write func(w io.Writer, m *view.Model) error // writes the file from the model of the run
+}
+
+// Files are the auxiliary files of one or more runs: events, the report, and the pictures of each
+// run. One goroutine uses it. Runs are numbered from 0, in the order of the names that Open gets.
+type Files struct {
+	names    []string      // of the runs: the policies, or the job
+	work     Work          // what the command reads and writes
+	taken    places        // what the flags write to
+	toStdout bool          // a file is standard output
+	events   []*AuxFile    // by run; nil: not wanted
+	report   *AuxFile      // of all runs; nil: not wanted
+	files    [][]file      // by run
+	models   []*view.Model // by run; nil: no picture is wanted, or the pictures are written
+	html     *webReport    // of all runs; nil: not wanted
+}
+
+// Open checks the auxiliary files of all runs, and creates none of them. names has the names of the
+// runs, w what the command reads and writes. A single run writes its events to o.Events. Several
+// runs write to o.Events.NAME, or all to o.Events if it is a device. Open fails with an options error
+// if a file cannot be written, or if two flags name the same file.
+func (o *Outputs) Open(names []string, w Work) (*Files, error) {
+	f := &Files{names: names, work: w, taken: places{}, events: make([]*AuxFile, len(names)), files: make([][]file, len(names)), models: make([]*view.Model, len(names))}
+	err := f.openEvents(o.Events, o.Profile)
+	if err == nil {
+		f.report, err = f.open("report", o.Report)
+	}
+	err = cmp.Or(err,
+		f.draw("svg", o.SVG, func(w io.Writer, m *view.Model) error { return svg.Write(w, m, svg.Options{}) }),
+		f.draw("trace", o.Trace, export.Chrome), f.draw("metrics", o.Metrics, export.Metrics),
+		f.openTables(o.CSV))
+	if err == nil && o.HTML != "" {
+		// This only checks the path. webReport.add opens the file again after each run.
+		_, err = f.open("html", o.HTML)
+		f.html = &webReport{path: o.HTML, work: w, title: "Runs of mrlocal", events: newPacker()}
+		f.watch()
+	}
+	return f, err
+}
+
+// watch gives each run a model.
+func (f *Files) watch() {
+	for i := range f.models {
+		f.models[i] = view.New(view.Options{})
+	}
+}
+
+// open checks the file of a flag, which no other flag may name. It returns nil if path is "".
+func (f *Files) open(flag, path string) (*AuxFile, error) {
+	// The report has all runs.
+	if path == "-" && len(f.names) > 1 && flag != "report" {
+		return nil, errs.Optionf("--"+flag, "-: standard output takes the file of one run, and there are %d", len(f.names))
+	}
+	if err := f.taken.add(path, target{flag: flag}); err != nil {
+		return nil, err
+	}
+	out, err := f.work.Open(flag, path)
+	f.toStdout = f.toStdout || out.OnStdout()
+	return out, err
+}
+
+// openEvents opens the event file of each run. profile is the directory of --profile; "": none.
+func (f *Files) openEvents(path, profile string) (err error) {
+	for i := range f.names {
+		if err = f.taken.addDirectory("profile", f.pathOf(i, profile), ProfileNames()); err != nil {
+			return err
+		}
+		if f.events[i], err = f.open("events", f.pathOf(i, path)); err == nil {
+			err = f.events[i].PackAs("events", path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// draw adds the picture of a flag of each run, which write draws; "" adds nothing.
+func (f *Files) draw(flag, path string, write func(w io.Writer, m *view.Model) error) error {
+	for i := range f.names {
+		own := f.pictureOf(i, path)
+		out, err := f.open(flag, own)
+		if err != nil || out == nil {
+			return err
+		}
+		f.files[i] = append(f.files[i], file{own, out, write})
+	}
+	f.watch()
+	return nil
+}
+
+// openTables adds the files of --csv of each run, which lie in the directory path; "" adds nothing. If
+// the directory exists, it checks each file, so that one that cannot be written is reported before the run.
+func (f *Files) openTables(path string) error {
+	if path == "-" {
+		return errs.Optionf("--csv", "-: standard output cannot hold a directory of tables")
+	}
+	for i := range f.names {
+		dir := f.pathOf(i, path)
+		if dir == "" {
+			return nil
+		}
+		if err := cmp.Or(f.taken.add(dir, target{"csv", true}), f.work.CheckDirectory("csv", dir)); err != nil {
+			return err
+		}
+		_, missing := os.Stat(dir)
+		for _, t := range export.Tables() {
+			path := filepath.Join(dir, t.Name)
+			err := CheckBelow("csv", path)
+			if err == nil && missing == nil {
+				_, err = f.open("csv", path)
+			} else if err == nil {
+				err = f.taken.add(path, target{flag: "csv"})
+			}
+			if err != nil {
+				return err
+			}
+			f.files[i] = append(f.files[i], file{path, nil, t.Write})
+		}
+	}
+	f.watch()
+	return nil
+}
+
+// Events returns the writer for the events of run i, or nil if neither --events nor --html needs them.
+func (f *Files) Events(i int) io.Writer {
+	switch w := f.events[i]; {
+	case f.html == nil && w == nil: // a nil *AuxFile must not become a non-nil io.Writer
+		return nil
+	case f.html == nil:
+		return w
+	case w == nil:
+		return f.html.events
+	default:
+		return io.MultiWriter(w, f.html.events)
+	}
+}
+
+// places has what the flags write to, by place, so that no two write to one file.
+type places map[string]target
+
+// target is a file of a flag, or a directory, which other flags may use too.
+type target struct {
+	flag      string
+	directory bool
+}
+
+// addDirectory adds a directory of a flag, and the files of those names in it; "" adds nothing.
+func (p places) addDirectory(flag, dir string, names []string) error {
+	err := p.add(dir, target{flag, true})
+	for _, name := range names {
+		if dir != "" {
+			err = cmp.Or(err, p.add(filepath.Join(dir, name), target{flag: flag}))
+		}
+	}
+	return err
+}
+
+// add adds what a flag writes to path; "" adds nothing. Several flags may name one device.
+func (p places) add(path string, t target) error {
+	if path == "" {
+		return nil
+	}
+	at := path
+	if path != "-" {
+		at = paths.Locate(path) // one place for two names of a file, by links or by relative paths
+	}
+	if other, ok := p[at]; ok && !(other.directory && t.directory) && !Device(path) {
+		return errs.Optionf("--"+other.flag+", --"+t.flag, "%s: name two different files", path)
+	}
+	p[at] = t
+	return nil
+}
+
+// pictureOf returns the path of a picture of run i. With several runs, the name of the run stands
+// before the suffix, such as in g.fair.svg, because programs know a file by its suffix.
+func (f *Files) pictureOf(i int, path string) string {
+	suffix := filepath.Ext(path)
+	if suffix == ".gz" || suffix == ".zst" {
+		suffix = filepath.Ext(strings.TrimSuffix(path, suffix)) + suffix
+	}
+	if len(f.names) == 1 || suffix == "" || filepath.Base(path) == suffix || Device(path) {
+		return f.pathOf(i, path)
+	}
+	return filepath.Clean(strings.TrimSuffix(path, suffix) + "." + f.names[i] + suffix)
+}
+
+// pathOf returns the path of a file of run i. path is the value of the flag. With several runs, the
+// name of the run follows it.
+func (f *Files) pathOf(i int, path string) string {
+	if len(f.names) > 1 {
+		return WithSuffix(path, "."+f.names[i])
+	}
+	return path
+}
+
+// OnStdout reports whether one of the files is standard output.
+func (f *Files) OnStdout() bool { return f.toStdout }
+
+// HasReport reports whether a --report file is wanted.
+func (f *Files) HasReport() bool { return f.report != nil }
+
+// Report calls write with the --report file and closes the file, even after an error. It must not
+// be called unless HasReport.
+func (f *Files) Report(write func(io.Writer) error) error {
+	return errors.Join(write(f.report), f.report.Close())
+}
+
+// Watch returns a function for the field Watch of run i. It calls next, which may be nil, and then
+// attaches the model of the run to the stream. If no picture is wanted, Watch returns next.
+func (f *Files) Watch(i int, next func(*trace.Stream)) func(*trace.Stream) {
+	if f.models[i] == nil {
+		return next
+	}
+	return func(s *trace.Stream) {
+		if next != nil {
+			next(s)
+		}
+		s.Attach(f.models[i])
+	}
+}
+
+// CloseEvents closes the event file of run i and writes the pictures of the run. It must be called
+// after the run, even if the run has failed. It removes a file that it cannot write as a whole. It
+// goes on after an error and returns all of them.
+func (f *Files) CloseEvents(i int) error {
+	err := f.events[i].Close()
+	if err != nil {
+		err = fmt.Errorf("events: %w", err)
+	}
+	// A run that was refused has no slots, and leaves no file.
+	if m := f.models[i]; m != nil && len(m.Lanes) > 0 {
+		for _, o := range f.files[i] {
+			err = errors.Join(err, o.save(m))
+		}
+		if f.html != nil {
+			err = errors.Join(err, f.html.add(f.names[i], m))
+		}
+	}
+	if f.html != nil {
+		f.html.events = newPacker()
+	}
+	// A model of a long run takes hundreds of megabytes, and the next run makes its own.
+	f.models[i] = nil
+	return err
+}
+
+// save writes the file from model m and closes it. If the file cannot be written as a whole, save
+// removes it, unless it is a device. save creates the directory of a table if it does not exist.
+func (o *file) save(m *view.Model) error {
+	if o.out == nil {
+		if err := os.MkdirAll(filepath.Dir(o.path), 0o777); err != nil {
+			return err
+		}
+		var err error
+		if o.out, err = new(Work).Open("csv", o.path); err != nil {
+			return err
+		}
+	}
+	err := o.write(o.out, m)
+	if err = cmp.Or(err, o.out.Close()); err == nil {
+		return nil
+	}
+	if info, stat := os.Stat(o.path); stat == nil && info.Mode().IsRegular() {
+		if removed := os.Remove(o.path); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
+			err = errors.Join(err, removed)
+		}
+	}
+	return fmt.Errorf("%s: %w", errs.Quote(o.path), err)
+}

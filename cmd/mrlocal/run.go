@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"mrlocal"
+	"mrlocal/hadoop/streaming"
+	"mrlocal/internal/errs"
+	"mrlocal/internal/flags"
+	"mrlocal/internal/setting"
+	"mrlocal/internal/term"
+	"mrlocal/jobs"
+	"mrlocal/slots/report"
+	"mrlocal/workload"
+)
+
+// Help is the help text with the exit codes of a command that runs a job.
+const Help = `Exit codes: 0 done, the result is complete and durable; 1 nothing matched (grep); 2 wrong usage or input, nothing was started; 3 the job failed; 128 plus the number of the signal when interrupted.`
+
+// runCommand has the options of mrlocal run for one job.
+type runCommand struct {
+	Env
+	Scheduling
+	job     *Job // its Config stays empty until the line is read
+	shown   Shown
+	faults  []string
+	picture term.Picture
+	page    PageOptions
+	out     Outputs
+}
+
+// Command returns mrlocal run, with a subcommand for each job.
+func Command(e Env) *flags.Command {
+	return ForEachJob(flags.Command{Usage: "run a job on real files: wordcount, sort, grep, a job of the papers, or commands as mapper and reducer", Long: Help}, nil,
+		func(j *Job) *flags.Command {
+			c := Run(e, j)
+			for _, args := range j.Examples {
+				c.Examples = append(c.Examples, "mrlocal run "+j.Name+" "+args)
+			}
+			return c
+		})
+}
+
+// Run returns the command that runs j.
+func Run(e Env, j *Job) *flags.Command {
+	c := &runCommand{Env: e, Scheduling: NewScheduling(), job: j}
+	run := slices.Concat(c.Settings(mrlocal.Bounds(), false), j.Options.Fields(),
+		setting.In("FAULTS AND EFFECTS", []setting.Setting{
+			setting.Of("fault", "Faults", "make something go wrong, as an item of faults in a workload file does. `FAULT` is 'at: 5s, tracker: 1, lost: true', 'task: JOB/m/7, fail: 2' or 'at: 5s, task: JOB/m/7, lost: true'; may be repeated", "none", setting.List(&c.faults)),
+		}), setting.In("INPUT AND OUTPUT", []setting.Setting{
+			setting.Of("resume", "ResumeDir", "keep the outputs of maps with a journal in `DIR`. After a kill or a full disk the same command goes on, and no committed map runs again. The job must have reduces, and inputs that are not streams", "nothing is kept", setting.Text(&j.ResumeDir)),
+		}), c.out.Settings("", ""), c.page.RunSettings(), c.out.Pictures(), c.picture.Settings(", on standard error"), c.shown.Settings())
+	return &flags.Command{Run: c.run, Settings: append(j.Settings(), setting.Without(run, append(j.Without, "seed")...)...)}
+}
+
+// run checks all flags and files, so that a mistake creates no file, and runs the job. After a failed
+// run it still writes the report. It returns the exit code Done or NoMatch, or the error of the run.
+func (c *runCommand) run(ctx context.Context, line *flags.Line) (int, error) {
+	if err := c.complete(line); err != nil {
+		return 0, err
+	}
+	// Build may change the inputs, of which no auxiliary file may be one.
+	j, beside := c.job, c.beside()
+	chain, err := j.Build()
+	if err != nil {
+		return 0, err
+	}
+	defer j.Stream.Close()
+	c.page.TempDir = First(j.TempDirs)
+	return c.page.Run(ctx, c.Stderr, func(p *Page) (int, error) { return c.runChain(ctx, p, chain, beside) })
+}
+
+// complete completes the options of the job by those of other packages, and by the line.
+func (c *runCommand) complete(line *flags.Line) (err error) {
+	c.Done()
+	j := c.job
+	j.Config = c.Config
+	if err := j.Given(line); err != nil {
+		return err
+	}
+	if j.Policy, err = c.NewPolicy(c.Names[0]); err != nil {
+		return err
+	}
+	for _, text := range c.faults {
+		f, err := workload.ParseFault("--fault", text, j.Name, max(1, j.Trackers))
+		if err != nil {
+			return err
+		}
+		j.Faults = append(j.Faults, f)
+	}
+	if j.ResumeDir == "-" {
+		return errs.Optionf("--resume", "-: standard output cannot hold what a run keeps; name a directory")
+	}
+	// A journal is valid only for the same version, the same job and the same flags of the job.
+	// Otherwise the map outputs may differ.
+	j.ResumeSettings = []string{"the version=" + mrlocal.Version, "the job=" + j.Name}
+	for _, g := range line.Given {
+		switch own := setting.Named(j.Own, g.Name); {
+		case own == nil: // of run
+		case own.Toggle():
+			j.ResumeSettings = append(j.ResumeSettings, "--"+g.Name+"=")
+		default:
+			j.ResumeSettings = append(j.ResumeSettings, "--"+g.Name+"="+g.Text)
+		}
+	}
+	j.Stdin, j.Log, j.Quiet = c.Stdin, c.Stderr, c.shown.Quiet
+	return c.picture.Check(false)
+}
+
+// runChain runs the chain of the job. p is the page of --ui, or nil.
+func (c *runCommand) runChain(ctx context.Context, p *Page, chain jobs.Chain, beside Work) (int, error) {
+	j := c.job
+	// Open checks that no auxiliary file is an input or an output of the run.
+	files, err := c.out.Open([]string{j.Name}, beside)
+	if err != nil {
+		return 0, err
+	}
+	if e := files.Events(0); e != nil { // a nil *File must not become a non-nil io.Writer
+		j.Events = e
+	}
+	if j.Quiet {
+		c.shown.Mode = "none"
+	}
+	// The notes go through the screen, which shows them above the progress.
+	s := c.shown.Screen(c.Env, &c.picture)
+	s.Also = files.Watch(0, p.Watch(j.Name, nil))
+	for _, n := range j.Notes {
+		s.Note(n)
+	}
+	// done is nil only if the engine has refused the run.
+	var done *mrlocal.Report
+	err = recordProfile(c.out.Profile, beside, func(on bool) (err error) {
+		j.Profile = on
+		done, err = runOn(ctx, c.Env, s, chain, j.Options)
+		return err
+	})
+	if files.HasReport() && done != nil { // err may be set: a failed run has a report too
+		err = errors.Join(err, files.Report(func(w io.Writer) error { return report.WriteJSON(w, reported(j.Stream, done)) }))
+	}
+	if closed := files.CloseEvents(0); closed != nil && err == nil {
+		return 0, fmt.Errorf("%w; the result is complete", closed)
+	} else if err = errors.Join(err, closed); err != nil {
+		return 0, err
+	}
+	// The gantt and the table come after the result, because all of them may go to the same terminal.
+	s.Write(string(c.picture.Text(term.Width(c.Stderr), false)))
+	s.Table(done)
+	if j.Matches && !done.Matched() { // the empty result is committed
+		return NoMatch, nil
+	}
+	if s.Silent {
+		return Done, nil
+	}
+	return Done, writeCounters(c.Stderr, j.Stream, done)
+}
+
+// beside returns what the run reads and writes. process.Work refuses auxiliary files that are among
+// these or lie within them. An auxiliary file may be standard output only if the result is not.
+func (c *runCommand) beside() Work {
+	o := &c.job.Options
+	w := Work{Inputs: o.Inputs, Outputs: []string{o.OutputDir, o.ResumeDir}}
+	if o.OutputFile != "" {
+		w.Files = []string{o.OutputFile}
+	}
+	// The result goes to a file or a directory, so standard output is free.
+	if o.OutputFile != "" || o.OutputDir != "" {
+		w.Stdout = c.Stdout
+	}
+	return w
+}
+
+// runOn runs the chain and shows it on screen s, which it stops. The result goes to standard output
+// unless o names a file or a directory. OutputFile may be /dev/stdout, so o.Stdout is set with a
+// file too.
+func runOn(ctx context.Context, e Env, s *term.Screen, chain jobs.Chain, o mrlocal.Options) (*mrlocal.Report, error) {
+	defer s.Stop()
+	o.Stdin = e.Stdin
+	if o.OutputDir == "" {
+		o.Stdout, o.PipeMayClose = s.Results(e.Stdout), true
+	}
+	// Attach comes last, because it replaces fields of o.
+	Attach(ctx, s, &o)
+	return RunChain(ctx, chain, o)
+}
+
+// reported returns the report of the run for WriteJSON. To the last job it adds the counters and
+// the status that the commands of work have written. A streaming job is a chain of one job. A nil
+// work adds nothing.
+func reported(work *streaming.Work, done *mrlocal.Report) []*report.Report {
+	if len(done.Jobs) > 0 {
+		work.Report(&done.Jobs[len(done.Jobs)-1])
+	}
+	return []*report.Report{done}
+}
+
+// writeCounters writes the counters of a streaming job after a successful run, in the form of
+// Hadoop's client. If work is nil, it does nothing.
+func writeCounters(w io.Writer, work *streaming.Work, done *mrlocal.Report) error {
+	if work == nil || done == nil || len(done.Jobs) == 0 {
+		return nil
+	}
+	c := done.Jobs[len(done.Jobs)-1].Counters
+	return streaming.WriteCounters(w, work.Counters(c, streaming.OutputBytes(c.OutputBytes)))
+}

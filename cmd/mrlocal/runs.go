@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	"mrlocal"
+	"mrlocal/internal/term"
+	"mrlocal/jobs/grep"
+	"mrlocal/jobs/sleep"
+	"mrlocal/jobs/sort"
+	"mrlocal/trace"
+	"mrlocal/view"
+	"mrlocal/view/web/lab"
+	"mrlocal/workload"
+)
+
+// lessonRun is a trace.Sink that records a run of a lesson. The goroutine of the run owns it until
+// the run has ended.
+type lessonRun struct {
+	model  *view.Model
+	file   bytes.Buffer // the event file, whole after the run
+	result []*digest    // of a lesson with an input, by job
+	after  func()       // is called after each event, on the goroutine of the run; may be nil
+}
+
+// newLessonRun returns the record of a run that has not begun.
+func newLessonRun() *lessonRun { return &lessonRun{model: view.New(view.Options{})} }
+
+// Open opens the model.
+func (t *lessonRun) Open(h *trace.Header) error { return t.model.Open(h) }
+
+// Record passes the event to the model.
+func (t *lessonRun) Record(s *trace.Stream, e *trace.Event) error {
+	err := t.model.Record(s, e)
+	if t.after != nil {
+		t.after()
+	}
+	return err
+}
+
+// Close closes the model at the end of the run.
+func (t *lessonRun) Close() error { return t.model.Close() }
+
+// timeline returns a timeline of those events of a run that has ended whose sequence numbers are below before.
+func (t *lessonRun) timeline(before uint64) *trace.Timeline {
+	line := &trace.Timeline{}
+	d, err := trace.NewDecoder(bytes.NewReader(t.file.Bytes()))
+	if err != nil { // the run was refused
+		return line
+	}
+	_ = line.Open(d.Header())
+	for e, err := range d.All() {
+		if err != nil || e.Seq >= before {
+			break
+		}
+		line.Add(e, d.Texts(e.Ref))
+	}
+	return line
+}
+
+// atOnce makes run i as fast as possible: in virtual time or, if the lesson reads files, for real.
+func (c *session) atOnce(ctx context.Context, i int) (*lessonRun, error) {
+	t := newLessonRun()
+	if c.lesson.Input != nil {
+		return t, c.forReal(ctx, i, t, nil)
+	}
+	return t, c.lesson.Simulate(ctx, i, &t.file, func(s *trace.Stream) { s.Attach(t) })
+}
+
+// forReal makes run i for real, records it in t, and shows its progress on screen. It returns when
+// the run has ended. screen may be nil. Then the run is only recorded, and its disk is not slowed
+// down.
+func (c *session) forReal(ctx context.Context, i int, t *lessonRun, screen *term.Screen) error {
+	f, err := c.lesson.File()
+	if err != nil {
+		return err
+	}
+	var o mrlocal.Options
+	run, err := c.lesson.Options(i, f, o.Fields()...)
+	if err != nil {
+		return err
+	}
+	o.Config, o.Policy = run.Config, run.Policy
+	in := c.lesson.Input
+	if in != nil && in.HalfOfCores {
+		o.MapSlots = max(1, runtime.NumCPU()/2)
+		o.ReduceSlots = o.MapSlots
+	}
+	// Lower is also what the simulator calls, so both have the same jobs and configuration.
+	config, submissions := f.Lower(o.Config)
+	o.Config = config
+	o.Events = &t.file
+	watch := func(s *trace.Stream) { s.Attach(t) }
+	if in != nil {
+		// With a small kvbuffer the maps spill. With a slow disk the user can see the effect of spills.
+		o.SortBufferBytes = in.SortBufferBytes
+		if screen != nil {
+			o.DiskBytesPerSecond = in.DiskBytesPerSecond
+		}
+	}
+	batch := make([]mrlocal.BatchJob, len(f.Jobs))
+	for j := range f.Jobs {
+		batch[j].Submission = submissions[j]
+		if err := c.job(&batch[j], t, f, j); err != nil {
+			return err
+		}
+	}
+	if screen == nil {
+		o.Watch = watch
+	} else {
+		defer screen.Stop()
+		screen.Also = watch
+		Attach(ctx, screen, &o)
+	}
+	_, err = RunBatch(ctx, batch, o)
+	return err
+}
+
+// job sets the chain and the options of job j of f, of the run t. The job searches or sorts the input of the
+// lesson, or its tasks sleep. They sleep for the times that the simulator draws, so that real and simulated runs
+// of a lesson have the same times.
+func (c *session) job(b *mrlocal.BatchJob, t *lessonRun, f *workload.File, j int) (err error) {
+	listed := &f.Jobs[j]
+	if in := c.lesson.Input; in != nil {
+		out := newDigest()
+		t.result = append(t.result, out)
+		b.JobOptions = mrlocal.JobOptions{Inputs: []string{c.input}, Stdout: out, Reducers: listed.Reduces, BlockBytes: in.BlockBytes[listed.Name]}
+		if in.Wiki {
+			b.Chain, err = grep.New(grep.Options{})
+		} else {
+			b.Chain, err = sort.New(sort.Options{})
+		}
+		return err
+	}
+	// All lessons use the seed 1.
+	times := func(t *workload.Times, reduce bool) func(int) time.Duration {
+		return func(task int) time.Duration { return t.At(1, j, reduce, task) }
+	}
+	b.Stdout = io.Discard
+	b.Chain, err = sleep.New(sleep.Options{Maps: listed.Maps, Reduces: listed.Reduces, MapTime: times(&listed.MapTime, false), ReduceTime: times(&listed.ReduceTime, true)})
+	return err
+}
+
+// onPage makes all runs, then shows them on a page until ctx ends. It returns the error of a run or
+// the cause of ctx.
+func (c *session) onPage(ctx context.Context, p *PageOptions) error {
+	for i := range c.lesson.Runs {
+		var t *lessonRun
+		var err error
+		if c.fast {
+			t, err = c.atOnce(ctx, i)
+		} else {
+			fmt.Fprintf(c.Stderr, "mrlocal: demo: %s runs for real\n", c.lesson.Runs[i].Title())
+			t = newLessonRun()
+			err = c.forReal(ctx, i, t, c.Screen("auto", nil))
+		}
+		if err != nil {
+			return err
+		}
+		c.runs = append(c.runs, t)
+	}
+	var runs []*lab.Run
+	for i, t := range c.runs {
+		// The run has ended, so the bytes do not change, and several readers may share them.
+		open := func(<-chan struct{}) (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader(t.file.Bytes())), nil
+		}
+		run := lab.NewRun(c.lesson.Runs[i].Title(), open)
+		run.Follow(nil)
+		runs = append(runs, run)
+	}
+	return p.Show(ctx, c.Stderr, runs, c.lesson)
+}

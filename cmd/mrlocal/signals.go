@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// Interrupted is the cause of a context that a signal ended.
+type Interrupted struct{ sig os.Signal }
+
+// Error returns a message with the name of the signal.
+func (i Interrupted) Error() string {
+	switch i.sig {
+	case syscall.SIGTERM:
+		return "interrupted by SIGTERM"
+	case syscall.SIGHUP:
+		return "interrupted by SIGHUP"
+	case syscall.SIGQUIT:
+		return "interrupted by SIGQUIT"
+	}
+	return "interrupted by SIGINT"
+}
+
+// ExitCode returns 128 plus the number of the signal.
+func (i Interrupted) ExitCode() int {
+	const base = 128
+	if n, ok := i.sig.(syscall.Signal); ok {
+		return base + int(n)
+	}
+	return base + int(syscall.SIGINT)
+}
+
+// graceTime is the time that a run has to clean up after a signal before the process exits.
+const graceTime = 1700 * time.Millisecond
+
+// sayTime is how long the message about a signal may take when the process exits.
+const sayTime = 100 * time.Millisecond
+
+// Watch returns a context that the first SIGINT, SIGTERM, SIGQUIT or SIGHUP cancels. Its cause is an
+// Interrupted. If stop is not called within graceTime after the signal, Watch calls say with that
+// cause, and then exit. It calls exit also if say hangs. stop ends the watch and must be called once.
+//
+// SIGQUIT prints no stacks, because the process would then end without removing its temporary files.
+// SIGABRT still prints them. If the parent process ignores SIGHUP, as nohup does, it stays ignored.
+// Watch ignores SIGPIPE, so that a write to a closed pipe returns EPIPE, which counts as success.
+func Watch(parent context.Context, say func(cause error), exit func(code int)) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	caught := make(chan os.Signal, 1) // only the first signal counts
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	signal.Ignore(syscall.SIGPIPE)
+	signal.Notify(caught, signals...)
+	over := make(chan struct{}) // closed by stop
+	go func() {
+		select {
+		case s := <-caught:
+			cause := Interrupted{s}
+			cancel(cause)
+			// Now the run cleans up, and main calls stop.
+			select {
+			case <-time.After(graceTime):
+				said := make(chan struct{})
+				go func() { say(cause); close(said) }()
+				select {
+				case <-said:
+				case <-time.After(sayTime):
+				}
+				exit(cause.ExitCode())
+			case <-over:
+			}
+		case <-over:
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(caught)
+		close(over)
+		cancel(nil)
+	}
+}

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+
+	"mrlocal"
+	"mrlocal/bench/study"
+	"mrlocal/internal/errs"
+	"mrlocal/internal/flags"
+	"mrlocal/internal/setting"
+	"mrlocal/internal/term"
+	"mrlocal/sim"
+	"mrlocal/slots/report"
+	"mrlocal/slots/setup"
+	"mrlocal/workload"
+)
+
+// sweepHelp is the help text of mrlocal sweep below its usage.
+const sweepHelp = `Runs WORKLOAD once for every combination of the values, under every policy of --sched. Runs are simulated; with --real they are real, as those of batch, and their results are thrown away. Each flag of a run whose value is a number, share, time, size or choice takes several: a list (1,2,4) or a range (1..8, 0..1/0.1 or 1..64*2).
+
+--total-slots N keeps the sum of map and reduce slots at N. A share that is swept alone is swept twice, with the other share at 0 and at 1, as in Fig. 6 of the DHFS paper.
+
+--set PATH=RANGE sweeps any value of the file, as pools.adhoc.weight=1..8*2, jobs.*.map_time=10s,20s or cluster.trackers=5..20/5; the items of a list have their name or index. --seeds N makes N runs of each row, with other seeds. The table shows means with 95 % intervals, and differences between policies on the same seeds. Simulated runs use all cores.
+
+--results FILE gets a row of CSV for each job of each run. If the file is there, its runs are not made again: a sweep that was interrupted goes on.
+
+The table has one row for each run. Speedup is T0/T1 - 1. T1 is the makespan of the row. T0 is the makespan of the first policy in the same configuration or, with one policy only, of the first row.`
+
+// mostSwept is the largest --seeds of sim and sweep.
+const mostSwept = 100_000
+
+// sweepCommand has the options of mrlocal sweep. The settings of its runs take the texts of the line when
+// run knows whether the runs are real.
+type sweepCommand struct {
+	Env
+	real         bool
+	total, seeds int
+	sets         []study.Swept
+	shown        Shown
+	files        sweepFiles
+}
+
+// Sweep returns mrlocal sweep, which runs a workload file once for each combination of listed values.
+func Sweep(e Env) *flags.Command {
+	c := &sweepCommand{Env: e}
+	simulated := newSimulation()
+	all := simulated.settings()
+	for _, s := range newBatch().settings() {
+		if setting.Named(all, s.Name) == nil {
+			all = append(all, s)
+		}
+	}
+	for i := range all {
+		all[i].Value = setting.Custom{Bare: all[i].Toggle(), Words: all[i].Choices(), Read: func(string) error { return nil }}
+	}
+	return &flags.Command{Usage: "run a workload file over slot configurations, shares and policies", Args: "WORKLOAD", Long: sweepHelp, Run: c.run, Settings: append(all, c.own()...),
+		Examples: []string{"mrlocal sweep two.yaml --borrow-map 0..1/0.5 --sched pi-dhfs", "mrlocal sweep two.yaml --total-slots 4 --map-slots 1..3 --svg curve.svg"}}
+}
+
+// own returns the flags that are not those of a run.
+func (c *sweepCommand) own() []setting.Setting {
+	return append([]setting.Setting{
+		setting.Of("real", "", "make real runs, as batch does; their results are thrown away", "", setting.Toggle(&c.real)),
+		setting.Of("total-slots", "", "`N` slots per tracker: the reduce slots are those that are not map slots", "", setting.Count(&c.total, 2, 2*setup.Simulated().Slots)),
+		setting.Of("set", "", "sweep a value of the file, `PATH=RANGE`: a list, FROM..TO, FROM..TO/STEP or FROM..TO*FACTOR; may be repeated", "", setting.Func(c.readSet)),
+		seedsSetting(&c.seeds), c.shown.Progress(),
+	}, c.files.settings()...)
+}
+
+// readSet adds the value of --set to c.sets. Two with the same path are a mistake.
+func (c *sweepCommand) readSet(text string) error {
+	s, err := study.ParseSet(text)
+	if err == nil && slices.ContainsFunc(c.sets, func(o study.Swept) bool { return o.Name == s.Name }) {
+		err = fmt.Errorf("%s is given twice", errs.Quote(s.Name))
+	}
+	c.sets = append(c.sets, s)
+	return err
+}
+
+// plan sets the flags of the line in s, and returns the plan of those with several values. all has the settings
+// of a run, which point into s. key has the flags that change a run and are not columns of --results.
+func (c *sweepCommand) plan(line *flags.Line, s *Scheduling, all []setting.Setting) (p *study.Plan, key []string, err error) {
+	given := map[string][]string{}
+	for _, g := range line.Given {
+		x, values, err := setting.Named(all, g.Name), []string{g.Text}, error(nil)
+		switch {
+		case x == nil && setting.Named(c.own(), g.Name) != nil:
+			continue
+		case x == nil && c.real:
+			return nil, nil, errs.Optionf("--"+g.Name, "only for simulated runs; leave out --real")
+		case x == nil:
+			return nil, nil, errs.Optionf("--"+g.Name, "needs --real")
+		case x.Single() && x.Name != "seed": // --seeds changes the seed
+			values, err = study.Values(g.Text, x.Metavar() == "SHARE")
+		}
+		for _, v := range values { // each run sets its own value again
+			err = cmp.Or(err, x.Value.Set(v))
+		}
+		if err != nil {
+			return nil, nil, errs.Optionf("--"+g.Name, "%w", err)
+		}
+		given[g.Name] = values
+	}
+	o := study.Options{TotalSlots: c.total, Policies: s.Names, Seeds: c.seeds, First: s.Seed}
+	for i := range all {
+		switch values, x := given[all[i].Name], &all[i]; {
+		case len(values) > 1 || len(values) > 0 && study.Alone(x.Name):
+			o.Swept = append(o.Swept, study.Swept{Name: x.Name, Values: values, Share: x.Metavar() == "SHARE"})
+		case len(values) > 0 && x.Name != "seed" && x.Name != "sched":
+			key = append(key, "--"+x.Name+"="+values[0])
+		}
+	}
+	o.Swept = append(o.Swept, c.sets...)
+	// These files make a sweep of a single configuration.
+	if c.files.results != "" || c.files.json != "" {
+		o.Seeds = max(1, o.Seeds)
+	}
+	p, err = study.NewPlan(o)
+	return p, key, err
+}
+
+// setSwept sets the flags of a run in its settings.
+func setSwept(all []setting.Setting, values []workload.Change) error {
+	for _, v := range values {
+		if err := setting.Named(all, v.Path).Value.Set(v.Value); err != nil {
+			return errs.Optionf("--"+v.Path, "%w", err)
+		}
+	}
+	return nil
+}
+
+// run makes all runs of the plan, prints its table, and writes its files. The first run that
+// fails ends the sweep with its error. A run with failed jobs is not such a run. It is noted, and the
+// exit code says so.
+func (c *sweepCommand) run(ctx context.Context, line *flags.Line) (int, error) {
+	for _, flag := range []string{"set", "seeds", "results"} {
+		if c.real && line.Has(flag) {
+			return 0, errs.Optionf("--"+flag, "cannot be combined with --real")
+		}
+	}
+	// Both check everything before the first run, because a sweep may take hours.
+	prepare := c.simulated
+	if c.real {
+		prepare = c.realRuns
+	}
+	s, cleanUp, err := prepare(line)
+	if err != nil {
+		return 0, err
+	}
+	defer cleanUp()
+	failed, err := c.files.write(ctx, s, Work{Inputs: []string{s.name}, Stdout: c.Stdout}, c.Stderr, NewNotes(c.Stderr).Note)
+	return exitCode(failed), err
+}
+
+// exitCode returns the exit code of a sweep. failed reports whether jobs of a run did not succeed.
+func exitCode(failed bool) int {
+	if failed {
+		return Failed
+	}
+	return Done
+}
+
+// simulated reads the flags and the workload file of a simulated sweep. It fails if a flag, the file
+// or a value of --set is wrong.
+func (c *sweepCommand) simulated(line *flags.Line) (*sweep, func(), error) {
+	if line.Has("progress") {
+		return nil, nil, errs.Optionf("--progress", "needs --real")
+	}
+	s := newSimulation()
+	p, key, err := c.plan(line, &s.Scheduling, s.settings())
+	if err != nil {
+		return nil, nil, err
+	}
+	name, err := workloadName(line.Words)
+	if err != nil {
+		return nil, nil, err
+	}
+	files, f, err := study.ReadFiles(name, c.Stdin)
+	if err == nil {
+		err = files.Check(p)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return &sweep{p, files.Name, files.Key(append(key, mrlocal.Version)), len(f.Jobs), runtime.GOMAXPROCS(0), s.simulate(p, files)}, func() {}, nil
+}
+
+// simulate returns a function that makes one simulated run of p. The notes
+// name the jobs that did not succeed. Several goroutines may call it. It only reads s.
+func (s *simulation) simulate(p *study.Plan, files *study.Files) study.Simulate {
+	return func(ctx context.Context, t study.Trial) (done *report.Report, notes []string, err error) {
+		f, err := files.Of(p, t)
+		if err != nil {
+			return nil, nil, err
+		}
+		run := *s
+		if err := setSwept(run.settings(), p.Flags(t)); err != nil {
+			return nil, nil, err
+		}
+		run.Done()
+		run.Complete(f)
+		run.Seed = t.Seed
+		// options makes a new policy, so runs on other goroutines do not share its state.
+		o, err := run.options(t.Policy)
+		if err != nil {
+			return nil, nil, err
+		}
+		o.Note = func(text string) { notes = append(notes, text) }
+		if done, err = sim.Run(ctx, f, o); err == nil {
+			notes = append(notes, term.Failures(done)...)
+		}
+		return done, notes, err
+	}
+}
+
+// realRuns reads the flags and the workload file of a sweep of real runs, whose results are thrown away.
+// They are made one at a time. The caller calls the function that it returns after the runs.
+func (c *sweepCommand) realRuns(line *flags.Line) (*sweep, func(), error) {
+	b := newBatch()
+	p, _, err := c.plan(line, &b.Scheduling, b.settings())
+	if err != nil {
+		return nil, nil, err
+	}
+	if n := 0; c.total > 0 {
+		if err := setting.Count(&n, 2, mrlocal.Bounds().Slots).Set(strconv.Itoa(c.total)); err != nil {
+			return nil, nil, errs.Optionf("--total-slots", "%w", err)
+		}
+	}
+	if err := b.load(c.Env, line.Words); err != nil {
+		return nil, nil, err
+	}
+	if err := b.checkRuns(p.Runs(), nil); err != nil {
+		return nil, nil, err
+	}
+	scheduling, options := b.Scheduling, b.engine
+	run := func(ctx context.Context, t study.Trial) (done *report.Report, _ []string, err error) {
+		b.Scheduling, b.engine = scheduling, options
+		if err := setSwept(b.settings(), p.Flags(t)); err != nil {
+			return nil, nil, err
+		}
+		b.Done()
+		b.Complete(b.file)
+		s := c.shown.Screen(c.Env, nil)
+		done, err = b.run(ctx, c.Env, s, t.Policy, discard, nil)
+		// A run with failed jobs is a row, as in a simulated sweep.
+		if done != nil && len(done.FailedJobs()) > 0 && ctx.Err() == nil {
+			s.Note(fmt.Sprintf("sweep: %s: %v", p.Of(t), err))
+			err = nil
+		}
+		return done, nil, err
+	}
+	return &sweep{plan: p, name: b.file.Name, workers: 1, simulate: run}, b.close, nil
+}

@@ -1,0 +1,313 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"mrlocal/internal/errs"
+	"mrlocal/internal/flags"
+	"mrlocal/internal/setting"
+	"mrlocal/internal/term"
+	"mrlocal/slots/explain"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/trace"
+	"mrlocal/view"
+	"mrlocal/view/lesson"
+)
+
+// This file has mrlocal demo, which runs the lessons of package lesson on a terminal or on a
+// page. A lesson runs for real, in 20 to 40 s, or fast: in virtual time, or for real without slow
+// disks.
+//
+// On a terminal, the lesson first asks the user, for some decisions of a run, which slot the policy
+// will choose. A gantt shows the run up to that decision. It comes from a fast run, which is then
+// dropped. Then the run takes place, and each note of the lesson appears when its event happens. At
+// the end the lesson lists which of its claims held in these runs.
+//
+// The package keeps the events and the models of all runs of one lesson in memory. A lesson has a few
+// small runs.
+
+// help is the help text of mrlocal demo below its usage.
+const help = `NAME is a lesson: it runs a workload under two policies, explains the important events when they happen, draws both runs and checks what it claims. On a terminal it asks first which slot a decision will choose; with --ui the page asks. A lesson writes only temporary files.
+
+Without a NAME it is grep: makes wiki/ unless it exists, and runs the same grep under the policies fair and pi-dhfs, with half of the cores as map slots and half as reduce slots. It writes only wiki/.`
+
+// demoCommand has the options of mrlocal demo.
+type demoCommand struct {
+	Env
+	list, quiet bool // --list, --no-questions
+	speed       string
+	page        PageOptions
+}
+
+// Demo returns mrlocal demo. New users run it first, so it needs no input and no flag.
+func Demo(e Env) *flags.Command {
+	c := &demoCommand{Env: e}
+	return &flags.Command{Usage: "make wiki/, run one grep under two policies and compare; or teach a lesson", Args: "[NAME]", Long: help,
+		Examples: []string{"mrlocal demo", "mrlocal demo --list", "mrlocal demo borrow", "mrlocal demo pools --ui"},
+		Settings: append([]setting.Setting{
+			setting.Of("list", "", "list the lessons", "", setting.Toggle(&c.list)),
+			setting.Of("speed", "", "`real|fast`. real: run the lesson for real, which takes 20 s to 40 s. fast: in virtual time or, if it reads files, for real without slow disks", "real; fast with --ui", setting.Choice(&c.speed, "real", "fast")),
+			setting.Of("no-questions", "", "do not ask which slot a decision will choose", "", setting.Toggle(&c.quiet)),
+			setting.Of("ui", "", "show the lesson on a page, whose address is printed; Ctrl-C ends it", "", setting.Toggle(&c.page.On)),
+		}, c.page.Settings()...),
+		Run: func(ctx context.Context, line *flags.Line) (_ int, err error) {
+			// In mrlocal demo | head, for example, head closes the pipe early. This is success.
+			if err = c.run(ctx, line.Words); Gone(err) {
+				err = nil
+			}
+			return Done, err
+		}}
+}
+
+// session is a lesson that is being taught. One goroutine calls its methods. Only the notes of a
+// real run are written by the goroutine of the run, while the first one waits.
+type session struct {
+	Env
+	lesson *lesson.Lesson
+	fast   bool          // make each run with atOnce
+	width  int           // of the text, in columns
+	input  string        // the path that real runs read; "": their tasks sleep
+	cell   time.Duration // of a column of the gantts so far
+	ask    *answers      // the answers of the user; nil: ask no questions
+	runs   []*lessonRun  // that have begun, in the order of the lesson
+}
+
+// run runs the lesson that words name, or the first one, or lists all lessons. It fails with an options
+// error for a wrong line.
+func (c *demoCommand) run(ctx context.Context, words []string) error {
+	switch err := c.page.Check(c.page.On); {
+	case err != nil:
+		return err
+	case c.list && len(words) == 0:
+		return list(c.Stdout)
+	case len(words) > 1 || c.list:
+		return errs.Optionf(errs.Quote(words[len(words)-1]), "one word too many")
+	}
+	l, err := lesson.Load(append(words, lesson.Names()...)[0])
+	if err != nil {
+		return err
+	}
+	// One column stays free, because some terminals break a line that fills the last one. Lines of
+	// more than 100 columns are hard to read.
+	s := &session{Env: c.Env, lesson: l, fast: c.speed == "fast" || c.page.On && c.speed == "", width: min(100, term.Width(c.Stdout)) - 1}
+	// The input is made before the lesson begins, so that a full disk ends it at once.
+	cleanUp, err := s.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	defer cleanUp()
+	if c.page.On {
+		return s.onPage(ctx, &c.page)
+	}
+	// A question needs a terminal for input and for output: a script cannot answer, and in a pipe
+	// the question may appear too late.
+	if !c.quiet && term.IsTerminal(c.Stdin) && term.IsTerminal(c.Stdout) {
+		s.ask = newAnswers(c.Stdin)
+	}
+	return s.teach(ctx)
+}
+
+// list writes a line for each lesson: its name, its title and its papers.
+func list(w io.Writer) error {
+	var b strings.Builder
+	for _, name := range lesson.Names() {
+		l, err := lesson.Load(name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%-10s %s [%s]\n", name, l.Title, strings.Join(l.Papers, ", "))
+	}
+	b.WriteString("mrlocal demo NAME runs one; with --ui on a page in the browser\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// teach runs the lesson on the terminal. For each run it asks the questions, makes the run with its
+// notes, and draws the gantt. At the end it lists which claims held.
+func (c *session) teach(ctx context.Context) error {
+	c.say("%s [%s]\n", c.lesson.Title, strings.Join(c.lesson.Papers, ", "))
+	c.say("%s\n", c.lesson.About)
+	if in := c.lesson.Input; in != nil && in.DiskBytesPerSecond > 0 && !c.fast {
+		c.say("The disk takes %d MiB a second.\n", in.DiskBytesPerSecond>>20)
+	}
+	for i := range c.lesson.Runs {
+		c.say("\n%d. %s\n", i+1, c.lesson.Runs[i].Title())
+		picked, err := c.questions(ctx, i)
+		if err != nil {
+			return err
+		}
+		if err := c.run(ctx, i, picked); err != nil {
+			return err
+		}
+	}
+	return c.outcomes()
+}
+
+// say writes a text to standard output, with lines broken at c.width.
+func (c *session) say(format string, args ...any) {
+	fmt.Fprint(c.Stdout, wrap(fmt.Sprintf(format, args...), c.width))
+}
+
+// run makes run i and writes its notes when their events happen. A fast run gets its notes at its
+// end. Then run draws the gantt. picked has the slots that the user chose, by note.
+func (c *session) run(ctx context.Context, i int, picked map[int]int32) error {
+	// written is the number of notes on the screen.
+	written := 0
+	show := func(write func(string), models []*view.Model) {
+		// Items finds all notes again after each event. The notes that are written stay the first ones,
+		// because events come in the order of time.
+		items := ofRun(c.lesson.Items(models), i)
+		for ; written < len(items); written++ {
+			write(wrap(c.note(&items[written], picked), c.width))
+		}
+	}
+	if c.fast {
+		t, err := c.atOnce(ctx, i)
+		if err != nil {
+			return err
+		}
+		c.runs = append(c.runs, t)
+		show(func(text string) { fmt.Fprint(c.Stdout, text) }, c.models())
+	} else {
+		screen := c.Screen("auto", nil)
+		t := newLessonRun()
+		c.runs = append(c.runs, t)
+		// The screen writes a note above its block.
+		t.after = func() { show(screen.Write, c.models()) }
+		if err := c.forReal(ctx, i, t, screen); err != nil {
+			return err
+		}
+	}
+	return c.draw(i)
+}
+
+// note returns the text of a note with its time. If the user was asked about it, the right answer
+// comes first, and whether the user chose it. If no questions are asked, the slots come last.
+func (c *session) note(x *lesson.Item, picked map[int]int32) string {
+	verdict, slots := "", ""
+	slot, ok := picked[x.Note]
+	switch {
+	case ok && slices.Contains(x.Slots, slot):
+		verdict = fmt.Sprintf("You were right: slot %d. ", slot)
+	case ok:
+		verdict = fmt.Sprintf("You chose slot %d, and it was %s. ", slot, slotWords("one of the slots", x.Slots))
+	case x.Ask != "" && c.ask != nil:
+		verdict = fmt.Sprintf("It was %s. ", slotWords("one of the slots", x.Slots))
+	case x.Ask != "":
+		slots = fmt.Sprintf(" (%s)", slotWords("slots", x.Slots))
+	}
+	return fmt.Sprintf("%6.1fs  %s%s%s\n", x.At.Seconds(), verdict, x.Text, slots)
+}
+
+// draw writes the gantt of run i with the width of the text. A column has at least the time of those in the
+// gantts before, so that the user can compare them.
+func (c *session) draw(i int) error {
+	line := c.runs[i].timeline(math.MaxUint64) // all events
+	c.cell = max(c.cell, line.Cell(c.width))
+	fmt.Fprintln(c.Stdout)
+	return line.Gantt(c.Stdout, trace.GanttOptions{Cell: c.cell, Width: c.width, Names: line.Name})
+}
+
+// outcomes writes which claims held in these runs, each with the two numbers that it compares, and why the last
+// run lent its first slot. A claim that did not hold is not an error, because other programs may have disturbed a
+// real run. Different results of the runs are one.
+func (c *session) outcomes() error {
+	all, err := c.lesson.Outcomes(c.models())
+	if err != nil {
+		return err
+	}
+	last := c.runs[len(c.runs)-1]
+	for j, d := range last.result {
+		if !d.equal(c.runs[0].result[j]) {
+			return fmt.Errorf("a bug in mrlocal: %s and %s gave different results", c.lesson.Runs[0].Title(), c.lesson.Runs[len(c.runs)-1].Title())
+		}
+		c.say("\nBoth gave the same %s lines.\n", humanize.Comma(int64(d.lines)))
+	}
+	c.say("\nWhat the lesson claims:\n")
+	wrong := false
+	for _, o := range all {
+		holds := "holds"
+		if !o.Holds {
+			holds = "does not hold in these runs"
+			wrong = true
+		}
+		c.say("  %s: %s (%.3g against %.3g)\n", o.Text, holds, o.Left, o.Right)
+	}
+	if wrong && !c.fast {
+		c.say("Other programs on this machine disturb single runs. Run the lesson again.\n")
+	}
+	if last.model.Totals().Lent > 0 {
+		c.say("\nThe first slot that %s lent:\n", c.lesson.Runs[len(c.runs)-1].Title())
+		if err := explain.Sentences(c.Stdout, bytes.NewReader(last.file.Bytes()), explain.Options{Policy: registry.ForReplay, FirstLent: true, WhyIdle: -1}); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(c.Stdout, "\nNext: %s\n", strings.ReplaceAll(cmp.Or(c.lesson.Next, "mrlocal demo "+c.lesson.Name+" --ui shows each decision with its reason."), "mrlocal", Program(c.Arg0)))
+	return err
+}
+
+// models returns the model of each run of the lesson, or nil for a run that has not begun.
+func (c *session) models() []*view.Model {
+	all := make([]*view.Model, len(c.lesson.Runs))
+	for i, t := range c.runs {
+		all[i] = t.model
+	}
+	return all
+}
+
+// ofRun returns those items that belong to run i, in their order.
+func ofRun(items []lesson.Item, i int) (all []lesson.Item) {
+	for _, x := range items {
+		if x.Run == i {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// slotWords names the right slots. If there are several, several stands before their numbers.
+func slotWords(several string, slots []int32) string {
+	if len(slots) == 1 {
+		return fmt.Sprintf("slot %d", slots[0])
+	}
+	var words []string
+	for _, s := range slots {
+		words = append(words, fmt.Sprint(s))
+	}
+	return several + " " + strings.Join(words, ", ")
+}
+
+// wrap breaks the lines of text at spaces, so that they have at most width bytes. It does not break
+// a longer word. A line that begins with two spaces is a note. The lines that continue it get the
+// indent of its text.
+func wrap(text string, width int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		indent := ""
+		// The time of a note and the spaces around it take nine columns.
+		if strings.HasPrefix(line, "  ") {
+			indent = "         "
+		}
+		body := strings.TrimRight(line, "\n")
+		for len(body) > width {
+			at := strings.LastIndexByte(body[:width+1], ' ')
+			if at <= len(indent) {
+				break
+			}
+			b.WriteString(body[:at] + "\n")
+			body = indent + body[at+1:]
+		}
+		b.WriteString(body + line[len(strings.TrimRight(line, "\n")):])
+	}
+	return b.String()
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"mrlocal/view/lesson"
+)
+
+// lessonOf returns a session with fast runs, and the buffer with its output.
+func lessonOf(t *testing.T, name string) (*session, *bytes.Buffer) {
+	t.Helper()
+	l, err := lesson.Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Input != nil && l.Input.Wiki {
+		l.Input.Bytes = 4 << 20
+		t.Chdir(t.TempDir())
+	}
+	out := &bytes.Buffer{}
+	c := &session{Env: Env{Stdout: out, Stderr: io.Discard}, lesson: l, fast: true, width: 79}
+	cleanUp, err := c.prepare(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cleanUp)
+	return c, out
+}
+
+// Package lesson tests the simulated lessons. This lesson has real runs. Here they run without the
+// slow disk.
+func TestTheLessonOfRealRunsIsTrue(t *testing.T) {
+	c, out := lessonOf(t, "spill")
+	if err := c.teach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	if n := strings.Count(text, ": holds ("); n != 3 || strings.Contains(text, "does not hold") {
+		t.Errorf("%d of 3 claims hold:\n%s", n, text)
+	}
+	if items := c.lesson.Items(c.models()); len(items) != len(c.lesson.Notes) {
+		t.Errorf("%d of %d notes have their moment:\n%s", len(items), len(c.lesson.Notes), text)
+	}
+	// The claims compare runs with and without growth. With the settings of the first run for both,
+	// they fail.
+	c, out = lessonOf(t, "spill")
+	c.lesson.Runs[1].Settings = c.lesson.Runs[0].Settings
+	if err := c.teach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "does not hold") {
+		t.Errorf("without growth:\n%s", out.String())
+	}
+}
+
+// The lesson without a name searches a directory that stays, and compares the results of its runs.
+func TestTheFirstLessonComparesResults(t *testing.T) {
+	c, out := lessonOf(t, lesson.Names()[0])
+	c.ask = newAnswers(strings.NewReader("")) // it asks nothing, so no run is made before the first one
+	if err := c.teach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	for _, want := range []string{"made wiki/: 4.0 MiB of wiki articles", "Both gave the same ", "pi-dhfs lends slots: holds", "The first slot that pi-dhfs lent:", "Rule map-borrows"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing:\n%s", want, text)
+		}
+	}
+	if items := c.lesson.Items(c.models()); len(c.runs) != 2 || len(items) != len(c.lesson.Notes) {
+		t.Errorf("%d runs, %d of %d notes have their moment", len(c.runs), len(items), len(c.lesson.Notes))
+	}
+	if _, err := c.runs[1].result[0].Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.outcomes(); err == nil || !strings.Contains(err.Error(), "fair and pi-dhfs gave different results") {
+		t.Error(err)
+	}
+}
+
+// The user picks the slot before the run, and the gantt above the question ends before the decision.
+func TestTheReaderPredictsFirst(t *testing.T) {
+	c, out := lessonOf(t, "borrow")
+	c.ask = newAnswers(strings.NewReader("9\n" + strings.Repeat("first ", 20_000) + "\n1\n1"))
+	if err := c.teach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	before, after, ok := strings.Cut(text, "Which slot is lent to a map now?")
+	if !ok || strings.Contains(before, "pi-dhfs lent the reduce slot") || !strings.Contains(before, "Until 1.0s:") {
+		t.Errorf("before the question:\n%s", before)
+	}
+	if n := strings.Count(after, "slot, 0 to 1 (Enter: show me): "); n != 4 { // two answers are not slots
+		t.Errorf("%d prompts:\n%s", n, after)
+	}
+	for _, want := range []string{"You were right: slot 1. pi-dhfs lent the reduce slot", "You chose slot 1, and it was slot 0. pi-dhfs lent the map slot"} {
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+			t.Errorf("%q is missing:\n%s", want, text)
+		}
+	}
+}
+
+// If the input ends, the questions have no answers, and the lesson goes on.
+func TestAReaderMayLeaveQuestionsOpen(t *testing.T) {
+	c, out := lessonOf(t, "pools")
+	c.ask = newAnswers(strings.NewReader("\n"))
+	if err := c.teach(t.Context()); err != nil || !strings.Contains(out.String(), "It was one of the slots 2, 4.") {
+		t.Errorf("%v:\n%s", err, out.String())
+	}
+}
+
+// Without questions a note names the slots, but does not answer.
+func TestANoteWithoutAQuestionIsNoAnswer(t *testing.T) {
+	for name, want := range map[string]string{"borrow": "[DHFS13, Alg. 1]. (slot 1)", "pools": "[DHFS13, Alg. 2]. (slots 2, 4)"} {
+		c, out := lessonOf(t, name)
+		if err := c.teach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(out.String()), " ")
+		if strings.Contains(text, "It was slot") || strings.Contains(text, "It was one of") || !strings.Contains(text, want) {
+			t.Errorf("%s: %q is missing, or a note answers:\n%s", name, want, out.String())
+		}
+	}
+}
+
+// The legend of a gantt names jobs. A job whose name is its letter would say nothing.
+func TestJobsOfLessonsHaveNames(t *testing.T) {
+	for _, name := range lesson.Names() {
+		c, out := lessonOf(t, name)
+		if err := c.teach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if text := out.String(); strings.Contains(text, "A A\n") || strings.Contains(text, "A A  B B\n") {
+			t.Errorf("%s:\n%s", name, text)
+		}
+	}
+}
+
+func TestAQuestionEndsWithItsContext(t *testing.T) {
+	c, _ := lessonOf(t, "borrow")
+	silent, w := io.Pipe()
+	defer w.Close()
+	c.ask = newAnswers(bufio.NewReader(silent))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := c.teach(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
+
+func TestLinesAreBrokenAtWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"one two three\n":        "one two\nthree\n",
+		"   1.0s  one two\n":     "   1.0s  one\n         two\n",
+		"indivisiblewords\n":     "indivisiblewords\n",
+		"short\n\nshorter again": "short\n\nshorter\nagain",
+	} {
+		if got := wrap(text, 12); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestMistakesOfTheLine(t *testing.T) {
+	for want, line := range map[string]string{
+		"one word too many": "borrow pools",
+		"no such lesson":    "lending",
+		"one of real, fast": "borrow --speed slow",
+		"needs --ui":        "borrow --addr 127.0.0.1:0",
+	} {
+		c := Demo(Env{Stdout: io.Discard, Stderr: io.Discard})
+		l, err := c.Parse(strings.Fields(line))
+		if err == nil {
+			_, err = c.Run(t.Context(), l)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

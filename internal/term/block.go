@@ -1,0 +1,342 @@
+package term
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+
+	"mrlocal/trace"
+)
+
+// Bounds of a block, in lines and columns.
+const (
+	mostLines  = 12 // of a block
+	leastLines = 6  // a terminal needs more lines than this
+	leastWidth = 40 // of a terminal
+	leastBar   = 4  // columns between the brackets of a bar
+	wideWidth  = 70 // from this width on, a block has long names and bytes
+
+	stripLabel = "slots  "
+)
+
+// look says which features of a terminal a block must not use.
+type look struct {
+	noColor bool // no inverse cells either
+	ascii   bool // its characters are not UTF-8
+}
+
+// block draws a model in 6 to 12 lines. They have a title, a bar for each phase of the running jobs,
+// and a cell for each slot. The resources that the process uses and a legend follow.
+type block struct {
+	look
+	out          []byte      // the drawing so far
+	width, most  int         // the largest number of columns of a line, and of lines
+	column, line int         // where the next character goes, from 0
+	jobs         []*shownJob // that the drawing shows
+}
+
+// draw draws m for a terminal of the given size. The result is valid until the next call. All
+// lines but the last one end with "\r\n". No line reaches the last column, because terminals differ in
+// what they do there.
+func (b *block) draw(m *model, now time.Duration, columns, rows int) []byte {
+	// The user may have made the terminal too small for a block.
+	if columns < leastWidth || rows <= leastLines {
+		return nil
+	}
+	b.out, b.column, b.line = b.out[:0], 0, 0
+	b.width, b.most = columns-1, min(mostLines, rows-1)
+	// The title, the slots and the resources need at least this many lines next to the bars.
+	const others = 3
+	running := b.choose(m, b.most-others)
+	b.title(m, now, running)
+	for _, j := range b.jobs {
+		for k := range j.kinds {
+			if j.kinds[k].total > 0 {
+				b.bar(j, trace.Kind(k), now)
+			}
+		}
+	}
+	// One line is kept for the resources.
+	b.slots(m, now, b.most-b.line-1)
+	b.usage(m)
+	if b.line < b.most {
+		b.legend()
+	}
+	// A line feed at the end would scroll a terminal that is as high as the block.
+	b.out = b.out[:len(b.out)-len("\r\n")]
+	return b.out
+}
+
+// choose sets b.jobs, whose bars together need at most bars lines, and returns the number of
+// running jobs. Of a chain, b.jobs has the current job.
+func (b *block) choose(m *model, bars int) (running int) {
+	b.jobs = b.jobs[:0]
+	if !m.several {
+		if j := m.current(); j != nil && j.bars() <= bars {
+			b.jobs = append(b.jobs, j)
+		}
+		return len(b.jobs)
+	}
+	for _, j := range m.jobs {
+		if !j.runs() {
+			continue
+		}
+		running++
+		if bars -= j.bars(); bars >= 0 {
+			b.jobs = append(b.jobs, j)
+		}
+	}
+	return running
+}
+
+// bars returns the number of bars of the job: one for each kind that has tasks.
+func (j *shownJob) bars() (n int) {
+	for k := range j.kinds {
+		if j.kinds[k].total > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// title draws the line with the policy and the time. For a batch, it also has the number of ended jobs.
+func (b *block) title(m *model, now time.Duration, running int) {
+	b.name(m.policy, max(leastBar, b.width/3))
+	b.text("  %s", duration(now))
+	if m.several {
+		ended, jobs := 0, ""
+		for _, j := range m.jobs {
+			if j.ended() {
+				ended++
+			}
+		}
+		if b.wide() {
+			jobs = " jobs"
+		}
+		b.text("  %d of %d%s ended", ended, len(m.jobs), jobs)
+		if hidden := running - len(b.jobs); hidden > 0 {
+			b.text(", %d more run", hidden)
+		}
+	}
+	b.end()
+}
+
+// bar draws the line of one kind of tasks of a job. It shows the share of done tasks as a bar and in
+// percent. The bytes, their rate and the remaining time follow. Only a wide terminal gets the bytes.
+func (b *block) bar(j *shownJob, k trace.Kind, now time.Duration) {
+	// names is the number of columns for the name, and figures that for the figures after the bar.
+	names, kind, figures, unit := 6, [...]string{"M", "R"}[k&1], len(" 100% 99.9MiB/s 59m59s"), ""
+	if b.wide() {
+		names, kind, figures, unit = min(24, b.width/4), k.String(), len(" 100%  9.99 GiB  100 MiB/s  59m59s"), " "
+	}
+	b.name(j.name, names)
+	b.pad(names + 1)
+	b.text("%s ", kind)
+	if b.wide() {
+		b.pad(names + len(" reduce "))
+	}
+	share := j.kinds[k].share()
+	columns := max(leastBar, b.width-b.column-figures-len("[]"))
+	done := min(columns, int(share*float64(columns)))
+	b.text("[%s%s] %3d%%", strings.Repeat("#", done), strings.Repeat("-", columns-done), int64(100*share))
+	// The place of an unknown figure stays blank.
+	if b.wide() {
+		b.text("%10s", size(j.kinds[k].doneBytes(k), unit, ""))
+	}
+	b.text("%*s", len(" 99.9MiB/s"+unit), size(j.bytesPerSecond(k, now), unit, "/s"))
+	if left := j.remaining(k, now); left > 0 {
+		b.text(" %s%s", unit, duration(left))
+	}
+	b.end()
+}
+
+// size formats a number of bytes with three digits; "" if it is 0. space stands between the digits and the
+// prefix, and unit after it.
+func size(bytes float64, space, unit string) string {
+	if bytes <= 0 {
+		return ""
+	}
+	digits, suffix := threeDigits(bytes)
+	return digits + space + suffix + unit
+}
+
+// slots draws a cell for each slot, in at most the given number of lines. A space separates trackers. If there
+// are too many slots, the last line ends with the number of the others.
+func (b *block) slots(m *model, now time.Duration, lines int) {
+	b.text(stripLabel)
+	last, left := int32(-1), 0
+	for i := range m.slots {
+		c, lent, shown := m.cell(i, now)
+		if !shown {
+			continue
+		}
+		// The last line keeps room for the number of slots that have no cell.
+		room := b.width
+		if lines <= 1 {
+			room -= len(" +1000000")
+		}
+		// 2 columns: a space before the cell of another tracker, and the cell.
+		if left > 0 || b.column+2 > room && lines <= 1 {
+			left++
+			continue
+		}
+		if b.column+2 > room {
+			b.end()
+			b.pad(len(stripLabel))
+			lines--
+		} else if last >= 0 && m.slots[i].Tracker != last {
+			b.text(" ")
+		}
+		last = m.slots[i].Tracker
+		b.cell(c, lent)
+	}
+	if left > 0 {
+		b.text(" +%d", left)
+	}
+	b.end()
+}
+
+// cell draws the cell c. The cell of a lent slot is inverse, unless the terminal has no colours.
+func (b *block) cell(c byte, lent bool) {
+	if lent && !b.noColor {
+		b.out = append(b.out, "\x1b[7m"...)
+	}
+	switch {
+	case c == idleCell && !b.ascii:
+		b.out = append(b.out, "·"...)
+	case c == missedCell && !b.ascii:
+		b.out = append(b.out, "✕"...)
+	default:
+		b.out = append(b.out, c)
+	}
+	if lent && !b.noColor {
+		b.out = append(b.out, "\x1b[0m"...)
+	}
+	b.column++
+}
+
+// usage draws the line of resources: leased memory, temporary files and, if known, cores.
+func (b *block) usage(m *model) {
+	format := "mem %s %s  temp %s %s"
+	if b.wide() {
+		format = "memory %s %s leased  temp %s %s"
+	}
+	memory, memoryUnit := threeDigits(float64(m.usage.memoryBytes))
+	temp, tempUnit := threeDigits(float64(m.usage.tempBytes))
+	b.text(format, memory, memoryUnit, temp, tempUnit)
+	if cores := m.cores(); cores > 0 {
+		b.text("  cores %.1f", cores)
+	}
+	b.end()
+}
+
+// legend draws the line that explains the cells.
+func (b *block) legend() {
+	if !b.wide() {
+		b.text("M map S copy R reduce ")
+		b.cell(missedCell, false)
+		b.text(" failed ")
+		b.cell('m', true)
+		b.text(": lent")
+		b.end()
+		return
+	}
+	b.text("M map  S copy, sort  R reduce  ")
+	b.cell('m', true)
+	b.text(" ")
+	b.cell('s', true)
+	b.text(" ")
+	b.cell('r', true)
+	b.text(" lent  ")
+	b.cell(idleCell, false)
+	b.text(" idle  ")
+	b.cell(missedCell, false)
+	b.text(" failed, killed")
+	b.end()
+}
+
+// wide reports whether the terminal has room for long names and for bytes.
+func (b *block) wide() bool { return b.width >= wideWidth }
+
+// text draws a text, which must be ASCII. It cuts it at the end of the line.
+func (b *block) text(format string, args ...any) {
+	s := fmt.Sprintf(format, args...)
+	s = s[:min(len(s), max(0, b.width-b.column))]
+	b.out = append(b.out, s...)
+	b.column += len(s)
+}
+
+// name draws a name in at most the given number of columns. It drops characters without width, such as control
+// characters, which could move the cursor. It ends before a wide character that does not fit. On a
+// terminal without UTF-8 it draws ? for other than ASCII characters.
+func (b *block) name(name string, columns int) {
+	columns = min(columns, b.width-b.column)
+	state := -1
+	for len(name) > 0 {
+		var cluster string
+		var width int
+		cluster, name, width, state = uniseg.FirstGraphemeClusterInString(name, state)
+		if c, _ := utf8.DecodeRuneInString(cluster); width == 0 || c < ' ' || c == utf8.RuneError {
+			continue
+		}
+		if b.ascii && len(cluster) > 1 {
+			cluster, width = "?", 1
+		}
+		if width > columns {
+			return
+		}
+		b.out = append(b.out, cluster...)
+		b.column += width
+		columns -= width
+	}
+}
+
+// pad draws spaces up to a column, at most to the end of the line.
+func (b *block) pad(column int) { b.text("%*s", max(0, column-b.column), "") }
+
+// duration formats a time in at most 7 columns: 9.9s, 59s, 59m59s, 99h59m.
+func duration(d time.Duration) string {
+	switch seconds := int64(d.Seconds()); {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case seconds < 60:
+		return fmt.Sprintf("%ds", seconds)
+	case seconds < 3600:
+		return fmt.Sprintf("%dm%02ds", seconds/60, seconds%60)
+	default:
+		return fmt.Sprintf("%dh%02dm", seconds/3600, seconds/60%60)
+	}
+}
+
+// end ends a line. It also erases the rest of the line, which may be from an earlier drawing.
+func (b *block) end() {
+	b.out = append(bytes.TrimRight(b.out, " "), "\x1b[K\r\n"...)
+	b.column = 0
+	b.line++
+}
+
+// threeDigits returns a number of bytes with at most three digits, and the unit of these digits.
+func threeDigits(bytes float64) (digits, unit string) {
+	const step = 1024
+	units := [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
+	i := 0
+	// From 999.5 on, rounding would give four digits.
+	for bytes >= 999.5 && i < len(units)-1 {
+		bytes /= step
+		i++
+	}
+	decimals := 0
+	switch {
+	case i == 0:
+	case bytes < 9.995:
+		decimals = 2
+	case bytes < 99.95:
+		decimals = 1
+	}
+	return strconv.FormatFloat(bytes, 'f', decimals, 64), units[i]
+}

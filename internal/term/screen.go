@@ -1,0 +1,210 @@
+package term
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"golang.org/x/term"
+
+	"mrlocal/slots/report"
+	"mrlocal/trace"
+)
+
+// Screen writes to standard error during one run: notes, progress and, at the end, a table. Any
+// goroutine may call its methods.
+type Screen struct {
+	stderr  io.Writer
+	line    func(err error) string // returns the line of a note
+	quiet   bool                   // there is no table unless Verbose is true
+	picture *Picture
+
+	// Verbose is true to show the table, and the note on skipped names, after every run. By default
+	// both appear only on a terminal, and after a run of more than longSeconds. Silent is true to
+	// hide them and all notes. Both must be set before the run.
+	Verbose, Silent bool
+
+	// Also is called after Watch has followed the stream; nil: nothing is. It must be set before the run.
+	Also func(*trace.Stream)
+
+	follower *follower // nil: no progress is shown
+	tears    bool      // the display moves the cursor, so results on the same terminal would mix with it
+	display  display   // of follower
+
+	mu   sync.Mutex   // orders notes and the end of the display
+	part bytes.Buffer // for stacks: a line that has not ended yet; under mu
+	held []string     // notes that appear with the table; under mu
+}
+
+// Terminal has the properties of the terminal that the environment variables show.
+type Terminal struct {
+	Dumb    bool // it cannot move its cursor
+	NoColor bool // its user wants no colours
+	ASCII   bool // its characters are not UTF-8
+}
+
+// TerminalOf reads TERM, NO_COLOR and the locale with getenv, such as os.Getenv.
+func TerminalOf(getenv func(string) string) Terminal {
+	locale := cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG"))
+	utf := strings.Contains(strings.ToLower(strings.ReplaceAll(locale, "-", "")), "utf8")
+	return Terminal{Dumb: getenv("TERM") == "dumb", NoColor: getenv("NO_COLOR") != "", ASCII: !utf}
+}
+
+// NewScreen returns the screen of one run. mode is a value of --progress:
+//
+//	auto   a live block on a terminal, plain elsewhere
+//	plain  a line every 10 s
+//	json   a JSON object every second
+//	none   neither progress nor table
+//
+// A terminal that cannot move its cursor, or that is too small for the block, gets plain. picture
+// may be nil. Otherwise Watch lets it watch the run too. line returns the line of a note, with its newline.
+func NewScreen(stderr io.Writer, mode string, t Terminal, picture *Picture, line func(error) string) *Screen {
+	s := &Screen{stderr: stderr, line: line, quiet: mode == "none" || mode == "json", picture: picture}
+	size := sizeOf(stderr)
+	columns, rows := size()
+	out := &outbox{to: stderr}
+	switch {
+	case mode == "none":
+		return s
+	case mode == "json":
+		s.display = &jsonLines{out}
+	case mode == "auto" && !t.Dumb && IsTerminal(stderr) && columns >= leastWidth && rows > leastLines:
+		s.display, s.tears = newLive(out, look{t.NoColor, t.ASCII}, size), true
+	default:
+		s.display = plain{out}
+	}
+	// follow starts no goroutine. This happens when the run begins.
+	s.follower = follow(s.display, out)
+	return s
+}
+
+// Watch follows the stream of the run.
+func (s *Screen) Watch(stream *trace.Stream) {
+	if s.picture != nil {
+		s.picture.Watch(stream)
+	}
+	if s.follower != nil {
+		s.follower.watch(stream)
+	}
+	if s.Also != nil {
+		s.Also(stream)
+	}
+}
+
+// Stacks returns the writer for stacks of user code. The engine writes through the screen, so that its
+// lines do not appear within the block.
+func (s *Screen) Stacks() io.Writer { return stacks{s} }
+
+// Results returns the writer for the results of the run on standard output. If stdout is a
+// terminal, as the display may be, the first write ends the display.
+func (s *Screen) Results(stdout io.Writer) io.Writer {
+	if s.tears && IsTerminal(stdout) {
+		return &results{w: stdout, before: s.Stop}
+	}
+	return stdout
+}
+
+// Stop ends the display and removes a block or line from the terminal. It may be called again.
+func (s *Screen) Stop() {
+	if s.follower == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// The lock keeps a note from being written before the block is removed.
+	s.follower.stop()
+}
+
+// Note writes text as a line of the run. If Silent is true, it does nothing. It keeps a note on
+// skipped names until Table.
+func (s *Screen) Note(text string) {
+	if s.Silent {
+		return
+	}
+	line := s.line(errors.New(text))
+	// The engine's note on hidden names has these words.
+	if strings.HasPrefix(text, "skipped ") && strings.Contains(text, " starting with . or _") {
+		s.mu.Lock()
+		s.held = append(s.held, line)
+		s.mu.Unlock()
+		return
+	}
+	s.Write(line)
+}
+
+// Write writes whole lines. They appear above a live block.
+func (s *Screen) Write(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writeLocked(text)
+}
+
+// writeLocked writes whole lines. The caller holds mu.
+func (s *Screen) writeLocked(text string) {
+	// A running display knows where lines may appear. After it has stopped, it must not draw.
+	if s.follower != nil && !s.follower.stopped() {
+		s.follower.note(text)
+		return
+	}
+	_, _ = io.WriteString(s.stderr, text)
+}
+
+// longSeconds is the makespan above which a run gets a table by default.
+const longSeconds = 2
+
+// Table writes the notes that it has kept, and the table of a run that has ended. Verbose and
+// Silent say whether it does so. It must be called after Stop.
+func (s *Screen) Table(r *report.Report) {
+	s.mu.Lock()
+	held := strings.Join(s.held, "")
+	s.held = nil
+	s.mu.Unlock()
+	if s.Silent || !s.Verbose && (s.quiet || r.MakespanSeconds <= longSeconds || !IsTerminal(s.stderr)) {
+		return
+	}
+	s.Write(held)
+	_ = table(s.stderr, r)
+	if s.Verbose {
+		_ = report.WriteFigures(s.stderr, r)
+	}
+}
+
+// stacks is a writer for the stacks of user code that has failed. It passes whole lines to the screen.
+type stacks struct{ s *Screen }
+
+// Write writes the whole lines of p and keeps the rest until its line ends. Several goroutines may
+// call it, because several attempts may fail at once.
+func (w stacks) Write(p []byte) (int, error) {
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	w.s.part.Write(p)
+	// A line that never ends is never shown.
+	if end := bytes.LastIndexByte(w.s.part.Bytes(), '\n'); end >= 0 {
+		w.s.writeLocked(string(w.s.part.Next(end + 1)))
+	}
+	return len(p), nil
+}
+
+// results is a writer to w that calls before once, at the first write.
+type results struct {
+	w      io.Writer
+	before func()
+	once   sync.Once
+}
+
+// Write calls before, if this is the first write, and then writes p.
+func (r *results) Write(p []byte) (int, error) {
+	r.once.Do(r.before)
+	return r.w.Write(p)
+}
+
+// IsTerminal reports whether stream is an *os.File of a terminal.
+func IsTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
