@@ -19,7 +19,7 @@ import (
 )
 
 // repository is the path of the repository from this package.
-const repository = "../../../.."
+const repository = "../.."
 
 // part is a part of the program that others wrote: a module, or files of the page.
 type part struct {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"net"
@@ -22,13 +21,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"mrlocal/internal/invariant"
+	"mrlocal/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"mrlocal": main})
 }
-
-var rewrite = flag.Bool("rewrite", false, "write what cmp got into the scripts' files")
 
 // TestScripts runs the scripts in testdata/script, which call the command as a
 // user does. They have these commands in addition to those of testscript:
@@ -46,7 +44,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: false,
-		UpdateScripts:       *rewrite,
+		UpdateScripts:       testkit.Rewrite(),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("LC_ALL", "C")
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // else each command of a -race build takes a second to end

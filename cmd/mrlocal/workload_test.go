@@ -225,7 +225,7 @@ func drawWorkload(t *rapid.T) (w randomWorkload) {
 	cluster.may("cores", n(1, 4))
 	w.text = fmt.Sprintf("cluster: %v\ndefaults: {slowstart: %v, map_time: 1ms, reduce_time: 0s}\n", cluster, of("0", "0.05", "1")())
 	locality := &yamlMap{t: t}
-	locality.may("replicas", n(0, 4))
+	locality.may("replicas", n(1, 4))
 	locality.may("group_trackers", n(0, 3))
 	w.text += fmt.Sprintf("locality: %v\n", locality)
 	if len(locality.keys) == 0 {

@@ -27,6 +27,9 @@ import (
 // flags of tests are global.
 var rewrite = flag.Bool("rewrite", false, "write what the tests got into their golden files")
 
+// Rewrite reports whether the test writes its golden files.
+func Rewrite() bool { return *rewrite }
+
 // Golden fails the test if got differs from the file at path, and shows the first line
 // that differs.
 func Golden(t testing.TB, path string, got []byte) {
