@@ -12,7 +12,7 @@ import (
 
 // pieceBytes is the least size of a piece of a long file. The tree of a file takes some 24 bytes of
 // memory for each byte of text. So the items of jobs are parsed in pieces, if jobs is at the top
-// level and in block style (docs/adr/0067).
+// level and in block style (docs/adr/0056).
 const pieceBytes = 64 << 10
 
 // mostPieceBytes bounds a piece, and so the memory of its tree. A file with jobs in brackets, each
