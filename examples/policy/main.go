@@ -3,7 +3,8 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"flag"
+	"log"
 	"os"
 
 	"mrlocal/sim"
@@ -13,23 +14,23 @@ import (
 )
 
 type shortest struct {
-	jobs [2]slots.Ranking[int32] // by kind: the jobs with pending tasks, by the number of tasks left
-	todo []slots.JobID           // the jobs to rank at the next visit; kept, so that a decision allocates nothing
+	Step uint                   `json:"step,omitempty"` // an option: numbers of tasks left are compared in steps of it; 0: of 1
+	jobs [2]slots.Ranking[uint] // by kind: the jobs with pending tasks, by the number of tasks left
+	todo []slots.JobID          // the jobs to rank at the next visit; kept, so that a decision allocates nothing
 }
 
-func (*shortest) Traits() slots.Traits {
-	return slots.Traits{Name: "shortest", Rules: map[slots.Rule]string{"fewest-left": "its job has the fewest tasks left"}}
+func (p *shortest) Traits() slots.Traits {
+	return slots.Traits{Name: "shortest", Options: p, Rules: map[slots.Rule]string{"fewest-left": "its job has the fewest tasks left"}}
 }
-func fewer(a, b *int32) bool { return *a < *b }
+func (p *shortest) fewer(a, b *uint) bool { return *a/max(p.Step, 1) < *b/max(p.Step, 1) }
 func (p *shortest) Reset() { // before each run
-	*p = shortest{jobs: [2]slots.Ranking[int32]{{Less: fewer}, {Less: fewer}}}
+	p.jobs, p.todo = [2]slots.Ranking[uint]{{Less: p.fewer}, {Less: p.fewer}}, nil
 }
-
 func (p *shortest) Decide(v *slots.View, d *slots.Decision) { // fills the free slots of v.Tracker()
 	p.todo = v.Changed(p.todo)
 	for _, id := range p.todo {
 		for k, j := slots.Map, v.Job(id); k <= slots.Reduce; k++ {
-			p.jobs[k].Keep(int32(id), j.Pending(k) > 0, j.Total(slots.Map)-j.Done(slots.Map)+j.Total(slots.Reduce)-j.Done(slots.Reduce))
+			p.jobs[k].Keep(int32(id), j.Pending(k) > 0, uint(j.Total(slots.Map)-j.Done(slots.Map)+j.Total(slots.Reduce)-j.Done(slots.Reduce)))
 		}
 	}
 	p.todo = p.todo[:0]
@@ -46,15 +47,14 @@ func (p *shortest) Decide(v *slots.View, d *slots.Decision) { // fills the free 
 }
 
 func main() {
-	f, err := workload.Load(append(os.Args, "WORKLOAD.yaml")[1])
-	if err == nil {
-		r, failed := sim.Run(context.Background(), f, sim.Options{Policy: &shortest{}})
-		if err = failed; err == nil {
-			err = report.WriteTable(os.Stdout, []*report.Report{r})
-		}
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "policy:", err)
-		os.Exit(1)
+	step := flag.Uint("step", 0, "compare numbers of tasks left in steps of `N`; 0: of 1")
+	flag.Parse()
+	fatal := log.New(os.Stderr, "policy: ", 0).Fatal
+	if f, err := workload.Load(append(flag.Args(), "WORKLOAD.yaml")[0]); err != nil {
+		fatal(err)
+	} else if r, err := sim.Run(context.Background(), f, sim.Options{Policy: &shortest{Step: *step}}); err != nil {
+		fatal(err)
+	} else if err := report.WriteTable(os.Stdout, []*report.Report{r}); err != nil {
+		fatal(err)
 	}
 }
