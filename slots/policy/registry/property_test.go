@@ -410,6 +410,30 @@ func setOther(t *testing.T, f setting.Setting) {
 	}
 }
 
+// TestALineOfTheOptionsNamesItsField: setting it changes the field that errors name, and no other
+// one. Each field has a line.
+func TestALineOfTheOptionsNamesItsField(t *testing.T) {
+	lines := map[string]int{}
+	for i := range new(policy.Options).Fields() {
+		o := policy.DefaultOptions()
+		f := o.Fields()[i]
+		setOther(t, f)
+		lines[f.Field]++
+		before, after := reflect.ValueOf(policy.DefaultOptions()), reflect.ValueOf(o)
+		for k := range before.NumField() {
+			name := before.Type().Field(k).Name
+			if changed := !cmp.Equal(before.Field(k).Interface(), after.Field(k).Interface()); changed != (name == f.Field) {
+				t.Errorf("%s of field %q: %s changes: %v", f.Name, f.Field, name, changed)
+			}
+		}
+	}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[policy.Options]()) {
+		if lines[field.Name] != 1 {
+			t.Errorf("%d lines for %s, want 1", lines[field.Name], field.Name)
+		}
+	}
+}
+
 // isFunc reports whether a value is a function, which cannot be compared.
 func isFunc(p cmp.Path) bool { return p.Last().Type() != nil && p.Last().Type().Kind() == reflect.Func }
 
