@@ -65,7 +65,7 @@ func TestKeysOfCSVAndJSON(t *testing.T) {
 		}
 	}
 	for key, want := range map[string][]string{
-		"a": {"a"}, "a.b:nr": {"a", "b"}, `"a.b"`: {"a.b"}, `"a.b".c:n`: {"a.b", "c"}, `x."a:n"`: {"x", "a:n"}, `"say ""so"""`: {`say "so"`}, `""`: {""}, "a..b": nil, "": nil, ".a": nil,
+		"a": {"a"}, "a.b:nr": {"a", "b"}, `"a.b"`: {"a.b"}, `"a.b".c:n`: {"a.b", "c"}, `x."a:n"`: {"x", "a:n"}, `"say ""so"""`: {`say "so"`}, `""`: {""}, "a..b": nil, "": nil, ".a": nil, `"a.b`: nil, `x."a`: nil, `a"b`: {`a"b`},
 	} {
 		if f, err := parsePath(key); err == nil != (want != nil) || err == nil && !slices.Equal(f.path, want) {
 			t.Errorf("%s: %q, %v; want %q", key, f.path, err, want)

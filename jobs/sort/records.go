@@ -58,6 +58,9 @@ func parsePath(text string) (field, error) {
 		if rest, more = string(tail), dots; len(name) == 0 {
 			return f, errs.Optionf("Options.JSON", `%q: a name is empty; write a key such as user.name, age:nr or "first.name"`, text)
 		}
+		if name[0] == '"' && bytes.Count(name, []byte{'"'})%2 == 1 {
+			return f, errs.Optionf("Options.JSON", "%q: a quote has no end", text)
+		}
 		f.path = append(f.path, lines.Unquote(string(name)))
 	}
 	return f, nil
