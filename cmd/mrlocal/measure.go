@@ -32,7 +32,8 @@ func Tune(e Env) *flags.Command {
 	return ForEachJob(flags.Command{Usage: "find the best numbers of slots for a job, by Dynamic Split's guideline", Long: tuneHelp, Examples: []string{"mrlocal tune wordcount wiki/"}}, nil,
 		func(j *Job) *flags.Command {
 			c := &tuneCommand{Env: e, job: j, rounds: 3}
-			all := append(setting.Without(measured(j, "its cores, at least 2"), "rounds"),
+			own := func(s setting.Setting) bool { return s.Name == "rounds" } // some jobs have rounds of their own
+			all := append(slices.DeleteFunc(measured(j, "its cores, at least 2"), own),
 				setting.Of("rounds", "", "make `N` runs with each number of slots and take the median", "3", setting.Count(&c.rounds, 1, 1000)))
 			reduces := setting.Named(all, "reduce-slots")
 			reduces.Help, reduces.Default = "try up to `N` home reduce slots on each tracker", "its cores, at least 2"

@@ -132,8 +132,14 @@ func Set(all []Setting, name, text string) error {
 	return nil
 }
 
-// Without returns all settings that do not have one of these names.
+// Without returns all settings that do not have one of these names. It panics if a name is that of none:
+// a misspelled name would leave the setting in.
 func Without(all []Setting, names ...string) []Setting {
+	for _, name := range names {
+		if Named(all, name) == nil {
+			panic("setting: Without: no setting " + name)
+		}
+	}
 	return slices.DeleteFunc(slices.Clone(all), func(s Setting) bool { return slices.Contains(names, s.Name) })
 }
 

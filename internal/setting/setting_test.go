@@ -94,3 +94,17 @@ func TestNamesOfFieldsBecomeFlags(t *testing.T) {
 		}
 	}
 }
+
+// TestWithoutAMisspelledName panics when the table is made, which any test of a command does.
+func TestWithoutAMisspelledName(t *testing.T) {
+	all := []setting.Setting{{Name: "seed"}, {Name: "width"}}
+	if left := setting.Without(all, "seed"); len(left) != 1 || left[0].Name != "width" {
+		t.Error(left)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a misspelled name is taken")
+		}
+	}()
+	setting.Without(all, "sede")
+}
