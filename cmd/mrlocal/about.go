@@ -14,9 +14,9 @@ import (
 	"mrlocal/slots/policy/registry"
 )
 
-// Policies returns mrlocal policies, which lists the policies in the order of the registry: simplest
+// makePolicies returns mrlocal policies, which lists the policies in the order of the registry: simplest
 // first.
-func Policies(e Env) *flags.Command {
+func makePolicies(e Env) *flags.Command {
 	return &flags.Command{Usage: "list the slot policies, each with one line and its paper",
 		Run: func(_ context.Context, line *flags.Line) (int, error) {
 			if err := line.NoWords(); err != nil {
@@ -34,8 +34,8 @@ func Policies(e Env) *flags.Command {
 		}}
 }
 
-// Version returns mrlocal version, which prints the same line as --version.
-func Version(e Env) *flags.Command {
+// makeVersion returns mrlocal version, which prints the same line as --version.
+func makeVersion(e Env) *flags.Command {
 	licences := false
 	return &flags.Command{Usage: "print the version", Settings: []setting.Setting{
 		setting.Of("licenses", "", "print the licences of the modules and files in this program that others wrote", "", setting.Toggle(&licences)),
@@ -51,8 +51,8 @@ func Version(e Env) *flags.Command {
 	}}
 }
 
-// Completion returns mrlocal completion, which prints a script for a shell.
-func Completion(e Env) *flags.Command {
+// makeCompletion returns mrlocal completion, which prints a script for a shell.
+func makeCompletion(e Env) *flags.Command {
 	return &flags.Command{Usage: "print a script that completes command lines in a shell", Args: "bash|zsh|fish",
 		Long:     "The script completes commands, flags, policies, other choices, and files.",
 		Examples: []string{"source <(mrlocal completion bash)", "mrlocal completion zsh > ~/.zfunc/_mrlocal", "mrlocal completion fish > ~/.config/fish/completions/mrlocal.fish"},
@@ -65,8 +65,8 @@ func Completion(e Env) *flags.Command {
 		}}
 }
 
-// Man returns mrlocal man, which prints a manual page, or writes all of them.
-func Man(e Env) *flags.Command {
+// makeMan returns mrlocal man, which prints a manual page, or writes all of them.
+func makeMan(e Env) *flags.Command {
 	return &flags.Command{Usage: "print a manual page, or write all of them", Args: "[COMMAND… | DIR]",
 		Long:     "Without words the page of mrlocal goes to standard output, and with the names of a command the page of this command. With DIR, which has a slash or is there, the pages mrlocal.1, mrlocal-run-sort.1 and so on are written there; a missing DIR is created.",
 		Examples: []string{"mrlocal man | man -l -", "mrlocal man ~/.local/share/man/man1"},

@@ -35,8 +35,8 @@ type batchCommand struct {
 	out     Outputs
 }
 
-// Batch returns mrlocal batch, which runs a workload file for real.
-func Batch(e Env) *flags.Command {
+// makeBatch returns mrlocal batch, which runs a workload file for real.
+func makeBatch(e Env) *flags.Command {
 	c := &batchCommand{Env: e, batch: newBatch()}
 	return &flags.Command{Usage: "run a workload file for real: many jobs in pools", Args: "WORKLOAD", Long: batchHelp, Run: c.run,
 		Examples: []string{"mrlocal batch two.yaml --sched fair,pi-dhfs --gantt", "mrlocal batch two.yaml --events run.jsonl"},

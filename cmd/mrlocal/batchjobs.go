@@ -165,7 +165,7 @@ func (b *batchReader) set(job *batchJob, a *workload.Arg, all []setting.Setting)
 // message depends on the likely mistake: a flag of the whole run, a name with dashes, or a misspelt name.
 func (b *batchReader) unknown(job *batchJob, a *workload.Arg, all []setting.Setting) error {
 	// Slots, memory and policy belong to the whole batch, because all jobs share them.
-	if argOf(Batch(Env{}).Settings, a.Name) != nil {
+	if argOf(makeBatch(Env{}).Settings, a.Name) != nil {
 		return b.errorf(a.Pos, job.ListedJob, a.Name, "is a setting of the whole run; give --%s to mrlocal batch", a.Name)
 	}
 	// A user may have copied the flag from a command line.

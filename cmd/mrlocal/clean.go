@@ -20,8 +20,8 @@ import (
 // cleanHelp is the help text of mrlocal clean below its usage.
 const cleanHelp = `Looks in each DIR for temporary files of killed runs, for journals of --resume, and for results that were not finished. A DIR that is an unfinished result of mrlocal is removed itself. Without DIR it looks in the temporary directory of the system and in the working directory. Only your own files are removed, and none of a run that is alive.`
 
-// Clean returns mrlocal clean, which removes what killed runs have left behind.
-func Clean(e Env) *flags.Command {
+// makeClean returns mrlocal clean, which removes what killed runs have left behind.
+func makeClean(e Env) *flags.Command {
 	dry := false
 	return &flags.Command{Usage: "remove what killed runs have left", Args: "[DIR…]", Long: cleanHelp, Examples: []string{"mrlocal clean"},
 		Settings: []setting.Setting{setting.Of("dry-run", "", "list what would be removed, and remove nothing", "", setting.Toggle(&dry)).Letter("n")},

@@ -16,8 +16,8 @@ const compareHelp = `FIRST and SECOND are files that --events of run, batch or s
 
 Exit codes: 0 the runs are equal; 1 they differ; 2 wrong usage, a file that is cut short or was not written by mrlocal.`
 
-// Compare returns mrlocal compare, which shows where two recorded runs differ, and why.
-func Compare(e Env) *flags.Command {
+// makeCompare returns mrlocal compare, which shows where two recorded runs differ, and why.
+func makeCompare(e Env) *flags.Command {
 	var p term.Picture
 	// In the order of trace.Grouping, without its default.
 	by := setting.OneOf(func() string { return "" }, func(i int) { p.By = trace.Grouping(i + 1) }, "pools", "jobs", "phases")

@@ -26,8 +26,8 @@ type explainCommand struct {
 	windows time.Duration // of --releases; 0: not given
 }
 
-// Explain returns mrlocal explain, which explains the decisions of a recorded run, real or simulated.
-func Explain(e Env) *flags.Command {
+// makeExplain returns mrlocal explain, which explains the decisions of a recorded run, real or simulated.
+func makeExplain(e Env) *flags.Command {
 	c := &explainCommand{Env: e, Options: explain.Options{Policy: registry.ForReplay, WhyIdle: -1}} // slots count from 0
 	return &flags.Command{Usage: "explain in sentences why a recorded run decided as it did", Args: "EVENTS", Long: explainHelp, Run: c.run,
 		Examples: []string{"mrlocal explain run.jsonl --slot 1 --at 5.3s", "mrlocal explain run.jsonl --lent"},

@@ -33,8 +33,8 @@ type genCommand struct {
 	seed  uint64
 }
 
-// Gen returns mrlocal gen, which makes inputs for examples and benchmarks.
-func Gen(e Env) *flags.Command {
+// makeGen returns mrlocal gen, which makes inputs for examples and benchmarks.
+func makeGen(e Env) *flags.Command {
 	c := &genCommand{e, 64 << 20, 1}
 	return &flags.Command{Usage: "generate input: wiki, lines, records, words, corpus, movies, edges, points or candidates", Args: "KIND DIR_OR_FILE", Long: genHelp, Run: c.run,
 		Examples: []string{"mrlocal gen wiki --size 256MiB wiki", "mrlocal gen records --size 1GiB -"},

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Version returns the line of mrlocal version: version, commit, Go release and platform.
+// versionText returns the line of mrlocal version: version, commit, Go release and platform.
 func versionText(version string) string {
 	commit := "" // unknown if the binary was built outside of a repository
 	if info, ok := debug.ReadBuildInfo(); ok {

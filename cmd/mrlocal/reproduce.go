@@ -28,9 +28,9 @@ type reproduceCommand struct {
 	seeds              int    // the largest number of seeds of each experiment; 0: the number in its file
 }
 
-// Reproduce returns mrlocal reproduce, which runs the experiments of the papers. It uses only the
+// makeReproduce returns mrlocal reproduce, which runs the experiments of the papers. It uses only the
 // simulator, so its results do not depend on the machine.
-func Reproduce(e Env) *flags.Command {
+func makeReproduce(e Env) *flags.Command {
 	c := &reproduceCommand{Env: e, format: "text"}
 	return &flags.Command{Usage: "run the experiments of the papers and compare", Args: "[FILE…] [NAME…]", Long: reproduceHelp, Run: c.run,
 		Examples: []string{"mrlocal reproduce fig4", "mrlocal reproduce --format csv"},

@@ -33,8 +33,8 @@ type runCommand struct {
 	out     Outputs
 }
 
-// Command returns mrlocal run, with a subcommand for each job.
-func Command(e Env) *flags.Command {
+// makeRun returns mrlocal run, with a subcommand for each job.
+func makeRun(e Env) *flags.Command {
 	return ForEachJob(flags.Command{Usage: "run a job on real files: wordcount, sort, grep, a job of the papers, or commands as mapper and reducer", Long: Help}, nil,
 		func(j *Job) *flags.Command {
 			c := Run(e, j)

@@ -39,8 +39,8 @@ type simCommand struct {
 	out              Outputs
 }
 
-// Sim returns mrlocal sim, which runs a workload file in virtual time.
-func Sim(e Env) *flags.Command {
+// makeSim returns mrlocal sim, which runs a workload file in virtual time.
+func makeSim(e Env) *flags.Command {
 	c := &simCommand{Env: e, simulation: newSimulation()}
 	return &flags.Command{Usage: "run a workload file in virtual time", Args: "WORKLOAD", Long: simHelp, Run: c.run,
 		Examples: []string{"mrlocal sim bench/workloads/table1-5.yaml --sched all", "mrlocal sim two.yaml --sched fair,pi-dhfs --gantt --compare"}, Settings: slices.Concat(

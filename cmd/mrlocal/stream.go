@@ -29,10 +29,10 @@ type streamCommand struct {
 	cuts string // the file of the cuts
 }
 
-// Stream returns mrlocal stream, a child of Hadoop Streaming. The user writes SIDE JOB, and
+// makeStream returns mrlocal stream, a child of Hadoop Streaming. The user writes SIDE JOB, and
 // JobFirst swaps these words. Package submit writes the flags into the command lines of the children, so
 // both packages must agree on them.
-func Stream(e Env) *flags.Command {
+func makeStream(e Env) *flags.Command {
 	return forEachJob("do one side of a job as the child of Hadoop Streaming", streamHelp, "SIDE JOB [FLAGS] [PATH…]", func(j *Job) *flags.Command {
 		c := &streamCommand{Env: e, job: j}
 		return &flags.Command{Run: c.run, Settings: slices.Concat([]setting.Setting{

@@ -16,17 +16,17 @@ import (
 // Exit codes of Hadoop's StreamJob: the job ran and failed, and the job could not be started.
 const exitJobNotSuccessful, exitNotLaunched = 1, 5
 
-// Streaming returns mrlocal streaming. Its exit codes and its last lines on standard error are
+// makeStreaming returns mrlocal streaming. Its exit codes and its last lines on standard error are
 // those of Hadoop's StreamJob, so that scripts for Hadoop work. It parses its arguments itself,
 // because options of hadoop-streaming are long names with one hyphen.
-func Streaming(e Env) *flags.Command {
+func makeStreaming(e Env) *flags.Command {
 	return &flags.Command{Usage: "run a job of Hadoop Streaming with the arguments of hadoop-streaming", Args: "[FLAGS OF run] ARGS…",
 		Raw: func(ctx context.Context, args []string) (int, error) { return runStreaming(ctx, args, e), nil }}
 }
 
-// Lint returns mrlocal lint, which reports what would differ if a streaming job ran on a cluster.
+// makeLint returns mrlocal lint, which reports what would differ if a streaming job ran on a cluster.
 // Its exit code is 0 if it finds nothing, 1 if it finds something, and 2 for wrong arguments.
-func Lint(e Env) *flags.Command {
+func makeLint(e Env) *flags.Command {
 	return &flags.Command{Usage: "report what would differ if a streaming job ran on a cluster", Args: "streaming [--no-run] ARGS…",
 		Raw: func(ctx context.Context, args []string) (int, error) { return lint(ctx, args, e), nil }}
 }

@@ -34,9 +34,9 @@ type submitCommand struct {
 	report, progress string
 }
 
-// Submit returns mrlocal submit, which runs a job on a cluster. In addition to the built-in jobs, it has a
+// makeSubmit returns mrlocal submit, which runs a job on a cluster. In addition to the built-in jobs, it has a
 // subcommand for a program of the user (programWord), which takes no flags of a job.
-func Submit(e Env) *flags.Command {
+func makeSubmit(e Env) *flags.Command {
 	of := func(j *Job) *flags.Command {
 		c := &submitCommand{Env: e, job: j, o: submit.Options{Job: j.Name, Hadoop: "hadoop"}}
 		return &flags.Command{Run: c.run, Settings: append(c.settings(), j.Own...)}

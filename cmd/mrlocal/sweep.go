@@ -45,8 +45,8 @@ type sweepCommand struct {
 	files        sweepFiles
 }
 
-// Sweep returns mrlocal sweep, which runs a workload file once for each combination of listed values.
-func Sweep(e Env) *flags.Command {
+// makeSweep returns mrlocal sweep, which runs a workload file once for each combination of listed values.
+func makeSweep(e Env) *flags.Command {
 	c := &sweepCommand{Env: e}
 	simulated := newSimulation()
 	all := simulated.settings()

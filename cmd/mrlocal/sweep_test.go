@@ -31,7 +31,7 @@ func TestEachFlagOfOneValueIsSwept(t *testing.T) {
 			}
 			tried++
 			c := &sweepCommand{Env: Env{Stdout: io.Discard, Stderr: io.Discard}, real: real}
-			command := Sweep(c.Env)
+			command := makeSweep(c.Env)
 			line, err := command.Parse([]string{"--" + x.Name, strings.Join(values, ","), "w.yaml"})
 			if err != nil {
 				t.Errorf("--%s: %v", x.Name, err)

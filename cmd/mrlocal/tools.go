@@ -42,14 +42,14 @@ type tool struct {
 	screen      *term.Screen // of runChain; nil: it was not called
 }
 
-// Count returns mrlocal count, which counts equal lines, words or fields as sort | uniq -c does.
-func Count(e Env) *flags.Command { return countTool(e, mrlocal.Options{}) }
+// makeCount returns mrlocal count, which counts equal lines, words or fields as sort | uniq -c does.
+func makeCount(e Env) *flags.Command { return countTool(e, mrlocal.Options{}) }
 
-// Grep returns mrlocal grep, which prints the lines of files that match a pattern.
-func Grep(e Env) *flags.Command { return grepTool(e, mrlocal.Options{}) }
+// makeGrep returns mrlocal grep, which prints the lines of files that match a pattern.
+func makeGrep(e Env) *flags.Command { return grepTool(e, mrlocal.Options{}) }
 
-// Sort returns mrlocal sort, which sorts lines, and checks or merges sorted files.
-func Sort(e Env) *flags.Command { return sortTool(e, mrlocal.Options{}) }
+// makeSort returns mrlocal sort, which sorts lines, and checks or merges sorted files.
+func makeSort(e Env) *flags.Command { return sortTool(e, mrlocal.Options{}) }
 
 // command returns the tool as a command with its own flags and those of the engine. run does the work.
 func (t *tool) command(usage string, own []setting.Setting, run func(context.Context, *flags.Line) (int, error)) *flags.Command {

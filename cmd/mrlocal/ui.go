@@ -34,8 +34,8 @@ type uiCommand struct {
 	dir  string // of --export; "": show the page
 }
 
-// UI returns mrlocal ui, which shows recorded runs or the playground on a page.
-func UI(e Env) *flags.Command {
+// makeUI returns mrlocal ui, which shows recorded runs or the playground on a page.
+func makeUI(e Env) *flags.Command {
 	c := &uiCommand{Env: e}
 	return &flags.Command{Usage: "show recorded runs, or a playground, on a page in the browser", Args: "[RUN…]", Long: uiHelp, Run: c.run,
 		Examples: []string{"mrlocal ui run.jsonl", "mrlocal ui"},

@@ -39,8 +39,8 @@ type validateCommand struct {
 	measured, path string // --measured and --report; "": none
 }
 
-// Validate returns mrlocal validate, which compares simulated runs with real ones on this machine.
-func Validate(e Env) *flags.Command {
+// makeValidate returns mrlocal validate, which compares simulated runs with real ones on this machine.
+func makeValidate(e Env) *flags.Command {
 	c := &validateCommand{Env: e, batch: newBatch(), runs: 3}
 	return &flags.Command{Usage: "run a workload file for real and simulated, and compare", Args: "WORKLOAD", Long: validateHelp, Run: c.run,
 		Examples: []string{"mrlocal validate measured.yaml --sched fair,pi-dhfs --runs 5"},
@@ -115,11 +115,11 @@ type profileCommand struct {
 	path  string // of --output-file
 }
 
-// Profile returns mrlocal profile, which measures one job, or each job of a workload file. The
-// subcommands with the names of jobs are those of package runjob.
-func ProfileCommand(e Env) *flags.Command {
+// makeProfile returns mrlocal profile, which measures one job, or each job of a workload file. The
+// subcommands with the names of jobs measure that job.
+func makeProfile(e Env) *flags.Command {
 	c := &profileCommand{Env: e, batch: newBatch(), runs: 5}
-	made := ProfileJobs(e)
+	made := makeProfileJobs(e)
 	made.Args, made.Long, made.Run = "JOB [FLAGS] [PATH…] | WORKLOAD", profileFileHelp, c.run
 	made.Examples = []string{"mrlocal profile wordcount wiki/", "mrlocal profile two.yaml -o measured.yaml"}
 	made.Settings = append(setting.Without(c.engine.Fields(), "parallel-copies", "copy-bw", "disk-bw"), c.shown.Progress(), outputFile(&c.path, "write the file, with what was measured,"),

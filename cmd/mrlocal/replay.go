@@ -16,9 +16,9 @@ const replayHelp = `EVENTS is a file that --events wrote, or - for standard inpu
 
 Exit codes: 0 every decision is the same; 1 a decision differs (the first one is printed); 2 the file is cut short, was changed or was not written by mrlocal.`
 
-// Replay returns mrlocal replay, which checks that the facts of a recorded run lead to the same
+// makeReplay returns mrlocal replay, which checks that the facts of a recorded run lead to the same
 // decisions again.
-func Replay(e Env) *flags.Command {
+func makeReplay(e Env) *flags.Command {
 	return &flags.Command{Usage: "decide a recorded run again and compare", Args: "EVENTS", Long: replayHelp, Examples: []string{"mrlocal replay run.jsonl"},
 		Run: func(ctx context.Context, line *flags.Line) (int, error) { return replay(ctx, e, line.Words) }}
 }
@@ -57,8 +57,8 @@ const showHelp = `RUN is a file that --events of run, batch or sim wrote, or - f
 
 Exit codes: 0 done; 2 wrong usage, a file that is cut short or was not written by mrlocal.`
 
-// Show returns mrlocal show, which writes pictures and tables of recorded runs.
-func Show(e Env) *flags.Command {
+// makeShow returns mrlocal show, which writes pictures and tables of recorded runs.
+func makeShow(e Env) *flags.Command {
 	var o Outputs
 	return &flags.Command{Usage: "write pictures and tables of recorded runs", Args: "RUN…", Long: showHelp, Settings: o.Pictures(),
 		Examples: []string{"mrlocal show run.jsonl --svg run.svg", "mrlocal show run.jsonl.fair.zst run.jsonl.pi-dhfs.zst --html runs.html"},

@@ -18,9 +18,9 @@ import (
 // workloadHelp is the help text of mrlocal workload and its subcommands below their usage.
 const workloadHelp = `Writes a workload file for sim, sweep and batch, with comments that say how it was made. docs/workloads.md describes the file.`
 
-// Workload returns mrlocal workload, which makes workload files. Its subcommands are generate and
+// makeWorkload returns mrlocal workload, which makes workload files. Its subcommands are generate and
 // import.
-func Workload(e Env) *flags.Command {
+func makeWorkload(e Env) *flags.Command {
 	return &flags.Command{Usage: "make a workload file: generate one at random, or import a trace", Args: "generate|import", Long: workloadHelp, Sub: []flags.Entry{
 		{Name: "generate", Make: func() *flags.Command { return generateOf(e) }},
 		{Name: "import", Make: func() *flags.Command { return importOf(e) }},

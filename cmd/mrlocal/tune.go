@@ -27,8 +27,8 @@ type tuneCommand struct {
 	progress, report string
 }
 
-// Tune returns mrlocal tune, with a subcommand for each job.
-func Tune(e Env) *flags.Command {
+// makeTune returns mrlocal tune, with a subcommand for each job.
+func makeTune(e Env) *flags.Command {
 	return ForEachJob(flags.Command{Usage: "find the best numbers of slots for a job, by Dynamic Split's guideline", Long: tuneHelp, Examples: []string{"mrlocal tune wordcount wiki/"}}, nil,
 		func(j *Job) *flags.Command {
 			c := &tuneCommand{Env: e, job: j, rounds: 3}
@@ -124,7 +124,7 @@ const profileHelp = `Runs the job alone with 1 to --map-slots map slots on each 
 
 // Profile returns mrlocal profile with a subcommand for each job. It measures what tasks need. The
 // flag --profile is something else: it records profiles for pprof.
-func ProfileJobs(e Env) *flags.Command {
+func makeProfileJobs(e Env) *flags.Command {
 	return ForEachJob(flags.Command{Usage: "measure what the tasks of a job need, for workload files", Long: profileHelp}, nil,
 		func(j *Job) *flags.Command {
 			return &flags.Command{Settings: measured(j, "its cores"), Run: func(ctx context.Context, line *flags.Line) (int, error) {

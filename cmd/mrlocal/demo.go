@@ -49,8 +49,8 @@ type demoCommand struct {
 	page        PageOptions
 }
 
-// Demo returns mrlocal demo. New users run it first, so it needs no input and no flag.
-func Demo(e Env) *flags.Command {
+// makeDemo returns mrlocal demo. New users run it first, so it needs no input and no flag.
+func makeDemo(e Env) *flags.Command {
 	c := &demoCommand{Env: e}
 	return &flags.Command{Usage: "make wiki/, run one grep under two policies and compare; or teach a lesson", Args: "[NAME]", Long: help,
 		Examples: []string{"mrlocal demo", "mrlocal demo --list", "mrlocal demo borrow", "mrlocal demo pools --ui"},

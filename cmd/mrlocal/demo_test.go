@@ -174,7 +174,7 @@ func TestMistakesOfTheLine(t *testing.T) {
 		"one of real, fast": "borrow --speed slow",
 		"needs --ui":        "borrow --addr 127.0.0.1:0",
 	} {
-		c := Demo(Env{Stdout: io.Discard, Stderr: io.Discard})
+		c := makeDemo(Env{Stdout: io.Discard, Stderr: io.Discard})
 		l, err := c.Parse(strings.Fields(line))
 		if err == nil {
 			_, err = c.Run(t.Context(), l)
