@@ -114,7 +114,7 @@ func check(f *workload.File, o *Options) error {
 	if len(f.Jobs) == 0 {
 		return errs.Inputf(f.Name, "has no jobs")
 	}
-	if err := o.Config.Check(len(f.Jobs)); err != nil {
+	if err := cmp.Or(f.CheckTrackers(o.Trackers), o.Config.Check(len(f.Jobs))); err != nil {
 		return err
 	}
 	if err := f.CheckSimulated(); err != nil {

@@ -75,13 +75,19 @@ func (d *decoder) checkTrackers() {
 			d.failAt(d.places.slowAt[i], "slow", "tracker %d is given twice", s.Tracker)
 		}
 		seen[s.Tracker] = true
-		d.checkTracker(s.Tracker, d.places.slowAt[i])
+		d.mustTracker(s.Tracker, d.places.slowAt[i])
 	}
 }
 
+// mustTracker fails as checkTracker does, also for the number of trackers of a run (File.CheckTrackers).
+func (d *decoder) mustTracker(tracker int, at Pos) {
+	d.file.trackersAt = append(d.file.trackersAt, trackerAt{tracker, at})
+	d.checkTracker(tracker, at)
+}
+
 // checkTracker fails if the cluster has no such tracker. If the file does not say how many
-// trackers there are, every tracker passes. Flags may change the number, so
-// setup.Config.Check checks again.
+// trackers there are, every tracker passes. Flags may change the number, so CheckTrackers
+// checks again.
 func (d *decoder) checkTracker(tracker int, at Pos) {
 	if n := d.file.Trackers; n > 0 && tracker >= n {
 		d.failAt(at, "tracker", "%w", setup.NoTracker(tracker, n))
@@ -186,7 +192,7 @@ func (d *decoder) checkFault(i int, jobs map[string]int) {
 	f, s := &d.file.Faults[i], d.places.faults[i]
 	// A fault of a tracker has no task. After an error jobs may be incomplete.
 	if d.err != nil || f.Tracker >= 0 {
-		d.checkTracker(f.Tracker, s.at)
+		d.mustTracker(f.Tracker, s.at)
 		return
 	}
 	// A job's name may contain slashes, so the text is cut from its end.

@@ -121,8 +121,9 @@ const (
 // refuses unknown flags later.
 func (d *decoder) trial(n *yaml.Node, form form) Trial {
 	t := Trial{Pos: placeOf(d.resolve(n))}
+	seen := map[string]Pos{}
 	for k, v := range d.entriesOf(n, "runs") {
-		switch key := d.name(k, "runs"); {
+		switch key := d.once(seen, k, "runs"); {
 		case form >= changed && key == "name":
 			t.Name = d.name(v, key)
 		case form == namedRun && key == "jobs":
@@ -141,10 +142,22 @@ func (d *decoder) trial(n *yaml.Node, form form) Trial {
 	return t
 }
 
+// once returns the name of a key of the mapping what, in which seen has the keys before it. It fails if the key is
+// among them.
+func (d *decoder) once(seen map[string]Pos, k *yaml.Node, what string) string {
+	key := d.name(k, what)
+	if before, twice := seen[key]; twice {
+		d.failAt(placeOf(k), what, "%s is given twice, first %s", key, before.line())
+	}
+	seen[key] = placeOf(k)
+	return key
+}
+
 // pairs calls f for each key of the mapping n. Each value must be a single one.
 func (d *decoder) pairs(n *yaml.Node, what string, f func(Arg)) {
+	seen := map[string]Pos{}
 	for k, v := range d.entriesOf(n, what) {
-		key := d.name(k, what)
+		key := d.once(seen, k, what)
 		f(Arg{Name: key, Values: []string{d.word(v, key)}, Pos: placeOf(k)})
 	}
 }

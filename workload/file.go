@@ -42,6 +42,8 @@ type File struct {
 
 	Measured *Measured // the times of real jobs; nil: the file has no such section
 
+	trackersAt []trackerAt // the trackers of slow and faults
+
 	text string // the whole file, for Changed; empty if there are no Experiments
 }
 
@@ -203,6 +205,22 @@ func (f *File) Errorf(p Pos, object, format string, args ...any) error {
 		p = Pos{}
 	}
 	return &errs.Error{Kind: errs.BadInput, Place: errs.Place{File: f.Name, Line: p.Line, Column: p.Column}, Object: object, Cause: fmt.Errorf(format, args...)}
+}
+
+// trackerAt is a tracker that the file names, with its place.
+type trackerAt struct {
+	tracker int
+	at      Pos
+}
+
+// CheckTrackers returns an error if the file names a tracker that a run with so many does not have.
+func (f *File) CheckTrackers(trackers int) error {
+	for _, t := range f.trackersAt {
+		if t.tracker >= trackers {
+			return f.Errorf(t.at, "tracker", "%w", setup.NoTracker(t.tracker, trackers))
+		}
+	}
+	return nil
 }
 
 // CheckSimulated returns an error about the first job that cannot be simulated. Such a job

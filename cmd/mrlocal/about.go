@@ -5,7 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"mrlocal"
@@ -72,8 +73,10 @@ func makeMan(e Env) *flags.Command {
 		Examples: []string{"mrlocal man | man -l -", "mrlocal man ~/.local/share/man/man1"},
 		Run: func(_ context.Context, line *flags.Line) (int, error) {
 			p := program(e)
-			if w := line.Words; len(w) == 1 && !slices.ContainsFunc(p.Commands, func(c flags.Entry) bool { return c.Name == w[0] }) {
-				return Done, p.WritePages(w[0])
+			if w := line.Words; len(w) == 1 {
+				if info, err := os.Stat(w[0]); strings.ContainsRune(w[0], filepath.Separator) || err == nil && info.IsDir() {
+					return Done, p.WritePages(w[0])
+				}
 			}
 			page, err := p.Page(line.Words)
 			if err != nil {

@@ -80,6 +80,9 @@ func (b *batch) load(e Env, words []string) error {
 		return err
 	}
 	b.Complete(b.file)
+	if err := b.file.CheckTrackers(cmp.Or(b.Trackers, b.file.Trackers, 1)); err != nil {
+		return err
+	}
 	// Sleep jobs draw their times from the seed, as the simulator does. Without --seed it is 1.
 	b.reader = &batchReader{file: b.file, kinds: Jobs(), seed: max(1, b.Seed)}
 	b.jobs, err = b.reader.read()

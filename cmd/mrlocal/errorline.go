@@ -8,6 +8,7 @@ import (
 	"mrlocal"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/setting"
+	"mrlocal/sim"
 	"mrlocal/slots/policy"
 )
 
@@ -24,7 +25,7 @@ func ErrorLine(what string, err error, own ...setting.Setting) string {
 	text := message(err)
 	if strings.Contains(text, "Options.") || strings.Contains(text, "Submission.") { // the tables take time
 		var o mrlocal.Options
-		text = setting.Fields(slices.Concat(own, new(mrlocal.JobOptions).Fields(), o.Fields(), o.Config.Fields(mrlocal.Bounds()), new(policy.Options).Fields()))(text)
+		text = setting.Fields(slices.Concat(own, new(mrlocal.JobOptions).Fields(), o.Fields(), o.Config.Fields(mrlocal.Bounds()), new(policy.Options).Fields(), new(sim.Options).Fields()))(text)
 	}
 	if what != "" {
 		text = what + ": " + text

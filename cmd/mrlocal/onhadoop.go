@@ -10,7 +10,7 @@ import (
 // files by themselves, which a child of Hadoop Streaming cannot do, so they have no subcommand.
 func forEachJob(usage, help, args string, make func(*Job) *flags.Command) *flags.Command {
 	c := ForEachJob(flags.Command{Usage: usage, Long: help + "\n\n" + Help}, func(n *NamedJob) bool { return n.OnHadoop }, make)
-	c.Args = args
+	c.Args, c.Noun = args, "job"
 	return c
 }
 

@@ -161,7 +161,7 @@ func (c *sortCommand) readBufferSize(text string) error {
 func (c *sortCommand) readParallel(text string) error {
 	err := setting.Limit(&c.parallel).Set(text)
 	if err == nil && (c.parallel == nil || *c.parallel == 0) {
-		err = errors.New("too small; at least 1")
+		err = fmt.Errorf("%s: too small; at least 1", text)
 	}
 	return err
 }

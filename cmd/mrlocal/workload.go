@@ -21,7 +21,7 @@ const workloadHelp = `Writes a workload file for sim, sweep and batch, with comm
 // makeWorkload returns mrlocal workload, which makes workload files. Its subcommands are generate and
 // import.
 func makeWorkload(e Env) *flags.Command {
-	return &flags.Command{Usage: "make a workload file: generate one at random, or import a trace", Args: "generate|import", Long: workloadHelp, Sub: []flags.Entry{
+	return &flags.Command{Usage: "make a workload file: generate one at random, or import a trace", Args: "COMMAND [FLAGS] [FILE…]", Long: workloadHelp, Sub: []flags.Entry{
 		{Name: "generate", Make: func() *flags.Command { return generateOf(e) }},
 		{Name: "import", Make: func() *flags.Command { return importOf(e) }},
 	}}

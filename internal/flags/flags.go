@@ -4,6 +4,7 @@
 package flags
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -25,6 +26,7 @@ type Command struct {
 	Examples []string
 	Settings []setting.Setting // they keep what the line sets
 	Sub      []Entry           // subcommands
+	Noun     string            // what they are, as job; "": the first word of Args
 
 	// Tool: long names may be shortened, and the word after a flag is always its value, as in GNU tools.
 	Tool bool
@@ -188,7 +190,7 @@ func (p *Program) find(args []string) (*Line, []string, error) {
 
 // needsSub returns the error of a command that needs a subcommand. args are the words after its name.
 func (c *Command) needsSub(args []string) error {
-	what, _, _ := strings.Cut(strings.ToLower(c.Args), " ") // as job
+	what := c.noun()
 	switch {
 	case len(args) == 0:
 		return errs.Optionf("", "no %s named; one of %s", what, strings.Join(names(c.Sub), ", "))
@@ -196,6 +198,12 @@ func (c *Command) needsSub(args []string) error {
 		return errs.Optionf(args[0], "flags stand after the name of the %s", what)
 	}
 	return unknownCommand(what, args[0], c.Sub)
+}
+
+// noun returns what the subcommands are.
+func (c *Command) noun() string {
+	first, _, _ := strings.Cut(strings.ToLower(c.Args), " ")
+	return cmp.Or(c.Noun, first)
 }
 
 // names returns the names of commands.

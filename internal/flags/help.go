@@ -93,8 +93,7 @@ func (c *Command) page(path []string, all bool) *page {
 	name := "mrlocal " + strings.Join(path, " ")
 	p := &page{Name: name, Usage: c.Usage, Line: name + " " + usage, About: c.Long, Examples: c.Examples}
 	for _, e := range c.Sub {
-		what, _, _ := strings.Cut(c.Args, " ") // as JOB
-		p.add(cmp.Or(strings.Trim(what, "[]"), "COMMAND")+"S", e.Name, e.Make().Usage)
+		p.add(strings.ToUpper(strings.Trim(c.noun(), "[]"))+"S", e.Name, e.Make().Usage)
 	}
 	shown := c.shown(all)
 	rank := func(s setting.Setting) int { return (slices.Index(groups(), s.Group) + 99) % 99 } // another group comes last

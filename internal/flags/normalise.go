@@ -31,6 +31,8 @@ func (c *Command) normalise(all []setting.Setting, args []string, ask bool) (p p
 			return p, nil
 		case word == "--help" || word == "--help-all" || word == "-h" && ask:
 			p.help, p.all = true, p.all || word == "--help-all"
+		case strings.HasPrefix(word, "--help="):
+			return p, errs.Optionf("--help", "takes no value")
 		case strings.HasPrefix(word, "--"):
 			name, value, attached := strings.Cut(word[2:], "=")
 			s, err := long(all, name, short)
