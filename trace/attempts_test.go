@@ -37,7 +37,7 @@ func TestTheFoldIsTheSlowModel(t *testing.T) {
 	})
 	t.Logf("attempts: %v", seen)
 	for _, name := range []string{"ok", "failed", "killed", "lost", "lent", "copies", "moved"} {
-		if seen[name] == 0 {
+		if seen[name] == 0 && !testing.Short() { // with -short few runs are drawn
 			t.Errorf("no run had an attempt that is %s", name)
 		}
 	}

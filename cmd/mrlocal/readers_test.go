@@ -164,7 +164,7 @@ func TestOneSettingMeansTheSameEverywhere(t *testing.T) {
 			t.Fatalf("%v: the lesson has\n%s\nwant\n%s", given, got, want)
 		}
 	})
-	if !t.Failed() && (accepted == 0 || refused == 0) {
+	if !t.Failed() && !testing.Short() && (accepted == 0 || refused == 0) { // with -short little is drawn
 		t.Errorf("%d accepted, %d refused", accepted, refused)
 	}
 }
