@@ -23,7 +23,7 @@ func TestTheDocumentIsWritten(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	var out bytes.Buffer
-	c := reproduceCommand{Env: Env{Stdout: &out}, format: "text", toDocs: true}
+	c := reproduceCommand{Env: Env{Stdout: &out}, format: "text", document: true}
 	if err := c.runAll(t.Context(), some); err != nil {
 		t.Fatal(err)
 	}

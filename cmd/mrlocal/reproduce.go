@@ -21,7 +21,7 @@ const reproduceHelp = `Runs the experiments of the papers in the simulator: all 
 // reproduceCommand has the options of mrlocal reproduce.
 type reproduceCommand struct {
 	Env
-	list, file, toDocs bool   // toDocs: --write
+	list, file, document bool   // document: --write
 	format             string // text, csv, json or markdown
 	htmlPath           string
 	html               *Table // of --html; nil: none
@@ -37,7 +37,7 @@ func makeReproduce(e Env) *flags.Command {
 		Settings: []setting.Setting{
 			setting.Of("list", "", "list the experiments, run none", "", setting.Toggle(&c.list)),
 			setting.Of("file", "", "print the workload files of the named experiments, run none", "", setting.Toggle(&c.file)),
-			setting.Of("write", "", "write docs/reproduction.md, its charts and its figures", "", setting.Toggle(&c.toDocs)),
+			setting.Of("write", "", "write docs/reproduction.md, its charts and its figures", "", setting.Toggle(&c.document)),
 			setting.Of("format", "", "print the figures as `text|csv|json|markdown`", "text", setting.Choice(&c.format, "text", "csv", "json", "markdown")),
 			HTMLSetting(&c.htmlPath),
 			setting.Of("seeds", "", "run at most `N` seeds of each experiment", "", setting.Count(&c.seeds, 1, mostSeeds)),
@@ -62,7 +62,7 @@ func (c *reproduceCommand) run(ctx context.Context, line *flags.Line) (int, erro
 		return Done, errors.Join(err, c.Write(text))
 	case c.list:
 		return Done, c.Write(bench.List(some))
-	case c.toDocs && len(line.Words) > 0:
+	case c.document && len(line.Words) > 0:
 		return 0, errs.Optionf("--write", "writes all experiments; name none of them")
 	}
 	if c.html, err = HTML(c.htmlPath, Work{Stdout: c.Stdout}); err != nil {
@@ -107,9 +107,9 @@ func findExperiments(words []string, read func(name string) (*workload.File, err
 
 // runAll runs the experiments one after the other. In the format text, it writes each result as soon
 // as it has it, and the counts of verdicts at the end. It writes other formats at the end. If
-// c.toDocs is true, it also writes docs/reproduction.md and the files of this document.
+// c.document is true, it also writes docs/reproduction.md and the files of this document.
 func (c *reproduceCommand) runAll(ctx context.Context, all []*bench.Experiment) error {
-	if c.toDocs {
+	if c.document {
 		// The paths are checked before the runs, which take minutes.
 		for _, name := range bench.DocumentFiles(all) {
 			if err := CheckBelow("write", filepath.Join(docs, filepath.FromSlash(name))); err != nil {
@@ -136,7 +136,7 @@ func (c *reproduceCommand) runAll(ctx context.Context, all []*bench.Experiment) 
 	}
 	text, err := bench.Written(results, c.format)
 	err = errors.Join(err, c.Write(text), c.html.Write("The papers' figures and ours", bench.CSV(results), true, nil))
-	if err != nil || !c.toDocs {
+	if err != nil || !c.document {
 		return err
 	}
 	return bench.WriteDocument(docs, results)
