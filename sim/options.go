@@ -72,7 +72,7 @@ func (o *Options) Fields() []setting.Setting {
 // leastBuffer is the least SortBufferBytes and TaskMemoryBytes.
 const leastBuffer = 1 << 10
 
-// withDefaults returns o with defaults for Cost, Policy and Note. runAll sets those of the
+// withDefaults returns o with defaults for Cost and Note. ready sets those of the
 // cluster later, because the file goes before them.
 func (o Options) withDefaults() Options {
 	all := levels()

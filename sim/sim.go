@@ -7,7 +7,7 @@
 // instant. Run draws nothing at random: durations are a hash of seed, job and task
 // (workload.Times). So the same seed gives the same bytes of events.
 //
-// A cost model computes how long attempts copy and work (sim/cost, sim/cost). These rules hold
+// A cost model computes how long attempts copy and work (sim/cost). These rules hold
 // under every model:
 //
 //   - A tracker's speed divides the times of maps and reduces, not of copies.

@@ -93,12 +93,13 @@ func (s *ledgerSlot) beforeSort() bool { return s.phase < PhaseSort || s.phase =
 
 // stuck reports whether the run cannot go on by itself. Three conditions hold then. Every tracker
 // was visited since the last change and got nothing. Only waiting reduces run. The policy has
-// asked for no wake-up, or mostVainWakes of them have led to nothing.
+// asked for no wake-up, or so many of them have led to nothing that no wait can be the reason.
 func (l *Ledger) stuck() bool {
-	return int(l.idleVisits) >= len(l.trackers) && (l.wake < 0 || l.vainWakes >= mostVainWakes) &&
+	return int(l.idleVisits) >= len(l.trackers) && (l.wake < 0 || l.vainWakes >= leastVainWakes+2*l.total.active) &&
 		l.total.waiting == l.total.running[Reduce]
 }
 
-// mostVainWakes is how many wake-ups in a row the guard lets a policy have. A policy that waits for
-// locality needs up to two for a job. One that looks for tasks to copy asks for wake-ups without end.
-const mostVainWakes = 16
+// leastVainWakes is how many wake-ups in a row the guard lets a policy have, and two more for each active
+// job: a policy that waits for locality needs up to two for a job. A policy that looks for tasks to copy
+// asks for wake-ups without end.
+const leastVainWakes = 16

@@ -329,7 +329,7 @@ func (f *stageFit) cold() (all []float64) {
 // seconds returns the time of the work of a in seconds, scaled to the middle speed of the machine.
 func (a *measuredAttempt) seconds() float64 { return (a.To - a.from).Seconds() / cmp.Or(a.slower, 1) }
 
-// spread returns the quantiles of ratios, scaled so that a distribution drawn between them has the
+// spreadOf returns the quantiles of ratios, scaled so that a distribution drawn between them has the
 // mean of ratios. Without the scaling it would lack the long tail of the sample, and tasks would be
 // too short on average. It returns nil if there are no ratios.
 func spreadOf(ratios []float64) []ppm.Share {

@@ -3,13 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"mrlocal"
 	"mrlocal/internal/flags"
 	"mrlocal/internal/setting"
 	"mrlocal/slots/policy/registry"
@@ -45,10 +43,9 @@ func makeVersion(e Env) *flags.Command {
 		case err != nil:
 			return 0, err
 		case licences:
-			text, err := Notices()
-			return Done, errors.Join(err, e.Write(text))
+			return Done, e.Write(thirdParty)
 		}
-		return Done, e.Write([]byte(versionText(mrlocal.Version) + "\n"))
+		return Done, e.Write([]byte(versionText() + "\n"))
 	}}
 }
 

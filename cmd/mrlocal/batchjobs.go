@@ -27,7 +27,7 @@ const sleepJob = "sleep"
 // column of the wrong arg.
 type batchReader struct {
 	file  *workload.File
-	kinds []NamedJob // as command.Jobs
+	kinds []NamedJob // as Jobs
 	seed  uint64     // of the times of sleep jobs
 
 	stdout string // the name of the job whose result goes to standard output; "": none

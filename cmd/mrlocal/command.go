@@ -13,7 +13,7 @@ import (
 	"mrlocal/workload"
 )
 
-// Exit codes. After a signal, the exit code is that of process.Interrupted.
+// Exit codes. After a signal, the exit code is that of Interrupted.
 const (
 	Done    = 0 // the result is complete and durable
 	NoMatch = 1 // run grep: nothing matched, and the empty result is committed

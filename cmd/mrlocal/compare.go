@@ -28,7 +28,7 @@ func makeCompare(e Env) *flags.Command {
 		Run: func(ctx context.Context, line *flags.Line) (int, error) { return compareFiles(ctx, e, &p, line.Words) }}
 }
 
-// compareFiles compares two event files. The exit code is 0 or command.Differs.
+// compareFiles compares two event files. The exit code is 0 or Differs.
 func compareFiles(ctx context.Context, e Env, p *term.Picture, words []string) (int, error) {
 	if len(words) != 2 {
 		return 0, errs.Optionf("", "name two files that --events FILE of run, batch or sim wrote")

@@ -15,15 +15,23 @@ import (
 
 	"mrlocal"
 	"mrlocal/hadoop/streaming"
+	"mrlocal/internal/errs"
+	"mrlocal/internal/flags"
 	"mrlocal/jobs"
 )
 
+// makeLint returns mrlocal lint, which reports what would differ if a streaming job ran on a cluster.
+// Its exit code is 0 if it finds nothing, 1 if it finds something, and 2 for wrong arguments.
+func makeLint(e Env) *flags.Command {
+	return &flags.Command{Usage: "report what would differ if a streaming job ran on a cluster", Args: "streaming [--no-run] ARGS…",
+		Raw: func(ctx context.Context, args []string) (int, error) { return lint(ctx, args, e) }}
+}
+
 // lint does the work of mrlocal lint streaming. It prints a line for each finding, and
 // returns the exit code. args are the words after lint.
-func lint(ctx context.Context, args []string, e Env) int {
+func lint(ctx context.Context, args []string, e Env) (int, error) {
 	if len(args) == 0 || args[0] != "streaming" {
-		fmt.Fprintln(e.Stderr, "mrlocal: lint: give streaming and the arguments of hadoop-streaming")
-		return 2
+		return 0, errs.Optionf("", "give streaming and the arguments of hadoop-streaming")
 	}
 	run := true
 	// --no-run is the only flag of lint itself, and must come first. All other words are arguments of
@@ -33,7 +41,7 @@ func lint(ctx context.Context, args []string, e Env) int {
 	}
 	job, err := streaming.Args(args)
 	if err == nil && (job.Help || job.Info) {
-		return printText(e, "lint", usageText, Done)
+		return Done, e.Write([]byte(usageText))
 	}
 	// An error in the arguments leaves nothing to check. It is reported below.
 	var found []string
@@ -49,14 +57,14 @@ func lint(ctx context.Context, args []string, e Env) int {
 	}
 	code := Done
 	if len(found) > 0 {
-		code = 1
+		code = Differs
 		found = append(found, "") // the last newline
 	}
-	if code = printText(e, "lint", strings.Join(found, "\n"), code); err != nil && code != Failed {
-		fmt.Fprint(e.Stderr, ErrorLine("lint", StreamingMistake(err)))
-		return Usage
+	if wrote := e.Write([]byte(strings.Join(found, "\n"))); wrote != nil || err == nil {
+		return code, wrote
 	}
-	return code
+	// A run that cannot be made is a mistake in the arguments.
+	return 0, errs.Optionf("", "%w", StreamingMistake(err))
 }
 
 // lintTimeout is the task timeout if the arguments set none.
@@ -128,7 +136,9 @@ func lintRun(ctx context.Context, args []string, dir string, order streaming.Val
 	// The engine creates the output directory and refuses one that exists.
 	o.OutputDir = filepath.Join(o.OutputDir, "result")
 	_, err = RunChain(ctx, jobs.Chain{w.Job}, o)
-	if err = errors.Join(err, w.Close()); err != nil {
+	if err = errors.Join(err, w.Close()); ctx.Err() != nil { // a signal is not a finding
+		return "", nil, context.Cause(ctx)
+	} else if err != nil {
 		return "", append(warned.all, "the job fails: "+err.Error()), nil
 	}
 	// Without reduces, the values of a key are not grouped, so they have no order.

@@ -26,7 +26,6 @@ import (
 	"os"
 	"strings"
 
-	"mrlocal"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/flags"
 	"mrlocal/internal/setting"
@@ -75,7 +74,7 @@ func table() []entry {
 
 // program returns mrlocal with its commands.
 func program(e Env) *flags.Program {
-	p := &flags.Program{Name: "mrlocal", Usage: "MapReduce on the files and cores of one machine", About: about, Version: versionText(mrlocal.Version), Write: e.Write, Width: func() int {
+	p := &flags.Program{Name: "mrlocal", Usage: "MapReduce on the files and cores of one machine", About: about, Version: versionText(), Write: e.Write, Width: func() int {
 		if !term.IsTerminal(e.Stdout) {
 			return 80
 		}
@@ -118,20 +117,17 @@ func main() {
 // run is the whole program. It finds the command that args name and calls it, writes its error, and
 // returns the exit code.
 func run(ctx context.Context, args []string, e Env) (code int) {
-	// what is the command in error lines. It is "" until the line is parsed.
-	what := ""
 	defer func() { // the engine catches panics of user code, so this one is a bug
 		if r := recover(); r != nil {
-			code = fail(ctx, e, what, fmt.Errorf("a bug in mrlocal: %v", r))
+			code = fail(ctx, e, "", fmt.Errorf("a bug in mrlocal: %v", r))
 		}
 	}()
 	line, code, err := program(e).Run(ctx, JobFirst(args))
 	if line == nil {
 		line = &flags.Line{Command: &flags.Command{}}
 	}
-	what = strings.Join(line.Path, " ")
 	if err != nil {
-		if code = fail(ctx, e, what, err, line.Command.Settings...); line.Command.Tool && code == Failed {
+		if code = fail(ctx, e, strings.Join(line.Path, " "), err, line.Command.Settings...); line.Command.Tool && code == Failed {
 			code = Usage // as in GNU tools
 		}
 	}
@@ -141,11 +137,8 @@ func run(ctx context.Context, args []string, e Env) (code int) {
 // fail writes err as one line to standard error, and returns the exit code for its kind. what is
 // the command, and own its settings.
 func fail(ctx context.Context, e Env, what string, err error, own ...setting.Setting) int {
-	// After a signal, err is only a consequence. The line and the exit code are those of the signal.
-	var s Interrupted
-	if errors.As(context.Cause(ctx), &s) {
-		fmt.Fprint(e.Stderr, ErrorLine(what, s))
-		return s.ExitCode()
+	if code, ok := interrupted(ctx, e, what); ok {
+		return code
 	}
 	usage := errs.IsUsage(err)
 	// The examples of the documents read wiki/, so new users often see this error.
@@ -157,6 +150,17 @@ func fail(ctx context.Context, e Env, what string, err error, own ...setting.Set
 		return Usage
 	}
 	return Failed
+}
+
+// interrupted writes the line of the signal that has ended ctx, and returns its exit code. After a signal any
+// other error is only a consequence. ok is false if there was no signal.
+func interrupted(ctx context.Context, e Env, what string) (code int, ok bool) {
+	var s Interrupted
+	if ok = errors.As(context.Cause(ctx), &s); ok {
+		fmt.Fprint(e.Stderr, ErrorLine(what, s))
+		code = s.ExitCode()
+	}
+	return code, ok
 }
 
 // missesWiki reports whether err is about an input wiki, or below wiki, and there is no wiki.

@@ -22,8 +22,16 @@ func NewNotes(w io.Writer) *Notes { return &Notes{w: w, seen: map[string]bool{}}
 func (n *Notes) Note(text string) {
 	if !n.seen[text] {
 		n.seen[text] = true
-		_, _ = io.WriteString(n.w, ErrorLine("", errors.New(text)))
+		_, _ = io.WriteString(n.w, noteLine(errors.New(text)))
 	}
+}
+
+// noteOf returns a function that prints a line on standard error. With quiet it prints nothing.
+func noteOf(e Env, quiet bool) func(string) {
+	if quiet {
+		return func(string) {}
+	}
+	return NewNotes(e.Stderr).Note
 }
 
 // Failures writes a note that names the jobs of a run that did not succeed. It reports whether there

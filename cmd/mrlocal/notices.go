@@ -2,8 +2,9 @@ package main
 
 import (
 	"cmp"
-	"embed"
+	_ "embed"
 	"fmt"
+	"mrlocal"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -11,7 +12,7 @@ import (
 )
 
 // versionText returns the line of mrlocal version: version, commit, Go release and platform.
-func versionText(version string) string {
+func versionText() string {
 	commit := "" // unknown if the binary was built outside of a repository
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -21,21 +22,17 @@ func versionText(version string) string {
 			}
 		}
 	}
-	return fmt.Sprintf("mrlocal %s%s %s %s/%s", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("mrlocal %s%s %s %s/%s", mrlocal.Version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // thirdParty has the file THIRD_PARTY: the licence notices of code from others. This code is the linked
 // Go modules, the standard library, and files of the page. A test compares the file with the linked
-// modules and with the files below web. To write it again:
+// modules and with the files below view/web/assets. To write it again:
 //
 //	go test ./cmd/mrlocal -run Notice -rewrite
 //
 //go:embed THIRD_PARTY
-var thirdParty embed.FS
-
-// Notices returns the licence notices of all code from others, as mrlocal version --licenses and an
-// exported page show them.
-func Notices() ([]byte, error) { return thirdParty.ReadFile("THIRD_PARTY") }
+var thirdParty []byte
 
 // Program returns the words by which the user calls this program in a shell. arg0 is os.Args[0],
 // or "" if it is not known. For a program that "go run" has built, it returns that command.

@@ -187,9 +187,8 @@ func TestEverythingThatOthersWroteHasItsNotice(t *testing.T) {
 	parts := append(linked(t), vendored(t)...)
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(strings.ToLower(a.name), strings.ToLower(b.name)) })
 	testkit.Golden(t, "THIRD_PARTY", write(parts))
-	text, err := Notices()
-	if err != nil || len(text) == 0 {
-		t.Errorf("%d bytes are embedded, %v", len(text), err)
+	if len(thirdParty) == 0 {
+		t.Error("nothing is embedded")
 	}
 }
 

@@ -55,10 +55,10 @@ func (o *PageOptions) Check(on bool) error {
 // without --ui. If run returns no error, the page stays open as long as Page.end says. The first run
 // prints the address, and not Run, because the line may have a mistake that run finds.
 func (o PageOptions) Run(ctx context.Context, stderr io.Writer, run func(p *Page) (int, error)) (int, error) {
-	if err := o.Check(o.On); err != nil || !o.On {
-		if err != nil {
-			return 0, err
-		}
+	if err := o.Check(o.On); err != nil {
+		return 0, err
+	}
+	if !o.On {
 		return run(nil)
 	}
 	server, err := web.Listen(o.Options)
@@ -66,7 +66,7 @@ func (o PageOptions) Run(ctx context.Context, stderr io.Writer, run func(p *Page
 		return 0, err
 	}
 	p := &Page{server: server, hold: o.Hold, stderr: stderr}
-	defer p.close()
+	defer server.Close()
 	code, err := run(p)
 	if err == nil {
 		p.end(ctx)
@@ -74,8 +74,8 @@ func (o PageOptions) Run(ctx context.Context, stderr io.Writer, run func(p *Page
 	return code, err
 }
 
-// Page is the page of --ui, which follows the runs of a command. PageOptions.Run opens and closes it. The
-// methods of a nil Page do nothing.
+// Page is the page of --ui, which follows the runs of a command. PageOptions.Run opens and closes it. Only
+// Watch accepts a nil Page.
 type Page struct {
 	server *web.Server
 	hold   bool // --ui=hold
@@ -123,19 +123,10 @@ func (p *Page) Watch(name string, next func(*trace.Stream)) func(*trace.Stream) 
 // end waits after the runs. With --ui=hold it waits until ctx ends. Otherwise it waits until each
 // open browser has received the end of the run.
 func (p *Page) end(ctx context.Context) {
-	switch {
-	case p == nil:
-	case p.hold:
-		fmt.Fprintf(p.stderr, "mrlocal: page: the run has ended; the page stays at %s until Ctrl-C\n", p.server.URL())
-		<-ctx.Done()
-	default:
+	if !p.hold {
 		p.server.Finish(ctx)
+		return
 	}
-}
-
-// close closes the port and all connections of the page.
-func (p *Page) close() {
-	if p != nil {
-		p.server.Close()
-	}
+	fmt.Fprintf(p.stderr, "mrlocal: page: the run has ended; the page stays at %s until Ctrl-C\n", p.server.URL())
+	<-ctx.Done()
 }

@@ -17,10 +17,10 @@ import (
 const allocBytes = 64 << 10
 
 // SampleNoAllocations turns the sampling of allocations off, which the runtime does by default.
-// Profile turns it on for its run. main calls SampleNoAllocations first.
+// recordProfile turns it on for its run. main calls SampleNoAllocations first.
 func SampleNoAllocations() { runtime.MemProfileRate = 0 }
 
-// ProfileNames returns the names of the files that Profile writes. The runtime writes the first two during the run.
+// ProfileNames returns the names of the files that recordProfile writes. The runtime writes the first two during the run.
 func ProfileNames() []string { return []string{"cpu.pprof", "trace.out", "heap.pprof", "allocs.pprof"} }
 
 // recording writes the profiles of one run into a directory.
@@ -30,7 +30,7 @@ type recording struct {
 	files []*os.File // under temporary names, in the order of ProfileNames
 }
 
-// CheckProfile checks that Profile can record into dir. It leaves no file behind. dir must not be
+// CheckProfile checks that recordProfile can record into dir. It leaves no file behind. dir must not be
 // an input or an output of the command, or lie within one. If dir is "", there is nothing to check.
 func CheckProfile(dir string, beside Work) error {
 	if dir == "" {
@@ -48,8 +48,8 @@ func CheckProfile(dir string, beside Work) error {
 	return notRecorded(dir, err)
 }
 
-// Profile calls run and records it into dir, which it creates if necessary. If dir is "", it only
-// calls run. on reports whether the run is recorded. Profile returns the error of run joined with
+// recordProfile calls run and records it into dir, which it creates if necessary. If dir is "", it only
+// calls run. on reports whether the run is recorded. It returns the error of run joined with
 // its own. A process can record only one run at a time.
 func recordProfile(dir string, beside Work, run func(on bool) error) error {
 	if dir == "" {
@@ -77,7 +77,7 @@ func recordProfile(dir string, beside Work, run func(on bool) error) error {
 	return errors.Join(err, stopped)
 }
 
-// refused returns an options error for err, the reason why dir cannot be written. It returns nil if
+// notRecorded returns an options error for err, the reason why dir cannot be written. It returns nil if
 // err is nil.
 func notRecorded(dir string, err error) error {
 	if err == nil {

@@ -22,10 +22,10 @@ const reproduceHelp = `Runs the experiments of the papers in the simulator: all 
 type reproduceCommand struct {
 	Env
 	list, file, document bool   // document: --write
-	format             string // text, csv, json or markdown
-	htmlPath           string
-	html               *Table // of --html; nil: none
-	seeds              int    // the largest number of seeds of each experiment; 0: the number in its file
+	format               string // text, csv, json or markdown
+	htmlPath             string
+	html                 *Table // of --html; nil: none
+	seeds                int    // the largest number of seeds of each experiment; 0: the number in its file
 }
 
 // makeReproduce returns mrlocal reproduce, which runs the experiments of the papers. It uses only the

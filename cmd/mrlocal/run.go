@@ -158,7 +158,7 @@ func (c *runCommand) runChain(ctx context.Context, p *Page, chain jobs.Chain, be
 	return Done, writeCounters(c.Stderr, j.Stream, done)
 }
 
-// beside returns what the run reads and writes. process.Work refuses auxiliary files that are among
+// beside returns what the run reads and writes. Work refuses auxiliary files that are among
 // these or lie within them. An auxiliary file may be standard output only if the result is not.
 func (c *runCommand) beside() Work {
 	o := &c.job.Options

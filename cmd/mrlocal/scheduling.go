@@ -16,9 +16,8 @@ import (
 	"mrlocal/workload"
 )
 
-// Scheduling holds the values of SchedulingFlags: the slots, the placement, and the options of
-// policies. Runs, batches and simulations have the same ones. In Config, a flag that was not given is
-// 0 or nil. In PolicyOptions, it has its default.
+// Scheduling has the slots, the placement, and the options of policies. Runs, batches and simulations take
+// the same ones. A flag that is not given is 0 or nil in Config, and has its default in PolicyOptions.
 type Scheduling struct {
 	setup.Config
 	PolicyOptions policy.Options
@@ -49,7 +48,7 @@ func (s *Scheduling) Settings(b setup.Bounds, several bool) []setting.Setting {
 	return append(all, s.PolicyOptions.Fields()...)
 }
 
-// Done copies what two packages need: the delay is an option of policies and of the cluster.
+// Done copies the delay from the options of policies to Config, because the cluster needs it too.
 func (s *Scheduling) Done() { s.LocalityDelay = s.PolicyOptions.LocalityDelay }
 
 // readPolicies reads names of policies with commas between, or all. A single run takes one name.

@@ -252,7 +252,7 @@ func printReports(e Env, files *Files, reports []*report.Report, verbose bool) e
 }
 
 // CompareRuns compares two recorded runs and writes the result to standard output. The gantts have the
-// letters and the width of p. It returns the exit code command.Differs if the decisions differ. mrlocal
+// letters and the width of p. It returns the exit code Differs if the decisions differ. mrlocal
 // compare calls it too.
 func CompareRuns(e Env, p *term.Picture, a, b explain.Recorded) (int, error) {
 	var text bytes.Buffer // so that nothing is printed of a comparison that fails

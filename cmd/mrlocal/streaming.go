@@ -20,23 +20,16 @@ const exitJobNotSuccessful, exitNotLaunched = 1, 5
 // those of Hadoop's StreamJob, so that scripts for Hadoop work. It parses its arguments itself,
 // because options of hadoop-streaming are long names with one hyphen.
 func makeStreaming(e Env) *flags.Command {
-	return &flags.Command{Usage: "run a job of Hadoop Streaming with the arguments of hadoop-streaming", Args: "[FLAGS OF run] ARGS…",
-		Raw: func(ctx context.Context, args []string) (int, error) { return runStreaming(ctx, args, e), nil }}
-}
-
-// makeLint returns mrlocal lint, which reports what would differ if a streaming job ran on a cluster.
-// Its exit code is 0 if it finds nothing, 1 if it finds something, and 2 for wrong arguments.
-func makeLint(e Env) *flags.Command {
-	return &flags.Command{Usage: "report what would differ if a streaming job ran on a cluster", Args: "streaming [--no-run] ARGS…",
-		Raw: func(ctx context.Context, args []string) (int, error) { return lint(ctx, args, e), nil }}
+	return &flags.Command{Usage: "run a job of Hadoop Streaming with the arguments of hadoop-streaming", Args: "[FLAGS OF run] ARGS…", Help: usageText,
+		Raw: func(ctx context.Context, args []string) (int, error) { return runStreaming(ctx, args, e) }}
 }
 
 // runStreaming runs the job and returns the exit code. An error in the arguments has the text of
 // StreamJob. The settings of mrlocal run read the flags, and package streaming the options of
 // hadoop-streaming. After the first error, all later steps are skipped.
-func runStreaming(ctx context.Context, args []string, e Env) int {
-	if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
-		return printText(e, "streaming", usageText, Done)
+func runStreaming(ctx context.Context, args []string, e Env) (int, error) {
+	if len(args) == 1 && args[0] == "-h" {
+		return Done, e.Write([]byte(usageText))
 	}
 	j := StreamingJob()
 	run := Run(e, j)
@@ -47,7 +40,7 @@ func runStreaming(ctx context.Context, args []string, e Env) int {
 		job, err = streaming.Args(theirs)
 	}
 	if err == nil && (job.Help || job.Info) {
-		return printText(e, "streaming", usageText, Done)
+		return Done, e.Write([]byte(usageText))
 	}
 	code := Done
 	if err == nil {
@@ -68,23 +61,20 @@ func runStreaming(ctx context.Context, args []string, e Env) int {
 		code, err = run.Run(ctx, line)
 	}
 	if err == nil {
-		return code
+		return code, nil
 	}
 	if code, ok := refused(err, e.Stderr, e.Stdout); ok {
-		return code
+		return code, nil
 	}
-	// After a signal, err is only a consequence. The line and the exit code are those of the signal.
-	var s Interrupted
-	if errors.As(context.Cause(ctx), &s) {
-		fmt.Fprint(e.Stderr, ErrorLine("streaming", s))
-		return s.ExitCode()
+	if code, ok := interrupted(ctx, e, "streaming"); ok {
+		return code, nil
 	}
 	fmt.Fprint(e.Stderr, ErrorLine("streaming", err, run.Settings...))
 	if j.Stream != nil { // StreamJob has submitted the job
 		fmt.Fprintln(e.Stderr, "Job not successful!")
 	}
 	fmt.Fprintln(e.Stderr, "Streaming Command Failed!")
-	return exitJobNotSuccessful
+	return exitJobNotSuccessful, nil
 }
 
 // divide divides the arguments of mrlocal streaming. ours are the flags of mrlocal run, which come
@@ -124,16 +114,6 @@ func refused(err error, stderr, stdout io.Writer) (code int, ok bool) {
 	}
 	fmt.Fprintln(stderr, "Streaming Command Failed!")
 	return p.Exit, true
-}
-
-// printText writes text to standard output, and returns code. If that fails, it writes an error line of the
-// command what, and returns command.Failed.
-func printText(e Env, what, text string, code int) int {
-	if err := e.Write([]byte(text)); err != nil {
-		fmt.Fprint(e.Stderr, ErrorLine(what, err))
-		return Failed
-	}
-	return code
 }
 
 // usageText is what -help and --help of mrlocal streaming print. Its form is that of the help of StreamJob.

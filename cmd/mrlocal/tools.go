@@ -93,7 +93,7 @@ func own(names string, v setting.Value) setting.Setting {
 	return setting.Of(part[0], part[2], "", "", v).Letter(part[1])
 }
 
-// toggle returns a flag of a tool that sets *p.
+// bareFlag returns a flag of a tool that sets *p.
 func bareFlag(names string, p *bool) setting.Setting { return own(names, setting.Toggle(p)) }
 
 // does returns a flag of a tool for which f is called.
@@ -118,7 +118,7 @@ func whole(all ...setting.Setting) []setting.Setting {
 // a line of progress.
 func (t *tool) runChain(ctx context.Context, chain jobs.Chain) (*mrlocal.Report, error) {
 	o := t.engine
-	screen := term.NewQuietScreen(t.Stderr, t.Getenv("TERM") == "dumb", func(err error) string { return ErrorLine("", err) })
+	screen := term.NewQuietScreen(t.Stderr, t.Getenv("TERM") == "dumb", noteLine)
 	defer screen.Stop()
 	o.Stdin = t.Stdin
 	o.Stdout, o.PipeMayClose = screen.Results(t.Stdout), true // OutputFile may be /dev/stdout

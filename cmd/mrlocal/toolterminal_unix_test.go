@@ -54,7 +54,7 @@ func TestAMistakeGoesThroughTheScreen(t *testing.T) {
 	}
 	defer p.Close()
 	defer tty.Close()
-	c := &tool{name: "grep", Env: Env{Stderr: &direct}, screen: term.NewQuietScreen(tty, false, func(err error) string { return ErrorLine("", err) })}
+	c := &tool{name: "grep", Env: Env{Stderr: &direct}, screen: term.NewQuietScreen(tty, false, noteLine)}
 	c.complain(errors.New("a mistake"))
 	got := make([]byte, 100)
 	n, _ := p.Read(got)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 
@@ -96,11 +95,7 @@ func measure(e Env, j *Job, line *flags.Line, quiet bool) (*study.MeasuredJob, e
 		return nil, err
 	}
 	chain, err := j.Build()
-	m := &study.MeasuredJob{Chain: chain, Options: j.Options, Run: RunChain, Note: func(text string) {
-		if !quiet {
-			fmt.Fprint(e.Stderr, ErrorLine("", errors.New(text)))
-		}
-	}}
+	m := &study.MeasuredJob{Chain: chain, Options: j.Options, Run: RunChain, Note: noteOf(e, quiet)}
 	for _, n := range j.Notes {
 		m.Note(n)
 	}
@@ -122,7 +117,7 @@ func readAgain(inputs []string) error {
 // profileHelp is the help text of mrlocal profile JOB below its usage.
 const profileHelp = `Runs the job alone with 1 to --map-slots map slots on each tracker, and throws the results away. profile prints the times of the runs, and the profile of the fastest run as a workload file has it. A profile has the shares of the CPU, I/O and memory of a tracker that a task needs, by phase. The policy ras places tasks by it. I/O is measured as a share of --disk-bw. All runs use the policy fair, which lends no slots, so that as many maps run as there are map slots.`
 
-// Profile returns mrlocal profile with a subcommand for each job. It measures what tasks need. The
+// makeProfileJobs returns mrlocal profile with a subcommand for each job. It measures what tasks need. The
 // flag --profile is something else: it records profiles for pprof.
 func makeProfileJobs(e Env) *flags.Command {
 	return ForEachJob(flags.Command{Usage: "measure what the tasks of a job need, for workload files", Long: profileHelp}, nil,

@@ -40,7 +40,7 @@ func makeUI(e Env) *flags.Command {
 	return &flags.Command{Usage: "show recorded runs, or a playground, on a page in the browser", Args: "[RUN…]", Long: uiHelp, Run: c.run,
 		Examples: []string{"mrlocal ui run.jsonl", "mrlocal ui"},
 		Settings: append(c.page.Settings(),
-			setting.Of("export", "", "write the page with the playground, and the RUNs if there are any, as files into `DIR`, for any web host. The simulator runs in the browser. Needs Go and the sources of mrlocal, unless mrlocal was built after go generate ./web", "", setting.Text(&c.dir)),
+			setting.Of("export", "", "write the page with the playground, and the RUNs if there are any, as files into `DIR`, for any web host. The simulator runs in the browser. Needs Go and the sources of mrlocal, unless mrlocal was built after go generate ./view/web", "", setting.Text(&c.dir)),
 		)}
 }
 
@@ -95,11 +95,7 @@ func loadRun(path string) (*lab.Run, error) {
 // serves the site, because browsers do not load WebAssembly from file: addresses.
 func exportSite(ctx context.Context, stderr io.Writer, dir string, runs []*lab.Run) error {
 	note := func(text string) { fmt.Fprintf(stderr, "mrlocal: page: %s\n", text) }
-	notices, err := Notices()
-	if err != nil {
-		return err
-	}
-	if err := site.Write(ctx, dir, site.Options{Runs: runs, Note: note, Notices: notices}); err != nil {
+	if err := site.Write(ctx, dir, site.Options{Runs: runs, Note: note, Notices: thirdParty}); err != nil {
 		return err
 	}
 	note(fmt.Sprintf("%s is written; look at it with: python3 -m http.server -d %s", errs.Quote(dir), errs.Quote(dir)))

@@ -15,7 +15,7 @@ import (
 	"mrlocal/workload"
 )
 
-// validateHelp and profileHelp are the help texts of mrlocal validate and mrlocal profile.
+// validateHelp and profileFileHelp are the help texts of mrlocal validate and mrlocal profile.
 const (
 	validateHelp = `Makes --runs real runs of the file under each policy, in turn, and throws their results away. It simulates each of these runs with the times that mrlocal profile has measured. The table shows the makespans and the time of each job, with 95 % intervals over the runs. The error is simulated divided by real, minus 1. A line below it says whether real and simulated runs put the policies into the same order. Numbers of tasks and bytes are those of the real inputs; times come from the profile alone. Between the runs a speed probe does a fixed amount of work on one core and on all cores, as it did for the profile. Times are scaled by its ratios. A run is made again if the probe changes by more than 25 % from before it to after it.
 
@@ -71,7 +71,7 @@ func (c *validateCommand) run(ctx context.Context, line *flags.Line) (int, error
 	if file.OnStdout() {
 		c.Stdout = c.Stderr
 	}
-	v := study.Validator{File: c.file, Policies: c.Names, Rounds: c.runs, Measured: measured, Probe: study.SpeedProbe(), Note: noteOf(c.Env, &c.shown),
+	v := study.Validator{File: c.file, Policies: c.Names, Rounds: c.runs, Measured: measured, Probe: study.SpeedProbe(), Note: noteOf(c.Env, c.shown.Mode == "none"),
 		Real: func(name string) (*report.Report, error) {
 			return c.batch.run(ctx, c.Env, c.shown.Screen(c.Env, nil), name, discard, nil)
 		},
@@ -96,14 +96,6 @@ func (c *validateCommand) run(ctx context.Context, line *flags.Line) (int, error
 		err = errors.Join(study.WriteJSON(file, found), file.Close())
 	}
 	return Done, errors.Join(err, c.Write(found.Text()))
-}
-
-// noteOf returns a function that prints a line on standard error, unless --progress is none.
-func noteOf(e Env, s *Shown) func(string) {
-	if s.Mode == "none" {
-		return func(string) {}
-	}
-	return NewNotes(e.Stderr).Note
 }
 
 // profileCommand has the options of mrlocal profile with a WORKLOAD.
@@ -144,7 +136,7 @@ func (c *profileCommand) run(ctx context.Context, line *flags.Line) (int, error)
 	}
 	// The profiler replaces slots and policy, so of the file it needs only the jobs.
 	_, submissions := c.file.Lower(c.Config)
-	p := study.Profiler{File: c.file, Rounds: c.runs, Work: c.work(submissions, c.Stdin, discard), Engine: c.engine, RunBatch: RunBatch, Note: noteOf(c.Env, &c.shown)}
+	p := study.Profiler{File: c.file, Rounds: c.runs, Work: c.work(submissions, c.Stdin, discard), Engine: c.engine, RunBatch: RunBatch, Note: noteOf(c.Env, c.shown.Mode == "none")}
 	text, err := p.Profile(ctx)
 	if err != nil {
 		return 0, c.reader.named(err)

@@ -6,7 +6,7 @@ import (
 )
 
 // Quote returns a word of the command line for a message. It puts the word in quotation marks if
-// the word is empty, or has blanks, quotes or characters that cannot be shown. It Shortens a long
+// the word is empty, or has blanks, quotes or characters that cannot be shown. It shortens a long
 // word.
 func Quote(word string) string {
 	// most is the largest number of bytes of a word. A longer word would hide the message.

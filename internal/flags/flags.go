@@ -111,8 +111,8 @@ func (p *Program) Run(ctx context.Context, args []string) (line *Line, code int,
 	}
 	c := line.Command
 	if c.Raw != nil {
-		if len(args) == 1 && args[0] == "--help" && c.Help == "" {
-			return line, 0, p.helpOf(line, true)
+		if len(args) == 1 && args[0] == "--help" {
+			return line, 0, p.helpOf(line, false)
 		}
 		code, err = c.Raw(ctx, args)
 		return line, code, err

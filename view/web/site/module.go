@@ -64,7 +64,7 @@ func moduleFor(ctx context.Context, note func(string)) (*module, error) {
 		if root != "" {
 			what = "the command go is not in PATH"
 		}
-		return nil, errs.Optionf("simulator", "%s, so it cannot be compiled for browsers; or build mrlocal after go generate ./web, which puts it into the program", what)
+		return nil, errs.Optionf("simulator", "%s, so it cannot be compiled for browsers; or build mrlocal after go generate ./view/web, which puts it into the program", what)
 	}
 	if mine != nil {
 		now, err := sourcesOf(ctx, root)
@@ -74,7 +74,7 @@ func moduleFor(ctx context.Context, note func(string)) (*module, error) {
 		if now == mine.Sources {
 			return mine, nil
 		}
-		note("the simulator in this program is stale: " + root + " has changed since go generate ./web; compiling it anew")
+		note("the simulator in this program is stale: " + root + " has changed since go generate ./view/web; compiling it anew")
 	}
 	return compile(ctx, root)
 }
