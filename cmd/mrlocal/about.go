@@ -43,7 +43,7 @@ func makeVersion(e Env) *flags.Command {
 		case err != nil:
 			return 0, err
 		case licences:
-			return Done, e.Write(thirdParty)
+			return Done, e.Write([]byte(thirdParty))
 		}
 		return Done, e.Write([]byte(versionText() + "\n"))
 	}}

@@ -32,7 +32,7 @@ func versionText() string {
 //	go test ./cmd/mrlocal -run Notice -rewrite
 //
 //go:embed THIRD_PARTY
-var thirdParty []byte
+var thirdParty string
 
 // Program returns the words by which the user calls this program in a shell. arg0 is os.Args[0],
 // or "" if it is not known. For a program that "go run" has built, it returns that command.

@@ -368,7 +368,7 @@ func checkVariables(t *testing.T, fset *token.FileSet, s *source, d *ast.GenDecl
 	for _, spec := range d.Specs {
 		v := spec.(*ast.ValueSpec)
 		for i, name := range v.Names {
-			if name.Name == "_" || s.pkg == "internal/testkit" || s.pkg == "internal/invariant" && name.Name == "Moves" || embedded(v) {
+			if name.Name == "_" || s.pkg == "internal/testkit" || s.pkg == "internal/invariant" && name.Name == "Moves" || embedded(d, v) {
 				continue
 			}
 			where := fmt.Sprintf("%s:%d", s.path, fset.Position(name.Pos()).Line)
@@ -381,9 +381,11 @@ func checkVariables(t *testing.T, fset *token.FileSet, s *source, d *ast.GenDecl
 	}
 }
 
-// embedded reports whether a variable has embedded files of the repository, so that it never
-// changes.
-func embedded(v *ast.ValueSpec) bool {
+// embedded reports whether the declaration d of v embeds files of the repository as a type that never changes.
+func embedded(d *ast.GenDecl, v *ast.ValueSpec) bool {
+	if text, ok := v.Type.(*ast.Ident); ok && d.Doc != nil {
+		return text.Name == "string" && strings.Contains(d.Doc.List[len(d.Doc.List)-1].Text, "go:embed")
+	}
 	t, ok := v.Type.(*ast.SelectorExpr)
 	return ok && t.Sel.Name == "FS"
 }
