@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mrlocal/internal/errs"
 	"mrlocal/workload"
 )
 
@@ -43,7 +44,7 @@ func (r *Result) Isolate(ctx context.Context, most int) error {
 		if isolated {
 			heading = "Isolated: "
 		}
-		l.Isolated = heading + strings.Join(said, "; ") + " (" + counted(seeds, "seed") + ")."
+		l.Isolated = heading + strings.Join(said, "; ") + " (" + errs.Counted(seeds, "seed") + ")."
 		if l.Open() {
 			l.Reason = strings.TrimSpace(l.Reason + " " + l.Isolated)
 		}

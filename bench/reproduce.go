@@ -106,14 +106,10 @@ func Named(all []*Experiment, names []string) ([]*Experiment, error) {
 	}
 	var some []*Experiment
 	for _, name := range names {
-		e, ok := of[name]
-		if near := errs.Nearest(name, known); !ok && near != "" {
-			return nil, errs.Optionf("experiment "+name, "unknown; did you mean %s?", near)
+		if of[name] == nil {
+			return nil, errs.Optionf("experiment "+name, "unknown%s", errs.Suggest(name, known))
 		}
-		if !ok {
-			return nil, errs.Optionf("experiment "+name, "unknown; there are %s", strings.Join(known, ", "))
-		}
-		some = append(some, e)
+		some = append(some, of[name])
 	}
 	return some, nil
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"mrlocal/internal/errs"
 )
 
 // mostRows is the number of rows of a table of runs; a chart shows more runs.
@@ -18,7 +20,7 @@ const mostRows = 16
 // docs/papers, the reasons of open figures, and the runs.
 func (r *Result) Text() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s: %s\n%s; %s, %s, %s\n", r.Name, r.Title, r.Paper, r.file.Name, counted(len(r.trials), "run"), counted(r.seeds, "seed"))
+	fmt.Fprintf(&b, "%s: %s\n%s; %s, %s, %s\n", r.Name, r.Title, r.Paper, r.file.Name, errs.Counted(len(r.trials), "run"), errs.Counted(r.seeds, "seed"))
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "  #\tfigure\tpaper\tours\t95 %%\tverdict\n")
 	// Claims have the numbers of their figures, and reasons the number of theirs.
@@ -138,14 +140,6 @@ func (l *Line) judgement() string {
 	return said
 }
 
-// counted returns a number with its noun: 1 run, 2 runs.
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.Itoa(n) + " " + what + "s"
-}
-
 // Summary returns a line with the counts of all verdicts. If a figure that is not open was fitted, or
 // had something withdrawn, it is counted only as such.
 func Summary(all []*Result) string {
@@ -172,7 +166,7 @@ func Summary(all []*Result) string {
 		}
 	}
 	return fmt.Sprintf("%s, %s: %d exact, %d inside, %d outside; %d comparisons hold, %d do not; not built: %d; apart: %d fitted, %d withdrawn\n",
-		counted(len(all), "experiment"), counted(figures, "figure"), counts[Exact], counts[Inside], counts[Outside], counts[Words], wrong, missing, fitted, withdrawn)
+		errs.Counted(len(all), "experiment"), errs.Counted(figures, "figure"), counts[Exact], counts[Inside], counts[Outside], counts[Words], wrong, missing, fitted, withdrawn)
 }
 
 // CSV returns all figures as CSV: a record for each, after a record of headings.

@@ -169,10 +169,10 @@ func (w *walker) glob(pattern string) error {
 func (w *walker) notes() {
 	note := func(format string, args ...any) { w.plan.Notes = append(w.plan.Notes, fmt.Sprintf(format, args...)) }
 	if w.hidden > 0 {
-		note("skipped %s starting with . or _ (Options.All takes them)", count(w.hidden, "name", "names"))
+		note("skipped %s starting with . or _ (Options.All takes them)", errs.Counted(w.hidden, "name"))
 	}
 	if w.pipes > 0 {
-		note("skipped %s found in directories; name one to read it", count(w.pipes, "FIFO", "FIFOs"))
+		note("skipped %s found in directories; name one to read it", errs.Counted(w.pipes, "FIFO"))
 	}
 	for i, path := range w.loops {
 		// Three loops are named. The rest is counted, if there are at least two more.
@@ -190,18 +190,10 @@ func (w *walker) notes() {
 func (w *walker) noFiles(path string, hidden int) {
 	text := "no files in " + shown(path)
 	if hidden > 0 {
-		text += " but " + count(hidden, "name", "names") + " starting with . or _ (Options.All takes them)"
+		text += " but " + errs.Counted(hidden, "name") + " starting with . or _ (Options.All takes them)"
 	}
 	w.hidden -= hidden
 	w.empty = append(w.empty, text)
-}
-
-// count returns a number with its noun, one or many.
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // dangling returns the error of a path that exists, but whose attributes cannot be taken. err is

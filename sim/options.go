@@ -86,11 +86,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// The home slots of each tracker if neither the file nor the caller sets them.
-const (
-	defaultMapSlots    = 2
-	defaultReduceSlots = 1
-)
+// Cluster returns the Config of a run of f, with its defaults.
+func (o *Options) Cluster(f *workload.File) setup.Config {
+	return o.Config.Or(f.Config).WithDefaults(2, 1)
+}
 
 // leastHeartbeat bounds the number of heartbeats per second of virtual time.
 const leastHeartbeat = time.Millisecond
@@ -124,8 +123,14 @@ func check(f *workload.File, o *Options) error {
 		return err
 	}
 	if !o.level.machine { // a file with measured tasks does not give their numbers, so runAll notes such faults
-		if err := checkFaults(f, o.Faults); err != nil {
-			return err
+		for i, x := range o.Faults {
+			if x.Tracker >= 0 {
+				continue
+			}
+			j := &f.Jobs[x.Job]
+			for _, unknown := range setup.UnknownTasks(o.Faults[i:i+1], x.Job, j.Maps, j.Reduces) {
+				return f.Errorf(j.Pos, "job "+j.Name, "%s", unknown)
+			}
 		}
 	}
 	if err := checkSize(f, o); err != nil {
@@ -191,25 +196,6 @@ func checkBuffers(f *workload.File) error {
 	for i := range f.Jobs {
 		if n := cost.FillingOf(f, i).Spills; n > cost.MostSpills {
 			return f.Errorf(f.Jobs[i].Pos, "job "+f.Jobs[i].Name, "a map spills %d times; at most %d", n, cost.MostSpills)
-		}
-	}
-	return nil
-}
-
-// checkFaults fails if a fault names a task that its job does not have. setup.Config.Check cannot
-// check this, because the number of a real job's tasks is known only later.
-func checkFaults(f *workload.File, faults []setup.Fault) error {
-	for _, x := range faults {
-		if x.Tracker >= 0 {
-			continue
-		}
-		j := &f.Jobs[x.Job]
-		kind, tasks := slots.Map, j.Maps
-		if x.Reduce {
-			kind, tasks = slots.Reduce, j.Reduces
-		}
-		if x.Task >= tasks {
-			return f.Errorf(j.Pos, "job "+j.Name, "faults name its %s task %d, and it has %d of them", kind, x.Task, tasks)
 		}
 	}
 	return nil

@@ -156,8 +156,8 @@ func (o *Options) ready(f *workload.File) (*workload.File, []setup.Submission, e
 	if err != nil {
 		return nil, nil, err
 	}
-	config, jobs := f.Lower(o.Config)
-	o.Config = config.WithDefaults(defaultMapSlots, defaultReduceSlots)
+	_, jobs := f.Lower(o.Config)
+	o.Config = o.Cluster(f)
 	if o.ShuffleBytesPerSecond = 0; o.level.network {
 		o.ShuffleBytesPerSecond = f.Cluster.CopyRate()
 	}
@@ -383,15 +383,7 @@ func (d *driver) waitsFor() string {
 	if idle[slots.Map] == 0 && idle[slots.Reduce] == 0 {
 		why = "no slot is left"
 	}
-	return fmt.Sprintf(": job %s has %s and %s to do, and %s", j.spec.Name, counted(unfinished[slots.Map], "map"), counted(unfinished[slots.Reduce], "reduce"), why)
-}
-
-// counted returns a number with its noun.
-func counted(n int32, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
+	return fmt.Sprintf(": job %s has %s and %s to do, and %s", j.spec.Name, errs.Counted(unfinished[slots.Map], "map"), errs.Counted(unfinished[slots.Reduce], "reduce"), why)
 }
 
 // bounds keep a run from going on for ever, or until the memory is full. An attempt that

@@ -188,7 +188,7 @@ func (d *decoder) itemsIn(list []*yaml.Node, from int) string {
 	}
 	var names []string
 	for i, n := range list[:min(len(list), most)] {
-		names = append(names, plain(cmp.Or(d.nameOf(n), strconv.Itoa(from+i))))
+		names = append(names, errs.Quote(cmp.Or(d.nameOf(n), strconv.Itoa(from+i))))
 	}
 	if len(list) > most {
 		names = append(names, "…")
@@ -208,6 +208,6 @@ func (d *decoder) unused() {
 		if c.near > 0 {
 			behind = " in " + strings.Join(c.path[:c.near], ".")
 		}
-		d.err = errs.Optionf(c.Path+"="+c.Value, "no %s%s; %s", quote(word), behind, c.what)
+		d.err = errs.Optionf(c.Path+"="+c.Value, "no %s%s; %s", errs.Quote(word), behind, c.what)
 	}
 }

@@ -69,18 +69,18 @@ func TestChangesAreWhatTheTextWouldSay(t *testing.T) {
 
 func TestBadChangesAreNamed(t *testing.T) {
 	for _, c := range []struct{ path, value, want string }{
-		{"pools.adhok.weight", "1", `pools.adhok.weight=1: no "adhok" in pools; there are prod, adhoc`},
-		{"pool.adhoc.weight", "1", `pool.adhoc.weight=1: no "pool"; there are cluster, defaults, locality, users, pools, `},
-		{"pools.adhoc.wait", "1", `no "wait" in pools.adhoc; there are name, weight, `},
-		{"pools.2.weight", "1", `no "2" in pools; there are prod, adhoc, with indexes from 0`},
-		{"slow.3.factor", "1", `slow.3.factor=1: no "3" in slow; it has 1, counted from 0`},
-		{"jobs.B.map_time.uniform.2", "1s", `no "2" in jobs.B.map_time.uniform; it has 2, counted from 0`},
+		{"pools.adhok.weight", "1", `pools.adhok.weight=1: no adhok in pools; there are prod, adhoc`},
+		{"pool.adhoc.weight", "1", `pool.adhoc.weight=1: no pool; there are cluster, defaults, locality, users, pools, `},
+		{"pools.adhoc.wait", "1", `no wait in pools.adhoc; there are name, weight, `},
+		{"pools.2.weight", "1", `no 2 in pools; there are prod, adhoc, with indexes from 0`},
+		{"slow.3.factor", "1", `slow.3.factor=1: no 3 in slow; it has 1, counted from 0`},
+		{"jobs.B.map_time.uniform.2", "1s", `no 2 in jobs.B.map_time.uniform; it has 2, counted from 0`},
 		{"cluster.trackers", "x", `cluster.trackers=x: x: not a whole number`},
 		{"jobs.A.pool", "nosuch", "jobs.A.pool=nosuch: unknown pool"},
 		{"cluster.trackers", "{", "cluster.trackers={: not YAML"},
 		{"cluster", "{trackers: 1, trackers: 2}", "cluster={trackers: 1, trackers: 2}: trackers is given twice, first in a change"},
 		{"cluster..trackers", "1", "not PATH=VALUE on one line"},
-		{"jobs.A.maps.x", "1", `jobs.A.maps.x=1: no "maps" in jobs.A; there are name, `},
+		{"jobs.A.maps.x", "1", `jobs.A.maps.x=1: no maps in jobs.A; there are name, `},
 	} {
 		_, err := ParseChanged("w", []byte("slow: [{tracker: 1, factor: 0.5}]\n"+changeable), []Change{{c.path, c.value}})
 		if err == nil || !errors.Is(err, errs.BadOptions) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -97,7 +97,7 @@ func TestAChangeIsNamedBesideThePlaceThatItMakesWrong(t *testing.T) {
 		want    string
 	}{
 		{[]Change{{"pools.prod.weight", "1"}, {"cluster.trackers", "1"}}, "w:1:18: tracker: there is no tracker 1; they count from 0 to 0; the file was changed by pools.prod.weight=1, cluster.trackers=1"},
-		{[]Change{{"jobs.A.name", "B"}}, "w:9:12: job B: the name is given twice, first in a change; the file was changed by jobs.A.name=B"},
+		{[]Change{{"jobs.A.name", "B"}}, "w:9:12: job B: given twice, first in a change; the file was changed by jobs.A.name=B"},
 	} {
 		if _, err := ParseChanged("w", []byte(text), c.changes); err == nil || err.Error() != c.want {
 			t.Errorf("%v instead of %s", err, c.want)

@@ -2,7 +2,6 @@ package workload
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,20 +14,20 @@ import (
 // after all sections, so their order does not matter.
 func (d *decoder) check() {
 	f := d.file
-	d.unique("user", len(f.Users), func(i int) (string, Pos) { return f.Users[i].Name, d.places.userAt[i] })
+	users := d.unique("user", len(f.Users), func(i int) (string, Pos) { return f.Users[i].Name, d.places.userAt[i] })
 	pools := d.unique("pool", len(f.Pools), func(i int) (string, Pos) { return f.Pools[i].Name, d.places.poolAt[i] })
 	jobs := d.unique("job", len(f.Jobs), func(i int) (string, Pos) { return f.Jobs[i].Name, d.places.jobs[i].name })
-	users := map[string]int{}
-	for i, u := range f.Users {
-		users[u.Name] = i
-	}
-	d.checkTrackers()
+	d.unique("experiment", len(f.Experiments), func(i int) (string, Pos) { return f.Experiments[i].Name, f.Experiments[i].Pos })
+	d.unique("capacity of tracker", len(f.Capacities), func(i int) (string, Pos) {
+		return strconv.Itoa(int(f.Capacities[i].Tracker)), d.places.capacityAt[i]
+	})
+	d.unique("speed of tracker", len(f.Slow), func(i int) (string, Pos) { return strconv.Itoa(f.Slow[i].Tracker), d.places.slowAt[i] })
 	// Each count fits into 32 bits, but their sum does not.
 	tasks := int64(0)
 	for i := range f.Jobs {
 		d.checkJob(i, pools, users, jobs)
-		if tasks += int64(f.Jobs[i].Maps) + int64(f.Jobs[i].Reduces); d.err == nil && tasks > mostTasks {
-			d.failAt(f.Jobs[i].Pos, "job "+f.Jobs[i].Name, "with it the jobs have %d tasks; at most %d", tasks, mostTasks)
+		if tasks += int64(f.Jobs[i].Maps) + int64(f.Jobs[i].Reduces); d.err == nil && tasks > setup.MostTasks {
+			d.failAt(f.Jobs[i].Pos, "job "+f.Jobs[i].Name, "with it the jobs have %d tasks; at most %d", tasks, setup.MostTasks)
 		}
 		if d.err != nil {
 			return
@@ -39,6 +38,7 @@ func (d *decoder) check() {
 	for i := range f.Faults {
 		d.checkFault(i, jobs)
 	}
+	d.checkTrackers()
 }
 
 // unique returns the indexes of n items by their names. It fails if two items have the same
@@ -50,7 +50,7 @@ func (d *decoder) unique(what string, n int, at func(i int) (string, Pos)) map[s
 		name, pos := at(i)
 		if before, ok := index[name]; ok {
 			_, first := at(before)
-			d.failAt(pos, what+" "+plain(name), "the name is given twice, first %s", first.line())
+			d.failAt(pos, what+" "+errs.Quote(name), "given twice, first %s", first.line())
 			return index
 		}
 		index[name] = i
@@ -58,39 +58,20 @@ func (d *decoder) unique(what string, n int, at func(i int) (string, Pos)) map[s
 	return index
 }
 
-// checkTrackers checks that capacities and slow name only trackers of the cluster, and each
-// of them once.
+// checkTrackers fails if the cluster does not have each tracker that the file names. If the file does
+// not say how many trackers there are, every tracker passes. Flags may change the number, so
+// CheckTrackers checks again.
 func (d *decoder) checkTrackers() {
+	check := func(tracker int, at Pos) {
+		if n := d.file.Trackers; n > 0 && tracker >= n {
+			d.failAt(at, "tracker", "%w", setup.NoTracker(tracker, n))
+		}
+	}
 	for i, c := range d.file.Capacities {
-		d.checkTracker(int(c.Tracker), d.places.capacityAt[i])
-		for _, before := range d.file.Capacities[:i] {
-			if before.Tracker == c.Tracker {
-				d.failAt(d.places.capacityAt[i], "capacities", "tracker %d is given twice", c.Tracker)
-			}
-		}
+		check(int(c.Tracker), d.places.capacityAt[i])
 	}
-	seen := map[int]bool{}
-	for i, s := range d.file.Slow {
-		if seen[s.Tracker] {
-			d.failAt(d.places.slowAt[i], "slow", "tracker %d is given twice", s.Tracker)
-		}
-		seen[s.Tracker] = true
-		d.mustTracker(s.Tracker, d.places.slowAt[i])
-	}
-}
-
-// mustTracker fails as checkTracker does, also for the number of trackers of a run (File.CheckTrackers).
-func (d *decoder) mustTracker(tracker int, at Pos) {
-	d.file.trackersAt = append(d.file.trackersAt, trackerAt{tracker, at})
-	d.checkTracker(tracker, at)
-}
-
-// checkTracker fails if the cluster has no such tracker. If the file does not say how many
-// trackers there are, every tracker passes. Flags may change the number, so CheckTrackers
-// checks again.
-func (d *decoder) checkTracker(tracker int, at Pos) {
-	if n := d.file.Trackers; n > 0 && tracker >= n {
-		d.failAt(at, "tracker", "%w", setup.NoTracker(tracker, n))
+	for _, t := range d.file.trackersAt {
+		check(t.tracker, t.at)
 	}
 }
 
@@ -98,12 +79,11 @@ func (d *decoder) checkTracker(tracker int, at Pos) {
 // users and jobs have the indexes by name.
 func (d *decoder) checkJob(i int, pools, users, jobs map[string]int) {
 	j, s := &d.file.Jobs[i], &d.places.jobs[i]
-	object := "job " + plain(j.Name)
+	object := "job " + errs.Quote(j.Name)
 	// The figures of two jobs of one name would be mixed up.
-	if at := strings.LastIndexByte(j.Name, '.'); at > 0 {
-		of, listed := jobs[j.Name[:at]]
-		if step, _ := strconv.Atoi(j.Name[at+1:]); listed && step > 1 && d.file.Jobs[of].Job != "" && setup.StepName(j.Name[:at], step-1) == j.Name {
-			d.failAt(s.name, object, "a later job of chain %s would have this name too", plain(j.Name[:at]))
+	if chain, step := setup.StepOf(j.Name); step > 0 {
+		if of, listed := jobs[chain]; listed && d.file.Jobs[of].Job != "" {
+			d.failAt(s.name, object, "a later job of chain %s would have this name too", errs.Quote(chain))
 		}
 	}
 	// A job without a pool has one of its own.
@@ -111,27 +91,27 @@ func (d *decoder) checkJob(i int, pools, users, jobs map[string]int) {
 	// Without the section pools, each name that jobs use is a pool. With the section, a name
 	// that it does not list is a mistake.
 	if _, ok := pools[j.Pool]; !ok && d.places.hasPools && j.Pool != j.Name {
-		d.failAt(s.pool, object, "unknown pool %s%s", quote(j.Pool), didYouMean(j.Pool, namesOf(pools)))
+		d.failAt(s.pool, object, "unknown pool %s%s", errs.Quote(j.Pool), errs.Suggest(j.Pool, namesOf(pools)))
 	}
 	if _, ok := users[j.User]; !ok && j.User != "" {
-		d.failAt(s.user, object, "unknown user %s%s", quote(j.User), knownUsers(j.User, users))
+		d.failAt(s.user, object, "unknown user %s%s", errs.Quote(j.User), knownUsers(j.User, users))
 	}
 	// Only a given deadline has a place, so a deadline of 0s differs from none.
 	if s.deadline.Line > 0 && j.Deadline <= j.Submit {
 		d.failAt(s.deadline, object, "the deadline %v is in the past when the job is submitted, at %v", j.Deadline, j.Submit)
 	}
-	for k, a := range s.after {
+	seen := map[string]bool{}
+	for _, a := range s.after {
 		before, ok := jobs[a.name]
 		if !ok {
-			d.failAt(a.at, object, "unknown job %s in after%s", quote(a.name), didYouMean(a.name, without(j.Name, namesOf(jobs))))
+			d.failAt(a.at, object, "unknown job %s in after%s", errs.Quote(a.name), errs.Suggest(a.name, slices.DeleteFunc(namesOf(jobs), func(n string) bool { return n == j.Name })))
 			return
 		}
 		// A repeated name would make the job wait for an end that comes only once.
-		for _, other := range s.after[:k] {
-			if other.name == a.name {
-				d.failAt(a.at, object, "%s is twice in after", plain(a.name))
-			}
+		if seen[a.name] {
+			d.failAt(a.at, object, "%s is twice in after", errs.Quote(a.name))
 		}
+		seen[a.name] = true
 		j.After = append(j.After, before)
 	}
 	// A job's own time replaces the default.
@@ -143,18 +123,13 @@ func (d *decoder) checkJob(i int, pools, users, jobs map[string]int) {
 	}
 }
 
-// without returns the names except the given one. It changes names.
-func without(name string, names []string) []string {
-	return slices.DeleteFunc(names, func(n string) bool { return n == name })
-}
-
 // knownUsers returns the end of the message about an unknown user: how to list the user, or
 // which users there are.
 func knownUsers(name string, users map[string]int) string {
 	if len(users) == 0 {
 		return "; list it under users"
 	}
-	return didYouMean(name, namesOf(users))
+	return errs.Suggest(name, namesOf(users))
 }
 
 // checkCycles fails if jobs wait for each other in a cycle.
@@ -171,11 +146,11 @@ func (d *decoder) checkCycles() {
 	// closes the cycle.
 	const most = 8
 	start := circle[0]
-	text := plain(jobs[start].Name)
+	text := errs.Quote(jobs[start].Name)
 	for n, i := range append(circle[1:], start) {
 		switch {
 		case n+1 < most || i == start:
-			text += " after " + plain(jobs[i].Name)
+			text += " after " + errs.Quote(jobs[i].Name)
 		case n+1 == most:
 			text += " after …"
 		}
@@ -183,7 +158,7 @@ func (d *decoder) checkCycles() {
 	next := append(circle, start)[1]
 	// The place of the message is the name, in after of the first job, of the second job.
 	k := slices.Index(jobs[start].After, next)
-	d.failAt(d.places.jobs[start].after[k].at, "job "+plain(jobs[start].Name), "a cycle of after: %s", text)
+	d.failAt(d.places.jobs[start].after[k].at, "job "+errs.Quote(jobs[start].Name), "a cycle of after: %s", text)
 }
 
 // checkFault checks the tracker of fault i, or looks up its task: J01/m/7 or J01/r/0. jobs
@@ -192,7 +167,6 @@ func (d *decoder) checkFault(i int, jobs map[string]int) {
 	f, s := &d.file.Faults[i], d.places.faults[i]
 	// A fault of a tracker has no task. After an error jobs may be incomplete.
 	if d.err != nil || f.Tracker >= 0 {
-		d.mustTracker(f.Tracker, s.at)
 		return
 	}
 	// A job's name may contain slashes, so the text is cut from its end.
@@ -200,12 +174,12 @@ func (d *decoder) checkFault(i int, jobs map[string]int) {
 	name, kind := cutLast(head)
 	var task int
 	if count(&task, 0).Set(digits) != nil || name == "" || kind != "m" && kind != "r" {
-		d.failAt(s.at, "task", "%s is not a task; write J01/m/7 for a map and J01/r/0 for a reduce", quote(s.name))
+		d.failAt(s.at, "task", "%s is not a task; write J01/m/7 for a map and J01/r/0 for a reduce", errs.Quote(s.name))
 		return
 	}
 	job, ok := jobs[name]
 	if !ok {
-		d.failAt(s.at, "task", "unknown job %s%s", quote(name), didYouMean(name, namesOf(jobs)))
+		d.failAt(s.at, "task", "unknown job %s%s", errs.Quote(name), errs.Suggest(name, namesOf(jobs)))
 		return
 	}
 	f.Job, f.Reduce, f.Task = job, kind == "r", task
@@ -215,7 +189,7 @@ func (d *decoder) checkFault(i int, jobs map[string]int) {
 		n, what = j.Reduces, "reduces"
 	}
 	if task >= n && (n > 0 || j.Job == "") { // a real job may leave its number of tasks to the run
-		d.failAt(s.at, "task", "%s has %d %s, counted from 0", plain(j.Name), n, what)
+		d.failAt(s.at, "task", "%s has %d %s, counted from 0", errs.Quote(j.Name), n, what)
 	}
 	if f.Reduce && f.Lost {
 		d.failAt(s.at, "task", "only the output of a map can be lost")
@@ -240,52 +214,4 @@ func namesOf(index map[string]int) []string {
 		names = names[:most]
 	}
 	return names
-}
-
-// quote returns a word of the file as a message shows it: in quotes, on one line, and cut
-// after 60 characters.
-func quote(word string) string {
-	const most = 60
-	if r := []rune(word); len(r) > most {
-		word = string(r[:most]) + "…"
-	}
-	return strconv.Quote(word)
-}
-
-// didYouMean returns "; did you mean x?" with the name nearest to word. If no name is near,
-// it lists all names. It returns "" if there are more than 12 of them, or none.
-func didYouMean(word string, names []string) string {
-	if best := errs.Nearest(word, names); best != "" {
-		return fmt.Sprintf("; did you mean %s?", plain(best))
-	}
-	const most = 12
-	if len(names) == 0 || len(names) > most {
-		return ""
-	}
-	text := "; there "
-	if len(names) == 1 {
-		text += "is "
-	} else {
-		text += "are "
-	}
-	for i, name := range names {
-		switch {
-		case i > 0 && i == len(names)-1:
-			text += " and "
-		case i > 0:
-			text += ", "
-		}
-		text += plain(name)
-	}
-	return text
-}
-
-// plain returns a name for a message. It quotes a name with spaces or control characters.
-func plain(name string) string {
-	for _, r := range name {
-		if r <= ' ' || !strconv.IsPrint(r) {
-			return quote(name)
-		}
-	}
-	return name
 }

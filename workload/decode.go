@@ -15,6 +15,7 @@ import (
 	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
 	"mrlocal/internal/setting"
+	"mrlocal/slots/setup"
 )
 
 // decoder turns a YAML tree into a File. It keeps its first error and reads nothing after it.
@@ -190,13 +191,7 @@ func (d *decoder) entries(n *yaml.Node, what string, fields []field, done *uint6
 		d.fail(n, what, "<< is nested too deeply")
 	}
 	entries := d.entriesOf(n, what)
-	d.seen(func() string {
-		var keys []string
-		for _, f := range fields {
-			keys = append(keys, f.key)
-		}
-		return "there are " + strings.Join(keys, ", ")
-	})
+	d.seen(func() string { return "there are " + strings.Join(keysOf(fields), ", ") })
 	// A key that is repeated in this mapping is an error. A key that an outer mapping has too is
 	// skipped. own tells them apart: it has the place of each key of this mapping.
 	var own [64]Pos
@@ -212,7 +207,7 @@ func (d *decoder) entries(n *yaml.Node, what string, fields []field, done *uint6
 		case d.err != nil:
 			return
 		case i < 0:
-			d.unknownKey(k, what, key, fields)
+			d.fail(k, what, "unknown key %s%s", errs.Quote(key), errs.Suggest(key, keysOf(fields)))
 		case own[i].Line > 0:
 			d.fail(k, what, "%s is given twice, first %s", key, own[i].line())
 		case *done>>i&1 == 0:
@@ -255,13 +250,12 @@ func (d *decoder) entriesOf(n *yaml.Node, what string) iter.Seq2[*yaml.Node, *ya
 // isMerge reports whether a key is <<, which merges other mappings in.
 func isMerge(key *yaml.Node) bool { return key.Tag == "!!merge" }
 
-// unknownKey fails because no field has the name key. The message suggests the nearest one.
-func (d *decoder) unknownKey(at *yaml.Node, what, key string, fields []field) {
-	var known []string
+// keysOf returns the keys of fields.
+func keysOf(fields []field) (keys []string) {
 	for _, f := range fields {
-		known = append(known, f.key)
+		keys = append(keys, f.key)
 	}
-	d.fail(at, what, "unknown key %s%s", quote(key), didYouMean(key, known))
+	return keys
 }
 
 // list calls each for every item of the list n, until the first error. It fails if n is not a
@@ -301,7 +295,7 @@ func (d *decoder) word(n *yaml.Node, what string) string {
 	case text == "":
 		d.fail(n, what, "is empty")
 	case strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
-		d.fail(n, what, "%s: characters that cannot be printed", quote(text))
+		d.fail(n, what, "%s: characters that cannot be printed", errs.Quote(text))
 	}
 	return text
 }
@@ -311,7 +305,7 @@ func (d *decoder) name(n *yaml.Node, what string) string {
 	const most = 200 // longer names would make tables unreadable
 	text := d.word(n, what)
 	if len(text) > most {
-		d.fail(n, what, "%s is too long a name; at most %d bytes", quote(text), most)
+		d.fail(n, what, "%s is too long a name; at most %d bytes", errs.Quote(text), most)
 	}
 	return text
 }
@@ -349,12 +343,12 @@ func (d *decoder) sigma(n *yaml.Node, what string) float64 {
 	return float64(p) / float64(ppm.One)
 }
 
-// duration returns the value of a time with its unit, of at most mostTime.
+// duration returns the value of a time with its unit, of at most setup.MostTime.
 func duration(p *time.Duration) setting.Value {
 	return setting.Func(func(text string) error {
 		err := setting.Time(p, 0).Set(text)
-		if err == nil && *p > mostTime {
-			err = fmt.Errorf("%s: too large; at most %v", errs.Quote(text), mostTime)
+		if err == nil && *p > setup.MostTime {
+			err = fmt.Errorf("%s: too large; at most %v", errs.Quote(text), setup.MostTime)
 		}
 		return err
 	})
@@ -375,17 +369,7 @@ func size(p *int64, least int64) setting.Value { return setting.Size(p, least, m
 // say no: to leave out the key.
 func (d *decoder) yes(n *yaml.Node, what string) bool {
 	if text := d.word(n, what); text != "true" {
-		d.fail(n, what, "%s is not true; leave it out instead", quote(text))
+		d.fail(n, what, "%s is not true; leave it out instead", errs.Quote(text))
 	}
 	return true
-}
-
-// choice returns the index of a word in words. It returns -1 after an error.
-func (d *decoder) choice(n *yaml.Node, what string, words []string) int {
-	text := d.word(n, what)
-	i := slices.Index(words, text)
-	if i < 0 {
-		d.fail(n, what, "no such %s as %s%s", what, quote(text), didYouMean(text, words))
-	}
-	return i
 }

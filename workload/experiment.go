@@ -98,12 +98,6 @@ func (d *decoder) experiment(n *yaml.Node) {
 	d.must(n, "experiment", e.Paper != "", "paper")
 	d.must(n, "experiment", len(e.Runs) > 0, "runs")
 	d.must(n, "experiment", len(e.Figures)+len(e.Readings) > 0, "figures")
-	// A file has few experiments, so a search of the list is enough.
-	for i := range d.file.Experiments {
-		if d.file.Experiments[i].Name == e.Name {
-			d.failAt(e.Pos, "experiment "+e.Name, "the name is given twice, first %s", d.file.Experiments[i].Pos.line())
-		}
-	}
 	d.file.Experiments = append(d.file.Experiments, e)
 }
 

@@ -184,12 +184,22 @@ func Load(path string) (*File, error) {
 // Read reads and checks a workload file from r. name stands in messages. Its errors are
 // those of Load.
 func Read(name string, r io.Reader) (*File, error) {
+	text, err := Text(name, r)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(name, text)
+}
+
+// Text returns the text of a workload file that r reads, or the beginning of one that is too long for Parse. name
+// stands in messages. Its errors are of kind errs.BadInput. The caller owns the text.
+func Text(name string, r io.Reader) ([]byte, error) {
 	// One byte over the limit is enough for Parse to refuse the file as too long.
 	text, err := io.ReadAll(io.LimitReader(r, mostFileBytes+1))
 	if err != nil {
 		return nil, unreadable(name, err)
 	}
-	return Parse(name, text)
+	return text, nil
 }
 
 // unreadable returns an error of kind errs.BadInput about path. It drops the system call and

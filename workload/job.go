@@ -4,6 +4,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"mrlocal/internal/ppm"
+	"mrlocal/internal/setting"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
 )
@@ -26,8 +27,8 @@ func (d *decoder) readJob(n *yaml.Node) {
 	switch {
 	case d.err != nil:
 		return
-	case len(d.file.Jobs) == MostJobs:
-		d.failAt(j.Pos, object, "one job too many; at most %d", MostJobs)
+	case len(d.file.Jobs) == setup.MostJobs:
+		d.failAt(j.Pos, object, "one job too many; at most %d", setup.MostJobs)
 	case j.Maps == 0 && j.Reduces > 0:
 		d.failAt(d.jobPlaces.reduces, object, "reduces without maps")
 	case j.Maps == 0 && j.Job == "":
@@ -45,7 +46,6 @@ func (d *decoder) readJob(n *yaml.Node) {
 // of j. They also keep in s the places of the values that decoder.check may refuse.
 func (d *decoder) newJobFields(j *ListedJob, s *jobPlaces) []field {
 	priorities := []string{"very_low", "low", "normal", "high", "very_high"} // in the order of the constants of package slots
-	realJobs := realJobs()
 	return []field{
 		// Both drivers use these keys.
 		{"name", at(&s.name, into(&j.Name, d.name))},
@@ -61,9 +61,7 @@ func (d *decoder) newJobFields(j *ListedJob, s *jobPlaces) []field {
 			d.list(v, key, func(item *yaml.Node) { s.after = append(s.after, reference{d.name(item, key), placeOf(item)}) })
 		}},
 		{"weight", d.set(number(&j.Weight, 1))},
-		{"priority", func(v *yaml.Node, key string) {
-			j.Priority = slots.Priority(d.choice(v, key, priorities)) + slots.VeryLow
-		}},
+		{"priority", d.set(setting.OneOf(nil, func(i int) { j.Priority = slots.Priority(i) + slots.VeryLow }, priorities...))},
 		{"deadline", at(&s.deadline, d.set(duration(&j.Deadline)))},
 		// The simulator uses these keys. Times, sizes and shares carry their units in the
 		// file.
@@ -83,11 +81,7 @@ func (d *decoder) newJobFields(j *ListedJob, s *jobPlaces) []field {
 			})
 		}},
 		// A real run uses these keys.
-		{"job", func(v *yaml.Node, key string) {
-			if i := d.choice(v, key, realJobs); i >= 0 {
-				j.Job = realJobs[i]
-			}
-		}},
+		{"job", d.set(setting.Choice(&j.Job, realJobs()...))},
 		{"args", at(&s.args, func(v *yaml.Node, _ string) { d.args(j, v) })},
 	}
 }
@@ -101,6 +95,7 @@ func (d *decoder) demand(n *yaml.Node, what string) (m slots.Vector) {
 // args reads the args of a real job into j. It does not check their names: the job does
 // that when it is built. j.Args keep the order of the file, because it matters to some jobs.
 func (d *decoder) args(j *ListedJob, n *yaml.Node) {
+	seen := map[string]Pos{}
 	j.Args = []Arg{} // not nil: readJob refuses args without a job, even an empty mapping
 	for k, v := range d.entriesOf(n, "args") {
 		if isMerge(k) {
@@ -108,11 +103,10 @@ func (d *decoder) args(j *ListedJob, n *yaml.Node) {
 			return
 		}
 		a := Arg{Name: d.name(k, "args"), Pos: placeOf(k)}
-		for i := range j.Args {
-			if before := &j.Args[i]; before.Name == a.Name {
-				d.failAt(a.Pos, "args", "%s is given twice, first %s; for several values write %s: [a, b]", a.Name, before.Pos.line(), a.Name)
-			}
+		if before, twice := seen[a.Name]; twice {
+			d.failAt(a.Pos, "args", "%s is given twice, first %s; for several values write %s: [a, b]", a.Name, before.line(), a.Name)
 		}
+		seen[a.Name] = a.Pos
 		a.Values = d.values(v, a.Name)
 		j.Args = append(j.Args, a)
 	}

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"mrlocal/internal/invariant"
+	"mrlocal/internal/machine"
 	"mrlocal/workload"
 )
 
@@ -19,6 +22,33 @@ func TestALimitOfZeroIsRefused(t *testing.T) {
 					t.Errorf("%s: %v", text, err)
 				}
 			}
+		}
+	}
+}
+
+// TestManyItemsTakeLinearTime: with a comparison of all pairs, each of these files takes more than 4 s of CPU.
+func TestManyItemsTakeLinearTime(t *testing.T) {
+	if invariant.Enabled {
+		t.Skip("a checked program is slower")
+	}
+	list := func(n int, form string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, form, i)
+		}
+		return b.String()
+	}
+	for what, text := range map[string]string{
+		"capacities": "jobs: [{name: J, maps: 1}]\ncapacities:\n" + list(200_000, "- {tracker: %d}\n"),
+		"args":       "jobs:\n- name: J\n  job: sort\n  args:\n" + list(100_000, "    a%d: x\n"),
+		"after":      "jobs:\n" + list(100_000, "- {name: J%d, maps: 1}\n") + "- name: J\n  maps: 1\n  after:\n" + list(100_000, "  - J%d\n"),
+	} {
+		begun := machine.ProcessCPU()
+		if _, err := workload.Parse("w.yaml", []byte(text)); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if took := machine.ProcessCPU() - begun; took > 4*time.Second {
+			t.Errorf("%s: %v of CPU time", what, took)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func (m *Measured) Slowed(alone, all float64) *Measured {
 	slow := *m
 	one := SlowerBeside(1, m.Cores, alone, all)
 	scale := func(d *time.Duration) {
-		*d = time.Duration(min(math.Round(float64(*d)*one), float64(mostTime)))
+		*d = time.Duration(min(math.Round(float64(*d)*one), float64(setup.MostTime)))
 	}
 	contend := func(u *Use) {
 		u.Slowdown = slices.Clone(u.Slowdown)
@@ -150,7 +150,7 @@ func (t *TaskTimes) At(middle time.Duration) Times {
 		if len(t.Spread) > 0 {
 			share = t.Spread[i]
 		}
-		all[i] = time.Duration(min(float64(float64(middle)*float64(share))/float64(ppm.One), float64(mostTime)))
+		all[i] = time.Duration(min(float64(float64(middle)*float64(share))/float64(ppm.One), float64(setup.MostTime)))
 	}
 	return Times{law: quantiles, list: all}
 }
@@ -164,7 +164,7 @@ func (s *Stage) Divide(mapBytes int64) Division {
 	between := func(low, high int64, share float64) int64 { return low + int64(share*float64(high-low)) }
 	switch {
 	case mapBytes >= last.MapBytes:
-		last.Map = time.Duration(min(float64(last.Map)*float64(mapBytes)/float64(max(1, last.MapBytes)), float64(mostTime)))
+		last.Map = time.Duration(min(float64(last.Map)*float64(mapBytes)/float64(max(1, last.MapBytes)), float64(setup.MostTime)))
 		last.MapBytes = mapBytes
 		return last
 	case mapBytes <= first.MapBytes:
@@ -271,7 +271,7 @@ func (s *Stage) predict(j *ListedJob) {
 	j.MapTime = s.Map.At(d.Map)
 	copied := float64(float64(s.InputBytes)*float64(d.OutputRatio)) / float64(ppm.One)
 	each := copied / float64(max(1, s.Reduces))
-	j.ReduceTime = s.Reduce.At(s.Reduce.Fixed + time.Duration(min(float64(float64(d.ReducePerMiB)*each)/(1<<20), float64(mostTime/2))))
+	j.ReduceTime = s.Reduce.At(s.Reduce.Fixed + time.Duration(min(float64(float64(d.ReducePerMiB)*each)/(1<<20), float64(setup.MostTime/2))))
 	j.MapOutputBytes = int64(copied) / int64(max(1, s.Maps))
 	j.MapEmitsBytes, j.DiskBytes = 0, 0
 	j.Uses = [2]Use{s.Map.Use, s.Reduce.Use}

@@ -106,7 +106,7 @@ func (d *decoder) settings(names ...string) (fields []field) {
 }
 
 // cluster reads the section cluster. Each number must be above 0, and the slots of all
-// trackers together at most mostSlots. A number that is not given stays 0. Then flags or
+// trackers together at most setup.MostSlots. A number that is not given stays 0. Then flags or
 // defaults apply.
 func (d *decoder) cluster(n *yaml.Node, key string) {
 	f := d.file
@@ -122,8 +122,8 @@ func (d *decoder) cluster(n *yaml.Node, key string) {
 		{"shuffle", d.shuffle},
 	}...))
 	// The memory of a Ledger grows with the product of these numbers.
-	if slots := int64(max(1, f.Trackers)) * (int64(f.MapSlots) + int64(f.ReduceSlots)); slots > mostSlots {
-		d.fail(n, "cluster", "%d slots; at most %d", slots, mostSlots)
+	if slots := int64(max(1, f.Trackers)) * (int64(f.MapSlots) + int64(f.ReduceSlots)); slots > setup.MostSlots {
+		d.fail(n, "cluster", "%d slots; at most %d", slots, setup.MostSlots)
 	}
 }
 
@@ -221,7 +221,7 @@ func (d *decoder) pool(n *yaml.Node) {
 		{"max_maps", at(&maxMaps, d.set(count(&p.MaxMaps, 1)))},
 		{"max_reduces", at(&maxReduces, d.set(count(&p.MaxReduces, 1)))},
 		{"max_running_jobs", d.set(count(&p.MaxRunning, 1))},
-		{"mode", func(v *yaml.Node, key string) { p.FIFO = d.choice(v, key, []string{"fair", "fifo"}) == 1 }},
+		{"mode", d.set(setting.Either(&p.FIFO, "fifo", "fair", false))},
 		{"preempt_after", into(&p.PreemptAfter, timeout)},
 		{"fair_preempt_after", into(&p.FairPreemptAfter, timeout)},
 	})
@@ -244,6 +244,7 @@ func (d *decoder) slow(n *yaml.Node) {
 	})
 	d.must(n, "slow", place.Line > 0, "tracker")
 	d.must(n, "slow", s.Factor > 0, "factor")
+	d.file.trackersAt = append(d.file.trackersAt, trackerAt{s.Tracker, place})
 	d.file.Slow, d.places.slowAt = append(d.file.Slow, s), append(d.places.slowAt, place)
 }
 
@@ -282,6 +283,7 @@ func (d *decoder) fault(n *yaml.Node) {
 	task.at = of
 	if f.Tracker >= 0 {
 		task.at = tracker
+		d.file.trackersAt = append(d.file.trackersAt, trackerAt{f.Tracker, tracker})
 	}
 	switch {
 	case d.err != nil:
@@ -355,7 +357,7 @@ func ParseFault(object, text, job string, trackers int) (setup.Fault, error) {
 		inner = "{" + inner + "}"
 	}
 	if at, _ := forbidden(inner); at >= 0 || strings.ContainsAny(inner, "\n\r") {
-		return setup.Fault{}, errs.Optionf(object, "%s: not one line of UTF-8 text", quote(text))
+		return setup.Fault{}, errs.Optionf(object, "%s: not one line of UTF-8 text", errs.Quote(text))
 	}
 	d.file.Trackers = trackers
 	d.file.Jobs = []ListedJob{{Submission: setup.Submission{Name: job}, Job: job}}
@@ -365,6 +367,7 @@ func ParseFault(object, text, job string, trackers int) (setup.Fault, error) {
 	if d.err == nil {
 		d.checkFault(0, map[string]int{job: 0})
 	}
+	d.checkTrackers()
 	if d.err == nil {
 		return d.file.Faults[0], nil
 	}
@@ -373,5 +376,5 @@ func ParseFault(object, text, job string, trackers int) (setup.Fault, error) {
 	if e := (*errs.Error)(nil); errors.As(d.err, &e) {
 		cause = e.Cause
 	}
-	return setup.Fault{}, errs.Optionf(object, "%s: %v", quote(text), cause)
+	return setup.Fault{}, errs.Optionf(object, "%s: %v", errs.Quote(text), cause)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"mrlocal/slots/setup"
 )
 
 func TestAConstantTimeIsAlwaysTheSame(t *testing.T) {
@@ -117,9 +119,9 @@ func TestEveryArgumentOfADrawCounts(t *testing.T) {
 }
 
 func TestTheLongestTimeIsBounded(t *testing.T) {
-	l := Times{law: lognormal, a: mostTime, sigma: 5}
+	l := Times{law: lognormal, a: setup.MostTime, sigma: 5}
 	for _, d := range drawn(l, 1000) {
-		if d < 0 || d > mostTime {
+		if d < 0 || d > setup.MostTime {
 			t.Fatalf("%v", d)
 		}
 	}

@@ -7,25 +7,11 @@ import (
 	"time"
 
 	"mrlocal/internal/stats"
+	"mrlocal/slots/setup"
 )
 
-const (
-	// mostTime bounds every time of a file, so that sums of times fit into a
-	// time.Duration.
-	mostTime = 100_000 * time.Hour
-
-	// mostCount bounds every count, because ids of tasks and trackers have 32 bits.
-	mostCount = math.MaxInt32
-
-	// mostSlots bounds the slots of a cluster, and mostTasks the tasks of all jobs
-	// together. Without a bound a typing mistake could take all memory. An event file has fewer
-	// tasks (trace.MaxTasks), so the simulator writes none of more.
-	mostSlots = 10_000_000
-	mostTasks = 40_000_000
-
-	// MostJobs bounds the jobs of a file. A simulation of that many, each in its own pool, takes 1.2 GB.
-	MostJobs = 1 << 18
-)
+// mostCount bounds every count, because ids of tasks and trackers have 32 bits.
+const mostCount = math.MaxInt32
 
 // Times gives the durations of a job's tasks of one kind. The zero value gives none.
 type Times struct {
@@ -57,7 +43,7 @@ func (t Times) Given() bool { return t.law != absent }
 // Scaled returns a copy of t in which every duration is multiplied by by, a number of at
 // least 0. A duration stays at most 100,000 hours.
 func (t Times) Scaled(by float64) Times {
-	scale := func(d time.Duration) time.Duration { return time.Duration(min(float64(d)*by, float64(mostTime))) }
+	scale := func(d time.Duration) time.Duration { return time.Duration(min(float64(d)*by, float64(setup.MostTime))) }
 	t.a, t.b, t.list = scale(t.a), scale(t.b), slices.Clone(t.list)
 	for i := range t.list {
 		t.list[i] = scale(t.list[i])
@@ -79,8 +65,8 @@ func (t Times) At(seed uint64, job int, reduce bool, task int) time.Duration {
 		u := stats.Unit(draw(seed, job, reduce, task))
 		// Half of all normal numbers are below 0, so the median is a for any sigma.
 		f := float64(t.a) * stats.Exp(float64(t.sigma*stats.Normal(u)))
-		if f >= float64(mostTime) {
-			return mostTime
+		if f >= float64(setup.MostTime) {
+			return setup.MostTime
 		}
 		return time.Duration(f)
 	case listed:

@@ -8,6 +8,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+
+	"mrlocal/internal/errs"
 )
 
 // pieceBytes is the least size of a piece of a long file. The tree of a file takes some 24 bytes of
@@ -87,7 +89,7 @@ func (a anchors) DefineAnchor(name string, n *yaml.Node) error {
 
 func (a anchors) ResolveAlias(name string) (n *yaml.Node, found bool, err error) {
 	if n, found = a[name]; !found {
-		err = fmt.Errorf("there is no anchor %s before this", quote(name))
+		err = fmt.Errorf("there is no anchor %s before this", errs.Quote(name))
 	}
 	return n, found, err
 }

@@ -9,19 +9,6 @@ import (
 	"mrlocal/workload"
 )
 
-// This file measures the jobs of a workload file on this machine. From these figures the
-// simulator predicts how long other workloads of the same jobs take. The package also compares
-// such predictions with real runs.
-//
-// A Profiler (mrlocal profile WORKLOAD) runs each job alone, with 1, 2, ... slots. Fit turns the
-// attempts of these runs into a workload.Stage for each job of a chain. A stage has the time of a task
-// alone as a function of bytes, its spread, and the slowdown by other tasks. A Comparison (mrlocal
-// validate) makes real runs of a file, simulates each of them, and returns a Validation.
-//
-// The speed of a machine that others use too changes from minute to minute. A speed probe, a fixed
-// amount of work, is measured between the runs. Its times say how fast the machine was, and all
-// measured times are scaled by them.
-
 // measuredAttempt is an attempt that has committed its task. from is since the start of the run.
 type measuredAttempt struct {
 	trace.Attempt

@@ -12,6 +12,16 @@
 // number of tasks, P. A tracker never has more slots than tasks, because otherwise fewer than k tasks
 // would run at a time. The formulas are in slots/policy/dynsplit.
 //
+// A Profiler (mrlocal profile WORKLOAD) measures the jobs of a workload file on this machine. It runs each
+// job alone, with 1, 2, ... slots. Fit turns the attempts of these runs into a workload.Stage for each job
+// of a chain. A stage has the time of a task alone as a function of bytes, its spread, and the slowdown by
+// other tasks. From these figures the simulator predicts how long other workloads of the same jobs take. A
+// Validator (mrlocal validate) makes real runs of a file, simulates each of them, and returns a Validation.
+//
+// The speed of a machine that others use too changes from minute to minute. A speed probe, a fixed amount
+// of work, is measured between the runs. Its times say how fast the machine was, and all measured times are
+// scaled by them.
+//
 // A Plan (mrlocal sweep) lists the runs of a workload over slots, shares, policies, values of the file
 // and seeds. The caller passes a function that makes one run. The Plan shows the reports as a table, as
 // CSV and as a chart. A Study does the same for a sweep with seeds or values of the file.
@@ -24,6 +34,7 @@ import (
 	"runtime"
 
 	"mrlocal"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
@@ -87,7 +98,7 @@ func (j *MeasuredJob) Profile(ctx context.Context) ([]byte, error) {
 	var runs []*report.Report
 	err := inRounds(1, most, func(_, n int) error {
 		o.MapSlots = n + 1
-		j.Note(fmt.Sprintf("profile: run %d of %d: %s", n+1, most, count(n+1, "map slot")))
+		j.Note(fmt.Sprintf("profile: run %d of %d: %s", n+1, most, errs.Counted(n+1, "map slot")))
 		r, err := j.run(ctx, o, n == 0)
 		runs = append(runs, r)
 		return err

@@ -253,16 +253,18 @@ const mostParsed = 64
 // ReadFiles reads the workload file of that name, or stdin if the name is -. It also returns the
 // file as it is without changes. It fails if the file cannot be read or is not valid.
 func ReadFiles(name string, stdin io.Reader) (*Files, *workload.File, error) {
-	f := &Files{Name: name}
-	var err error
-	if name == "-" {
-		f.Name = "standard input"
-		f.text, err = io.ReadAll(stdin)
-	} else {
-		f.text, err = os.ReadFile(name)
+	f := &Files{Name: "standard input"}
+	if name != "-" {
+		in, err := os.Open(name)
+		if err != nil {
+			return nil, nil, errs.Inputf(name, "%w", errs.Cause(err))
+		}
+		defer in.Close()
+		f.Name, stdin = name, in
 	}
-	if err != nil {
-		return nil, nil, errs.Inputf(f.Name, "%w", errs.Cause(err))
+	var err error
+	if f.text, err = workload.Text(f.Name, stdin); err != nil {
+		return nil, nil, err
 	}
 	plain, err := workload.Parse(f.Name, f.text)
 	return f, plain, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"mrlocal/internal/errs"
 	"mrlocal/slots"
 	"mrlocal/slots/report"
 )
@@ -83,7 +84,7 @@ func profileText(runs []*report.Report, cpus int) []byte {
 		if r == best {
 			mark = "  the fastest"
 		}
-		fmt.Fprintf(&b, "# %s: %.3f s%s\n", count(r.Config.MapSlots, "map slot"), r.MakespanSeconds, mark)
+		fmt.Fprintf(&b, "# %s: %.3f s%s\n", errs.Counted(r.Config.MapSlots, "map slot"), r.MakespanSeconds, mark)
 	}
 	t := trackerOf(best, cpus)
 	disk := "I/O is not measured: --disk-bw says what a tracker's disk gives"

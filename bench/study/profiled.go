@@ -48,9 +48,14 @@ func slotCounts(cores int) (all []int) {
 // replaces an earlier such section. It fails if the file cannot be read, or with the error of a
 // run.
 func (p *Profiler) Profile(ctx context.Context) (string, error) {
-	text, err := os.ReadFile(p.File.Name)
+	in, err := os.Open(p.File.Name)
 	if err != nil {
 		return "", errs.Inputf(p.File.Name, "%w", errs.Cause(err))
+	}
+	defer in.Close()
+	text, err := workload.Text(p.File.Name, in)
+	if err != nil {
+		return "", err
 	}
 	m := &workload.Measured{Cores: runtime.NumCPU()}
 	probe := SpeedProbe()

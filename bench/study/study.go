@@ -14,6 +14,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"mrlocal/internal/errs"
 	"mrlocal/internal/inorder"
 	"mrlocal/internal/stats"
 	"mrlocal/slots/report"
@@ -63,7 +64,7 @@ func (p *Plan) Study(ctx context.Context, workers int, results *Results, simulat
 		}
 	}
 	if failed > 0 {
-		note(fmt.Sprintf("--results: in %s of the file jobs did not succeed", count(failed, "run")))
+		note(fmt.Sprintf("--results: in %s of the file jobs did not succeed", errs.Counted(failed, "run")))
 	}
 	missing := func(yield func(*finished) bool) {
 		for run := range s.samples {
@@ -260,7 +261,7 @@ func (s *Study) best() string {
 	}
 	text := fmt.Sprintf("best: %s, %ss", s.Of(s.Trial(good[0])), number(math.Round(1000*least)/1000))
 	if equal > 1 {
-		text += fmt.Sprintf(" (%s as short)", count(equal-1, "other row"))
+		text += fmt.Sprintf(" (%s as short)", errs.Counted(equal-1, "other row"))
 	}
 	switch failed := s.cells() - len(good); {
 	case next >= 0:
@@ -272,7 +273,7 @@ func (s *Study) best() string {
 		text += "; all rows are equal"
 	}
 	if failed := s.cells() - len(good); failed > 0 {
-		text += fmt.Sprintf("; without %s with failed jobs", count(failed, "row"))
+		text += fmt.Sprintf("; without %s with failed jobs", errs.Counted(failed, "row"))
 	}
 	return text + "\n"
 }

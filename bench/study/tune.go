@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"mrlocal/internal/errs"
 	"mrlocal/slots/policy/dynsplit"
 	"mrlocal/slots/report"
 	"mrlocal/trace"
@@ -25,9 +26,9 @@ type setting struct {
 // String returns the numbers of slots, for the line of progress.
 func (s setting) String() string {
 	if s.ReduceSlots == 0 {
-		return count(s.MapSlots, "map slot")
+		return errs.Counted(s.MapSlots, "map slot")
 	}
-	return count(s.MapSlots, "map slot") + ", " + count(s.ReduceSlots, "reduce slot")
+	return errs.Counted(s.MapSlots, "map slot") + ", " + errs.Counted(s.ReduceSlots, "reduce slot")
 }
 
 // run is the outcome of one run of Tune.
@@ -383,7 +384,7 @@ func (t *taskTimes) mean(p period) float64 {
 // Text returns the result for people: a line on the job, a table for each choice, and the flags.
 func (r *Result) Text() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s: %s, %s, blocks of %d bytes; under %s, medians of %s each\n", r.Job, count(r.Maps, "map"), count(r.Reduces, "reduce"), r.BlockBytes, r.Policy, count(r.Rounds, "run"))
+	fmt.Fprintf(&b, "%s: %s, %s, blocks of %d bytes; under %s, medians of %s each\n", r.Job, errs.Counted(r.Maps, "map"), errs.Counted(r.Reduces, "reduce"), r.BlockBytes, r.Policy, errs.Counted(r.Rounds, "run"))
 	for i := range r.Choices {
 		r.Choices[i].write(&b)
 	}
@@ -441,14 +442,6 @@ func (c *Choice) fastest() *Row {
 		}
 	}
 	return row
-}
-
-// count formats a number with its noun, which gets an s unless the number is 1.
-func count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // WriteJSON writes a result as JSON to w, as --report and --json have it. It returns the error of w.

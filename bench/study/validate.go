@@ -61,21 +61,21 @@ const (
 // that other work of the machine affects all policies alike. Then each real run of the turn is
 // simulated, with one seed and one speed of the machine for all policies. So the speed cannot
 // change the order of the policies. The first error of a run ends it.
-func (c *Validator) Compare() (*Validation, error) {
+func (v *Validator) Compare() (*Validation, error) {
 	// all and unscaled are by policy. unscaled has the simulated runs without scaling, to show the effect of
 	// the scaling on the error.
-	all, unscaled := make([]Runs, len(c.Policies)), make([][]*report.Report, len(c.Policies))
-	first := c.Measured.Probe
+	all, unscaled := make([]Runs, len(v.Policies)), make([][]*report.Report, len(v.Policies))
+	first := v.Measured.Probe
 	// alone and whole have, for each turn, the mean time of the probe divided by its time in
 	// the profile. alone is on one core, whole on all cores.
 	var alone, whole []float64
 	var tries Validation // only the counts of tries
-	before := c.Probe()
-	for n := range c.Rounds {
+	before := v.Probe()
+	for n := range v.Rounds {
 		var real []*report.Report
 		var turnAlone, turnWhole []float64
-		for _, name := range c.Policies {
-			done, probes, err := c.steady(n, name, before, &tries)
+		for _, name := range v.Policies {
+			done, probes, err := v.steady(n, name, before, &tries)
 			if err != nil {
 				return nil, err
 			}
@@ -86,13 +86,13 @@ func (c *Validator) Compare() (*Validation, error) {
 			}
 		}
 		alone, whole = append(alone, mean(turnAlone)), append(whole, mean(turnWhole))
-		slowed := c.Measured.Slowed(alone[n], whole[n])
-		for i, name := range c.Policies {
-			scaled, err := c.Simulated(name, slowed, real[i], uint64(n)+1)
+		slowed := v.Measured.Slowed(alone[n], whole[n])
+		for i, name := range v.Policies {
+			scaled, err := v.Simulated(name, slowed, real[i], uint64(n)+1)
 			if err != nil {
 				return nil, err
 			}
-			plain, err := c.Simulated(name, c.Measured, real[i], uint64(n)+1)
+			plain, err := v.Simulated(name, v.Measured, real[i], uint64(n)+1)
 			if err != nil {
 				return nil, err
 			}
@@ -100,37 +100,37 @@ func (c *Validator) Compare() (*Validation, error) {
 			unscaled[i] = append(unscaled[i], plain)
 		}
 	}
-	v := Validate(c.File, all)
+	out := Validate(v.File, all)
 	if first != (workload.Probe{}) {
-		v.Alone, v.All = &Slower{mean(alone), slices.Min(alone), slices.Max(alone)}, &Slower{mean(whole), slices.Min(whole), slices.Max(whole)}
+		out.Alone, out.All = &Slower{mean(alone), slices.Min(alone), slices.Max(alone)}, &Slower{mean(whole), slices.Min(whole), slices.Max(whole)}
 	}
-	v.Repeated, v.Drifted = tries.Repeated, tries.Drifted
-	for i := range v.Policies {
-		v.Policies[i].Unscaled = relativeError(makespans(unscaled[i]).Mean, v.Policies[i].Real)
+	out.Repeated, out.Drifted = tries.Repeated, tries.Drifted
+	for i := range out.Policies {
+		out.Policies[i].Unscaled = relativeError(makespans(unscaled[i]).Mean, out.Policies[i].Real)
 	}
-	return v, nil
+	return out, nil
 }
 
 // steady makes real run n under a policy, again if the speed of the machine has changed too much during it.
 // before is the probe before the run. It returns the probes before and after the run that counts, and counts
-// the tries in v.
-func (c *Validator) steady(n int, name string, before workload.Probe, v *Validation) (done *report.Report, probes [2]workload.Probe, err error) {
+// the tries in tries.
+func (v *Validator) steady(n int, name string, before workload.Probe, tries *Validation) (done *report.Report, probes [2]workload.Probe, err error) {
 	for try := 1; ; try++ {
-		if done, err = c.Real(name); err != nil {
+		if done, err = v.Real(name); err != nil {
 			return nil, probes, err
 		}
-		probes = [2]workload.Probe{before, c.Probe()}
+		probes = [2]workload.Probe{before, v.Probe()}
 		before = probes[1]
 		drift := speedChange(probes[0], probes[1])
 		if drift <= mostDrift {
 			return done, probes, nil
 		}
 		if try == mostTries {
-			v.Drifted++
+			tries.Drifted++
 			return done, probes, nil
 		}
-		v.Repeated++
-		c.Note(fmt.Sprintf("validate: run %d under %s is repeated: within it the speed of the machine changed by %.0f %%", n+1, name, 100*(drift-1)))
+		tries.Repeated++
+		v.Note(fmt.Sprintf("validate: run %d under %s is repeated: within it the speed of the machine changed by %.0f %%", n+1, name, 100*(drift-1)))
 	}
 }
 
@@ -279,9 +279,7 @@ func jobTime(listed *workload.ListedJob, reports []*report.Report) stats.Interva
 	return stats.IntervalOf(figures(reports, func(r *report.Report) (end float64) {
 		for i := range r.Jobs {
 			j := &r.Jobs[i]
-			// Later jobs of a chain are called NAME.2, NAME.3 and so on.
-			stage, isStage := strings.CutPrefix(j.Name, listed.Name+".")
-			if j.Name == listed.Name || isStage && strings.Trim(stage, "0123456789") == "" {
+			if chain, _ := setup.StepOf(j.Name); j.Name == listed.Name || chain == listed.Name {
 				end = max(end, j.FinishS)
 			}
 		}
@@ -336,7 +334,7 @@ func (v *Validation) Text() []byte {
 			}
 			return "differs"
 		}
-		fmt.Fprintf(&b, "order of the policies: %s (%s whose real times do not differ)\n", says(v.OrderAgrees), count(v.Ties, "pair"))
+		fmt.Fprintf(&b, "order of the policies: %s (%s whose real times do not differ)\n", says(v.OrderAgrees), errs.Counted(v.Ties, "pair"))
 		tie := ""
 		if v.BestTies {
 			tie = "; for real it ties with another"

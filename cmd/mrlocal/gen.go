@@ -51,7 +51,7 @@ func (c *genCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 	}
 	// The message is about the first wrong word from the left.
 	name := line.Words[0]
-	kind, err := kindOf(name)
+	kind, err := datagen.ParseKind(name)
 	switch {
 	case err != nil:
 		return 0, err
@@ -67,19 +67,6 @@ func (c *genCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 		return Done, c.stream(ctx, kind)
 	}
 	return Done, datagen.Generate(ctx, kind, place, c.bytes, c.seed)
-}
-
-// kindOf parses a KIND. The error for an unknown kind suggests the nearest one, or lists all kinds.
-func kindOf(name string) (datagen.Kind, error) {
-	var names []string
-	for _, k := range datagen.Kinds() {
-		names = append(names, string(k))
-	}
-	// If no kind is near, the error of ParseKind lists all of them.
-	if near := errs.Nearest(name, names); near != "" && near != name {
-		return "", errs.Optionf(errs.Quote(name), "no such kind of data; did you mean %s?", near)
-	}
-	return datagen.ParseKind(name)
 }
 
 // stream writes data to standard output. A closed pipe is success. It refuses a wiki, which is a

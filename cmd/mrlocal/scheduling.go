@@ -70,10 +70,7 @@ func (s *Scheduling) readPolicies(text string, several bool) error {
 		case slices.Contains(names[:i], name):
 			return fmt.Errorf("%s is given twice", errs.Quote(name))
 		case !slices.Contains(known, name):
-			if near := errs.Nearest(name, known); near != "" {
-				return fmt.Errorf("%s: no such policy; did you mean %s?", errs.Quote(name), near)
-			}
-			return fmt.Errorf("%s: no such policy; there are %s", errs.Quote(name), strings.Join(known, ", "))
+			return fmt.Errorf("%s: no such policy%s", errs.Quote(name), errs.Suggest(name, known))
 		}
 	}
 	s.Names = names

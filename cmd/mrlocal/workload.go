@@ -46,14 +46,7 @@ func generateOf(e Env) *flags.Command {
 
 // run draws the jobs and writes their file.
 func (c *generateCommand) run(_ context.Context, line *flags.Line) (int, error) {
-	switch {
-	case c.Shuffle != nil && c.Sizes.Law == "fb-2009":
-		return 0, errs.Optionf("--shuffle", "cannot be combined with --sizes fb-2009, whose classes have their own shuffle")
-	case c.Burst > 0 && c.Arrivals != "bursts":
-		return 0, errs.Optionf("--burst", "needs --arrivals bursts")
-	case c.Slack > 0 && c.Deadlines == 0:
-		return 0, errs.Optionf("--slack", "needs --deadlines")
-	case len(line.Words) > 0:
+	if len(line.Words) > 0 {
 		return 0, errs.Optionf(errs.Quote(line.Words[0]), "one word too many; generate reads no file")
 	}
 	return writeWorkload(c.Env, c.path, nil, func() ([]byte, error) {

@@ -47,12 +47,14 @@ func Kinds() []Kind {
 // ParseKind returns the kind with the given name. It fails with an options error (package errs)
 // for another name.
 func ParseKind(name string) (Kind, error) {
+	var names []string
 	for _, k := range Kinds() {
+		names = append(names, string(k))
 		if string(k) == name || k == Records && name == "teragen" { // Hadoop's name
 			return k, nil
 		}
 	}
-	return "", errs.Optionf(name, "no such kind of data; there are wiki, lines, records, words, corpus, movies, edges, points and candidates")
+	return "", errs.Optionf(errs.Quote(name), "no such kind of data%s", errs.Suggest(name, names))
 }
 
 // generator fills units. fill fills dst to its end. dst has the length of a unit; only the last

@@ -1,6 +1,7 @@
 package errs
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -16,6 +17,34 @@ func Quote(word string) string {
 		return `"` + escaped + `"`
 	}
 	return escaped
+}
+
+// Counted returns a number with its noun, which gets an s unless the number is 1.
+func Counted[T int | int32 | int64](n T, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// Suggest returns the end of a message about an unknown word: "; did you mean x?" with the Nearest name. If no name is
+// near, it lists all names. It returns "" if there are more than 40 of them, or none.
+func Suggest(word string, names []string) string {
+	const most = 40
+	if near := Nearest(word, names); near != "" {
+		return "; did you mean " + Quote(near) + "?"
+	}
+	if len(names) == 0 || len(names) > most {
+		return ""
+	}
+	var all []string
+	for _, name := range names {
+		all = append(all, Quote(name))
+	}
+	if len(all) == 1 {
+		return "; there is " + all[0]
+	}
+	return "; there are " + strings.Join(all, ", ")
 }
 
 // Shorten replaces the middle of a text by … if the text has more than most bytes. The result is

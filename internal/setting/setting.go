@@ -121,10 +121,7 @@ func Set(all []Setting, name, text string) error {
 		for i := range all {
 			names = append(names, all[i].Name)
 		}
-		if near := errs.Nearest(name, names); near != "" {
-			return errs.Optionf(name, "no such setting; did you mean %s?", near)
-		}
-		return errs.Optionf(name, "no such setting")
+		return errs.Optionf(name, "no such setting%s", errs.Suggest(name, names))
 	}
 	if err := s.Value.Set(text); err != nil {
 		return errs.Optionf(name, "%w", err)

@@ -9,8 +9,8 @@ import (
 
 // Release says which job of a run is submitted next. A job is due at the later of two
 // times: its Submit time, and the time at which the last job of its After succeeded.
-// Jobs that are due at the same time are in the order of their indexes. A driver calls Next,
-// submits that job, calls Take, and calls Ended when the job ends.
+// Jobs that are due at the same time are in the order of their indexes. A driver calls First,
+// submits that job, and calls Remove. It calls Ended when the job ends.
 type Release struct {
 	jobs []waiting                    // by index
 	due  order.Ranking[time.Duration] // jobs whose After has succeeded, by the time at which they are due

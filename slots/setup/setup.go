@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,7 +28,17 @@ const (
 	MostCount = 1_000_000 // of each count
 	MostSlots = 1 << 22   // on all trackers, extra slots included; the simulator takes 1.5 GiB for them
 
-	mostDelay = 100_000 * time.Hour
+	// MostTime bounds every time, so that sums of times fit into a time.Duration.
+	MostTime = 100_000 * time.Hour
+)
+
+// Bounds of a workload file.
+const (
+	// MostJobs bounds its jobs. A simulation of that many, each in its own pool, takes 1.2 GB.
+	MostJobs = 1 << 18
+	// MostTasks bounds the tasks of all jobs together. Without a bound a typing mistake could take all memory.
+	// An event file has fewer tasks (trace.MaxTasks), so the simulator writes none of more.
+	MostTasks = 40_000_000
 )
 
 // Config describes the cluster of a run, its pools and users, and injected faults. The zero
@@ -252,8 +263,8 @@ func (c *Config) Check(jobs int) error {
 	if c.MaxSlots > MostSlots/c.Trackers {
 		return errs.Optionf("Options.Trackers, Options.MapSlots, Options.ReduceSlots", "%d trackers with %d slots each, extra slots included; at most %d slots in all", c.Trackers, c.MaxSlots, MostSlots)
 	}
-	if d := c.LocalityDelay; d != nil && (*d < 0 || *d > mostDelay) {
-		return errs.Optionf("Options.LocalityDelay", "%v: must be from 0 to %v", *d, mostDelay)
+	if d := c.LocalityDelay; d != nil && (*d < 0 || *d > MostTime) {
+		return errs.Optionf("Options.LocalityDelay", "%v: must be from 0 to %v", *d, MostTime)
 	}
 	if slices.ContainsFunc(c.Pools, func(p slots.Pool) bool { return p.Name == "" }) {
 		return errs.Optionf("Options.Pools", "a pool has no name")
@@ -349,9 +360,9 @@ func (c *Config) Ledger(p slots.Policy, core func(tracker, i int) int32) slots.C
 	return l
 }
 
-// Warnings returns a line for each setting that is legal but may be a mistake. These are
-// min shares that exceed the slots together if the policy p uses them, and more replicas than trackers. Unless the run is
-// simulated, a factor of Slow above 1 is one too: it has no effect. c has its defaults.
+// Warnings returns a line for each setting that is legal but may be a mistake. The lines
+// are about min shares that together exceed the slots, if p uses min shares; about more replicas than trackers; and, in a
+// real run, about a Slow factor above 1, which has no effect. c has its defaults.
 func (c *Config) Warnings(p slots.Policy, simulated bool) (lines []string) {
 	for k, slotCount := range [2]int{slots.Map: c.Trackers * c.MapSlots, slots.Reduce: c.Trackers * c.ReduceSlots} {
 		kind, least := slots.Kind(k), int64(0)
@@ -448,6 +459,15 @@ func StepName(chain string, step int) string {
 		return chain
 	}
 	return fmt.Sprintf("%s.%d", chain, step+1)
+}
+
+// StepOf is the reverse of StepName. For a name that StepName does not make, it returns the name and 0.
+func StepOf(name string) (chain string, step int) {
+	at := strings.LastIndexByte(name, '.')
+	if n, _ := strconv.Atoi(name[at+1:]); at > 0 && n > 1 && StepName(name[:at], n-1) == name {
+		return name[:at], n - 1
+	}
+	return name, 0
 }
 
 // Spec returns the job as a Ledger takes it, without tasks. The driver adds the tasks.

@@ -18,7 +18,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"mrlocal/internal/errs"
@@ -110,11 +109,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 func Load(name string) (*Lesson, error) {
 	text, err := data.ReadFile("data/" + name + ".json")
 	if err != nil {
-		help := "there are " + strings.Join(Names(), ", ")
-		if near := errs.Nearest(name, Names()); near != "" {
-			help = "did you mean " + near + "?"
-		}
-		return nil, errs.Optionf(name, "no such lesson; %s", help)
+		return nil, errs.Optionf(name, "no such lesson%s", errs.Suggest(name, Names()))
 	}
 	l := &Lesson{Name: name}
 	in := json.NewDecoder(bytes.NewReader(text))

@@ -13,6 +13,7 @@ import (
 	"mrlocal/internal/ppm"
 	"mrlocal/internal/setting"
 	"mrlocal/internal/stats"
+	"mrlocal/slots/setup"
 )
 
 // Options are the options of Generate. A zero field stands for the default that its comment names
@@ -39,7 +40,7 @@ type Options struct {
 // Fields returns the settings of o.
 func (o *Options) Fields() []setting.Setting {
 	return append(append([]setting.Setting{
-		setting.Of("jobs", "Jobs", "draw `N` jobs", "100", setting.Count(&o.Jobs, 1, mostDrawn)),
+		setting.Of("jobs", "Jobs", "draw `N` jobs", "100", setting.Count(&o.Jobs, 1, setup.MostJobs)),
 		setting.Of("seed", "Seed", "seed `N`: the same flags and seed give the same bytes", "1", setting.Seed(&o.Seed)),
 		setting.Of("arrivals", "Arrivals", "when jobs arrive: `poisson|fixed|bursts`", "poisson", setting.Choice(&o.Arrivals, "poisson", "fixed", "bursts")),
 		setting.Of("every", "Every", "`TIME` between two jobs on average", "10s", setting.Time(&o.Every, 1)),
@@ -54,10 +55,7 @@ func (o *Options) Fields() []setting.Setting {
 	}, o.Cluster.Fields()...), o.Tasks.Fields()...)
 }
 
-const (
-	mostDrawn  = 1 << 18 // jobs of a workload file
-	mostFactor = 1_000_000 * ppm.One
-)
+const mostFactor = 1_000_000 * ppm.One
 
 // readPools reads NAME[=WEIGHT] with commas between. The default weight is 1.
 func (o *Options) readPools(text string) error {
@@ -159,11 +157,19 @@ const (
 
 // Generate draws a workload. The same options give the same jobs on every machine. Jobs are in the
 // order of submission, and the first one arrives at 0. They have bytes but no tasks. Generate fails
-// with errs.BadOptions if an option is out of range, or if the last job arrives after
+// with errs.BadOptions if an option is out of range or has no effect, or if the last job arrives after
 // 100,000 hours. The result uses o.Pools itself.
 func Generate(o Options) (*Set, error) {
 	if err := setting.Check(o.Fields()); err != nil {
 		return nil, err
+	}
+	switch {
+	case o.Shuffle != nil && o.Sizes.Law == "fb-2009":
+		return nil, errs.Optionf("Options.Shuffle", "cannot be combined with Options.Sizes fb-2009, whose classes have their own shuffle")
+	case o.Burst > 0 && o.Arrivals != "bursts":
+		return nil, errs.Optionf("Options.Burst", "needs Options.Arrivals bursts")
+	case o.Slack > 0 && o.Deadlines == 0:
+		return nil, errs.Optionf("Options.Slack", "needs Options.Deadlines")
 	}
 	half := ppm.One / 2
 	o.Jobs, o.Seed, o.Every, o.Burst = cmp.Or(o.Jobs, 100), cmp.Or(o.Seed, 1), cmp.Or(o.Every, 10*time.Second), cmp.Or(o.Burst, 10)
@@ -180,8 +186,8 @@ func Generate(o Options) (*Set, error) {
 			at += o.gap(i)
 		}
 		// Package workload refuses later times.
-		if at > 1e5*time.Hour {
-			return nil, errs.Optionf("Options.Every", "job %d of %d arrives after 100000 hours; give fewer jobs or a shorter time", i, o.Jobs)
+		if at > setup.MostTime {
+			return nil, errs.Optionf("Options.Every", "job %d of %d arrives after %v; give fewer jobs or a shorter time", i, o.Jobs, setup.MostTime)
 		}
 		j := o.job(i)
 		// at itself is not rounded, so that rounding errors do not add up.

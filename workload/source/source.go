@@ -21,6 +21,7 @@ import (
 	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
 	"mrlocal/internal/setting"
+	"mrlocal/slots/setup"
 )
 
 // Set is a workload that can be written as a file. Scale and File change its jobs. It is not
@@ -79,7 +80,7 @@ func (t *Tasks) Fields() []setting.Setting {
 		setting.Of("reduce-bytes", "Tasks.ReduceBytes", "a reduce for each `SIZE` of shuffle and output, as in SWIM", "64MiB", setting.Size(&t.ReduceBytes, 1<<10, math.MaxInt64)),
 		setting.Of("rate", "Tasks.Rate", "a task works through `SIZE` a second, where nothing says how long it takes", "10MB", setting.Rate(&t.Rate, 1)),
 		setting.Of("startup", "Tasks.Startup", "`TIME` that each such task takes in addition", "1s", setting.Time(&t.Startup, 1)),
-		setting.Of("most-tasks", "Tasks.Most", "fail if the jobs have more than `N` tasks", strconv.Itoa(DefaultMostTasks), setting.Count(&t.Most, 1, 40_000_000)),
+		setting.Of("most-tasks", "Tasks.Most", "fail if the jobs have more than `N` tasks", strconv.Itoa(DefaultMostTasks), setting.Count(&t.Most, 1, setup.MostTasks)),
 	}
 }
 
@@ -221,20 +222,17 @@ func (c Cluster) withDefaults(trackers int) Cluster {
 	return Cluster{cmp.Or(c.Trackers, trackers, 10), cmp.Or(c.MapSlots, 4), cmp.Or(c.ReduceSlots, 2)}
 }
 
-// mostSubmit is the last moment of a workload file.
-const mostSubmit = 100_000 * time.Hour
-
 // File returns the text of the workload file, with the notes as comments at its head. It first gives
 // tasks to the jobs of s that have none. It fails with errs.BadInput if there are no jobs, a job comes after
-// mostSubmit, or there are more than t.Most tasks. The caller owns the text.
+// setup.MostTime, or there are more than t.Most tasks. The caller owns the text.
 func (s *Set) File(c Cluster, t Tasks) ([]byte, error) {
 	if len(s.Jobs) == 0 {
 		return nil, errs.Inputf("", "no jobs are left")
 	}
 	tasks, first := 0, -1 // first is the job whose tasks are too many
 	for i := range s.Jobs {
-		if j := &s.Jobs[i]; j.Submit > mostSubmit {
-			return nil, errs.Inputf(j.At, "job %s is submitted %v after the first job, and at most %v are possible", j.Name, j.Submit, mostSubmit)
+		if j := &s.Jobs[i]; j.Submit > setup.MostTime {
+			return nil, errs.Inputf(j.At, "job %s is submitted %v after the first job, and at most %v are possible", j.Name, j.Submit, setup.MostTime)
 		}
 		s.Jobs[i].divide(t)
 		if tasks += s.Jobs[i].Maps + s.Jobs[i].Reduces; tasks > t.withDefaults().Most && first < 0 {

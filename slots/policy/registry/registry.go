@@ -129,10 +129,7 @@ func New(name string, o policy.Options) (slots.Policy, error) {
 			return e.New(o), nil
 		}
 	}
-	if n := errs.Nearest(name, Names()); n != "" {
-		return nil, errs.Optionf("policy "+name, "unknown; did you mean %s?", n)
-	}
-	return nil, errs.Optionf(strings.TrimSpace("policy "+name), "unknown; there are %s", strings.Join(Names(), ", "))
+	return nil, errs.Optionf(strings.TrimSpace("policy "+name), "unknown%s", errs.Suggest(name, Names()))
 }
 
 // ForReplay returns the policy of a recorded run. c is the run's configuration. It fails if

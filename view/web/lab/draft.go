@@ -20,7 +20,6 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/report"
-	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/view"
 	"mrlocal/workload"
@@ -193,15 +192,10 @@ func (d *Draft) file() (*workload.File, error) {
 // fileName is the name of a draft's workload file in messages.
 const fileName = "workload"
 
-// cluster returns the configuration of a simulation of f, with its defaults.
-func (d *Draft) cluster(f *workload.File) setup.Config {
-	return d.sim.Config.Or(f.Config).WithDefaults(2, 1) // map and reduce slots of a tracker, as in mrlocal sim
-}
-
 // options returns the options for simulating f under the policy of that name. It fails if the cluster is too
 // large for a draft.
 func (d *Draft) options(f *workload.File, name string) (sim.Options, error) {
-	c := d.cluster(f)
+	c := d.sim.Cluster(f)
 	if n := c.Trackers * c.MaxSlots; c.Trackers > mostTrackers || c.MaxSlots > mostSlots || n > mostSlots {
 		return sim.Options{}, errs.Optionf("slots", "%d slots with extra ones; at most %d here, use mrlocal sim", n, mostSlots)
 	}
@@ -280,7 +274,7 @@ func (r *Result) fill(done *report.Report) {
 // describe sets the fields of s that are the same for every policy: cluster, pools and number of
 // tasks.
 func (s *Simulated) describe(f *workload.File, d *Draft) {
-	c := d.cluster(f)
+	c := d.sim.Cluster(f)
 	s.Slots = slotsInfo{c.Trackers, c.MapSlots, c.ReduceSlots}
 	s.Tasks = 0
 	weights := map[string]float64{}
