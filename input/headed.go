@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/scan"
 )
 
 // textBuffer is the number of bytes that are read at a time.
@@ -41,9 +42,6 @@ func (h *Headed) Begin() error {
 // MostHeaderBytes bounds a header, which is kept in memory. A file without a newline is all header.
 const MostHeaderBytes = 16 << 20
 
-// ByteOrderMark is the first character of UTF-8 texts that some programs write, such as spreadsheets.
-const ByteOrderMark = "\ufeff"
-
 // next closes the current file, opens the next one and reads its header. It fails if the header differs
 // from that of the first file. A file without a record has no header, which is not an error.
 func (h *Headed) next() error {
@@ -59,8 +57,8 @@ func (h *Headed) next() error {
 	if h.CSV != nil {
 		// A byte order mark does not belong to the name of the first column. The result begins with one
 		// if the first file does. The marks of other files are dropped.
-		start, _ := h.records.Peek(len(ByteOrderMark)) // the next Read returns its error again
-		if marked = string(start) == ByteOrderMark; marked {
+		start, _ := h.records.Peek(len(scan.ByteOrderMark)) // the next Read returns its error again
+		if marked = string(start) == scan.ByteOrderMark; marked {
 			_, _ = h.records.Discard(len(start)) // these bytes are in the buffer, so this cannot fail
 		}
 		h.records = bufio.NewReaderSize(newCSVRecords(path, h.records, *h.CSV), textBuffer)

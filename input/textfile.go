@@ -25,7 +25,7 @@ type TextFile struct {
 	compressed bool      // Leave may be called after Close
 }
 
-// TextOptions are the options of OpenText.
+// TextOptions are the options of OpenTextFile.
 type TextOptions struct {
 	Stdin       io.Reader
 	NoDecode    bool        // take the bytes of compressed files as they are

@@ -155,7 +155,7 @@ func TestAReduceThatHasCopiedIsNotKilledForALostMap(t *testing.T) {
 }
 
 // Both reduces have copied everything and hold all slots when a map is lost. Both copy again, so one of
-// them makes room for the map. The policy is no slots.Observer.
+// them makes room for the map. The policy does not implement slots.Observer.
 func TestAReduceThatCopiesAgainMakesRoom(t *testing.T) {
 	d := newDesk(t, two(), &reducesFirst{})
 	d.Submit(0, slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true, Reduces: 2})

@@ -18,9 +18,7 @@ func (l *Ledger) Progress(now time.Duration, id SlotID, a AttemptID, done Progre
 	if !s.busy || s.attempt != a || !s.progress.Report(now, done) {
 		return
 	}
-	if now != l.now { // else a Probe costs a call more for each attempt
-		l.advance(now)
-	}
+	l.advance(now)
 	if l.stream != nil {
 		e := attemptEvent(trace.OpProgress, a, s.ID)
 		e.A, e.B = int64(s.progress.Last/ProgressUnit), int64(s.progress.Last%ProgressUnit)
@@ -37,10 +35,5 @@ func (v *View) Progress(id SlotID) (done Progress, known bool) {
 	if s.progress.lastAt == v.l.now { // At would return the same, after a look at the tracker
 		return s.progress.Last, s.progress.Known
 	}
-	return v.progressAt(s), s.progress.Known
-}
-
-// progressAt returns the progress of the attempt on a slot now, after a report that was not a fact.
-func (v *View) progressAt(s *ledgerSlot) Progress {
-	return s.progress.At(v.l.now, max(v.l.heard, v.l.trackers[s.Tracker].heard))
+	return s.progress.At(v.l.now, max(v.l.heard, v.l.trackers[s.Tracker].heard)), s.progress.Known
 }

@@ -14,6 +14,7 @@ import (
 
 	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
+	"mrlocal/internal/scan"
 	"mrlocal/internal/setting"
 	"mrlocal/slots/setup"
 )
@@ -60,7 +61,7 @@ func newDecoder(name string, bytes int) *decoder {
 // read reads and checks the text, with jobs in pieces of at least the given number of bytes.
 func (d *decoder) read(text string, bytes int) (*File, error) {
 	// A byte order mark would hide the first key from cut.
-	text = strings.TrimPrefix(text, "\ufeff")
+	text = strings.TrimPrefix(text, scan.ByteOrderMark)
 	// The loader accepts no other directive than %YAML 1.1. A workload means the same in both versions.
 	if after, ok := strings.CutPrefix(text, "%YAML 1.2"); ok {
 		text = "%YAML 1.1" + after

@@ -330,8 +330,8 @@ func (c *grepCommand) search(ctx context.Context, roots []string) (matched bool,
 	return matched, nil
 }
 
-// parts divides roots so that each part has standard input at most once, if that is a regular file and
-// the flags may leave lines of it unread. A part then begins where the part before has left it. --sort
+// parts divides roots so that each part has standard input at most once. It does so only if standard input is a
+// regular file and the flags may leave lines of it unread. A part then begins where the part before has left it. --sort
 // orders each part by itself.
 func (c *grepCommand) parts(roots []string) (parts [][]string) {
 	o, info := &c.job, fileInfo(c.Stdin)
@@ -366,8 +366,8 @@ func (c *grepCommand) leavesOut(root string) bool {
 	return c.devices == "skip" && info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe|fs.ModeSocket) != 0
 }
 
-// spoolPipes copies standard input and the pipes among the roots of a search with -U to temporary files, because a file
-// must be one split, but a pipe has many. It sets roots to the copies, whose labels are the names of the pipes.
+// With -U a file must be one split, but a pipe has many. So spoolPipes copies pipes to temporary files. It sets roots to
+// the copies, whose labels are the names of the pipes.
 func (c *grepCommand) spoolPipes(temp *disk.TempRoot, roots []string) error {
 	if !c.job.Multiline {
 		return nil

@@ -35,7 +35,8 @@ func RunBatch(ctx context.Context, batch []mrlocal.BatchJob, o mrlocal.Options) 
 
 // Limits of the process below which the Go runtime may crash in any command, not only in a run. The
 // runtime itself reserves about 1.3 GiB of address space, opens 6 files and starts up to 6 threads. A
-// binary of plain go build links the C library. Then each thread takes 72 MiB of address space more.
+// binary of plain go build links the C library. Each thread then takes its stack (8 MiB by default) and, up to
+// eight per core, a heap of 64 MiB.
 const (
 	leastFDs     = 10
 	leastThreads = 8
@@ -78,7 +79,7 @@ func limits(o mrlocal.Options, jobCount int) (restore func()) {
 
 // CollectLate lets the heap grow to about 32 MiB before each collection of garbage. By default, the
 // runtime collects at 4 MiB, or at twice the live bytes. In a run over thousands of small files,
-// few bytes are live, and such frequent collections take a tenth of the time. With more than 16 MiB
+// few bytes are live, and such frequent collections take time. With more than 16 MiB
 // live, the heap grows as usual. If the user has set GOGC, CollectLate changes nothing. In a small
 // container the heap grows to an eighth of the memory.
 func CollectLate() {

@@ -232,7 +232,7 @@ func readme(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("the pages have %d workload files and %d shell blocks", len(files), len(blocks))
 	}
 	ts.Check(os.WriteFile(ts.MkAbs("two.yaml"), []byte(strings.ReplaceAll(files[0], "1MiB", "128KiB")), 0o666))
-	here := strings.NewReplacer("./mrlocal", "mrlocal", "--size 64MiB", "--size 1MiB", "-o measured.yaml", "-o measured.yaml --runs 1", "--runs 5", "--runs 1", "bench/workloads/", ts.Getenv("REPOSITORY")+"/bench/workloads/")
+	here := strings.NewReplacer("./mrlocal", "mrlocal", "--size 64MiB", "--size 1MiB", "-o measured.yaml", "-o measured.yaml --runs 1", "--runs 5", "--runs 1", "bench/workloads/", ts.Getenv("REPOSITORY")+"/bench/workloads/", "hadoop/wordcount/", ts.Getenv("REPOSITORY")+"/hadoop/wordcount/")
 	ran := 0
 	for _, line := range strings.Split(strings.ReplaceAll(strings.Join(blocks, "\n"), "\\\n", " "), "\n") { // a backslash continues a line
 		if !strings.Contains(line, "mrlocal") || strings.HasPrefix(line, "go build") {

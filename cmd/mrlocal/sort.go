@@ -20,6 +20,7 @@ import (
 	"mrlocal/internal/errs"
 	"mrlocal/internal/flags"
 	"mrlocal/internal/machine"
+	"mrlocal/internal/scan"
 	"mrlocal/internal/setting"
 	"mrlocal/jobs/sort"
 	"mrlocal/output"
@@ -303,7 +304,7 @@ func (c *sortCommand) sortHeaded(ctx context.Context) error {
 		text = bytes.ReplaceAll(text, []byte{0}, []byte("\n"))
 	}
 	if f.Marked {
-		text = append([]byte(input.ByteOrderMark), text...)
+		text = append([]byte(scan.ByteOrderMark), text...)
 	}
 	order, err := sort.Compile(c.job)
 	if err != nil {

@@ -86,8 +86,8 @@ func (t *tool) engineSettings(own []setting.Setting) (all []setting.Setting) {
 	return all
 }
 
-// own returns a flag of a tool. names are its name, its letter, and the field of the job's options that
-// it sets, with commas between; the last ones may be missing.
+// own returns a flag of a tool. names has its name, its letter, and the field of the job's options that the flag
+// sets, with commas between. The last ones may be missing.
 func own(names string, v setting.Value) setting.Setting {
 	part := append(strings.Split(names, ","), "", "")
 	return setting.Of(part[0], part[2], "", "", v).Letter(part[1])
@@ -224,7 +224,7 @@ func (t *tool) readAll(name string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(t.Stdin)
 	}
-	return os.ReadFile(name)
+	return disk.ReadFile(name)
 }
 
 // engineInputs returns the files as the engine takes them. It replaces the device names of a standard

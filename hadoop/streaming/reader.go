@@ -10,6 +10,7 @@ import (
 	"mrlocal/input"
 	"mrlocal/input/codec"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/scan"
 )
 
 // ReaderOptions say how a split is read.
@@ -119,8 +120,8 @@ func (r *RecordReader) Next() (line []byte, offset int64, ok bool, err error) {
 		r.pos += int64(n)
 	}
 	if offset == 0 {
-		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
-		if n == 3 && len(line) == 0 { // nothing but the mark
+		line = bytes.TrimPrefix(line, []byte(scan.ByteOrderMark))
+		if n == len(scan.ByteOrderMark) && len(line) == 0 { // nothing but the mark
 			return nil, 0, false, nil
 		}
 	}

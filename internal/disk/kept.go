@@ -77,9 +77,7 @@ func (k *KeptTemp) claim(made bool) (err error) {
 	}
 	// SweepTemp may remove a directory with a file madeName, so such files are listed before.
 	marks, _ := filepath.Glob(filepath.Join(globbed(k.above), namePrefix+"*", madeName))
-	// A run that was killed as it removed the directory above has left its notes next to it.
-	left, err := os.Lstat(notesBeside(k.above))
-	made = made || len(marks) > 0 || err == nil && left.Mode().IsRegular() && ownedByUs(left)
+	made = made || len(marks) > 0 || leftNotes(k.above)
 	// This removes directories of runs that were killed before they had a journal, or after they
 	// had removed it.
 	SweepTemp([]string{k.above})

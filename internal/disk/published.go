@@ -23,6 +23,12 @@ const publishedName = ".mrlocal-published"
 // notesBeside returns the name of the notes while dir, which KeepTemp has made, is being removed.
 func notesBeside(dir string) string { return paths.Claim(dir) }
 
+// leftNotes reports whether a run was killed as it removed dir, which KeepTemp had made: its notes lie next to dir.
+func leftNotes(dir string) bool {
+	info, err := os.Lstat(notesBeside(dir))
+	return err == nil && info.Mode().IsRegular() && ownedByUs(info)
+}
+
 // Note notes key for the result at path, in dir, a directory of KeepTemp. A key has no spaces and line
 // ends. The note survives a power cut.
 func Note(dir, key, path string) error {

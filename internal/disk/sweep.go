@@ -61,8 +61,7 @@ func removeLeft(path string) error {
 	above, mark := filepath.Dir(path), filepath.Join(path, madeName)
 	notes, beside := filepath.Join(above, publishedName), notesBeside(above)
 	_, err := os.Lstat(mark)
-	_, left := os.Lstat(beside) // by a run that was killed here
-	made := err == nil || left == nil
+	made := err == nil || leftNotes(above)
 	// By the notes the next run finds the result of a run that was killed. So the notes are removed last,
 	// after the directory above. If there are none, the mark moves in their place. It tells the next run
 	// to remove the directory above.

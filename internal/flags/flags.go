@@ -1,6 +1,6 @@
-// Package flags reads the command line. A command has a table of settings. normalise puts the words
-// of a GNU command line into plain form, by the table, and the flag library (urfave/cli/v2) parses it,
-// sets the values, lays out the help, and makes manual pages and completion.
+// Package flags reads the command line. A command has a table of settings. normalise puts the words of a GNU command
+// line into plain form. The flag library (urfave/cli/v2) then parses this form and sets the values. It also lays out
+// the help. help.go makes manual pages and completion.
 package flags
 
 import (
@@ -30,9 +30,9 @@ type Command struct {
 
 	// Tool: long names may be shortened, and the word after a flag is always its value, as in GNU tools.
 	Tool bool
-	// OldWords returns the flag, as --name=value, that a word without a dash stands for, and how many of args, the word
-	// and those after it, it takes. 0: the word is no flag. OldLetters does this for letters of a bundle that are not
-	// those of flags. nil: there are no such forms.
+	// OldWords reads the first of args, which has no dash. It returns the flag that it stands for, as --name=value, and
+	// how many of args the flag takes; 0: it is no flag. OldLetters does the same for letters of a bundle that no flag
+	// has. nil: there are no old forms.
 	OldWords   func(args []string) (flag string, used int, err error)
 	OldLetters func(letters string) (flag string, used int)
 	Help       string // the text of --help of a tool, one screen; "": the library lays out the help

@@ -21,6 +21,9 @@ package scan
 
 import "unicode/utf8"
 
+// ByteOrderMark is the first character of UTF-8 texts that some programs write, such as spreadsheets.
+const ByteOrderMark = "\ufeff"
+
 // Marker marks the places at which a literal, or one of several literals, begins.
 type Marker interface {
 	// Mark sets hits[w] to the marks of the 64 places of data from 64w on, and

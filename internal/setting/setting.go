@@ -29,7 +29,7 @@ type Value interface {
 // Setting is one thing that a user can set.
 type Setting struct {
 	Name    string // of the flag, without dashes; the key of a file has underscores for its dashes
-	Field   string // of the options struct, then others that the flag sets too; F=V: it sets F by the value V; "": none
+	Field   string // names of fields in errors, with blanks between; the first is the one that Check names. F=V: the flag sets F by its value V. "": none
 	Help    string // one sentence or more; has the name of the value, or its choices, in `backquotes`
 	Default string // describes the default, for the help; "": there is none
 	Value   Value

@@ -12,8 +12,8 @@ import (
 	"mrlocal/internal/ppm"
 )
 
-// value is a Value of one Go type. parse reads a text, and says what is wrong with it. check says what
-// is wrong with a value whose text that is. format is the reverse of parse.
+// value is a Value of one Go type. parse reads a text, and says what is wrong with it. check says what is wrong with
+// the value v, which parse has read from text. format is the reverse of parse.
 type value[T comparable] struct {
 	p      *T
 	parse  func(text string) (T, error)

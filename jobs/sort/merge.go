@@ -37,7 +37,7 @@ type Merger struct {
 func (o *Order) NewMerger(ctx context.Context, sources []*Source, delim byte, unique bool) (*Merger, error) {
 	m := &Merger{order: o, delim: delim, unique: unique, reads: make(chan struct{}, mergeReads)}
 	for i, s := range sources {
-		f := &merged{merger: m, order: o, source: s, place: i}
+		f := &merged{merger: m, source: s, place: i}
 		f.begin(new(block))
 		m.all = append(m.all, f)
 	}
@@ -82,7 +82,6 @@ func (m *Merger) Close() {
 // lines by place. One block is read ahead.
 type merged struct {
 	merger *Merger
-	order  *Order
 	source *Source
 	place  int   // of the source, from 0
 	count  int64 // lines in the blocks that were read
@@ -104,7 +103,7 @@ func (f *merged) begin(b *block) {
 		if f.source.Few {
 			<-f.merger.reads
 		}
-		if b.index(f.order, f.merger.delim, f.merger.unique); b.refused != nil {
+		if b.index(f.merger.order, f.merger.delim, f.merger.unique); b.refused != nil {
 			b.err = b.refusal(f.source, f.count)
 		}
 		f.count += int64(b.read)
@@ -144,7 +143,7 @@ func (f *merged) next(ctx context.Context) (bool, error) {
 // less reports whether the current line of m comes before that of o. If lines are equal, the
 // line of the earlier file comes first, as in GNU sort -m.
 func (m *merged) less(o *merged) bool {
-	c := m.order.Compare(&m.Line, &o.Line)
+	c := m.merger.order.Compare(&m.Line, &o.Line)
 	return c < 0 || c == 0 && m.place < o.place
 }
 
@@ -163,7 +162,7 @@ func mergeInto(ctx context.Context, heap []*merged, w *writeBehind, unique bool)
 	// n counts the lines that were taken from the heap, written or not.
 	for n := 0; len(heap) > 0; n++ {
 		top := heap[0]
-		if !unique || n == 0 || top.order.Compare(&top.Line, &last) != 0 {
+		if !unique || n == 0 || top.merger.order.Compare(&top.Line, &last) != 0 {
 			// In the block, the delimiter follows the line, so the slice can take it too.
 			if err := w.write(top.Text[:len(top.Text)+1]); err != nil {
 				return err

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/scan"
 	"mrlocal/jobs/internal/lines"
 )
 
@@ -156,7 +157,7 @@ func jsonValue(data []byte, path []string) []byte {
 
 // unmarked returns line without the byte order mark, with which some programs begin a file. The
 // output keeps the mark at its line.
-func unmarked(line []byte) []byte { return bytes.TrimPrefix(line, []byte("\ufeff")) }
+func unmarked(line []byte) []byte { return bytes.TrimPrefix(line, []byte(scan.ByteOrderMark)) }
 
 // jsonMember returns the value of the last member of an object with the given name, or nil. If
 // a name is repeated, most readers of JSON use the last one.

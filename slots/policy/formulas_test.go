@@ -2,7 +2,6 @@ package policy
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -89,8 +88,15 @@ func TestSlowIsTheLowestQuarterOfRates(t *testing.T) {
 		{[]time.Duration{1 * s, 1 * s, 1 * s, 1 * s, 5 * s}, 1 * s},                      // two of five: the fifth, and one like the others
 		{[]time.Duration{1 * s, 1 * s, 1 * s, 1 * s, 1 * s, 1 * s, 5 * s, 5 * s}, 5 * s}, // just a quarter
 	} {
-		if got := nth(c.totals, len(c.totals)-slowOf(len(c.totals))); got != c.want {
-			t.Errorf("%v: %v, want %v", c.totals, got, c.want)
+		for finished := range len(c.totals) + 1 { // the others run
+			k := &sample{order: slices.Sorted(slices.Values(c.totals[:finished])), to: len(c.totals) - finished}
+			var of speculation
+			for _, total := range c.totals[finished:] {
+				of.rates = append(of.rates, rate{total, slots.AllDone})
+			}
+			if got := of.slowestOf(k); got != c.want {
+				t.Errorf("%v, %d of them finished: %v, want %v", c.totals, finished, got, c.want)
+			}
 		}
 	}
 	if got := slowNodeBelow([]int64{9, 1, 5, 7, 8}); got != 5 {
@@ -114,20 +120,5 @@ func TestAnAttemptMustHaveRunForHalfOfWhatIsUsual(t *testing.T) {
 	}
 	if pays(20*s, 20*s) || !pays(21*s, 20*s) {
 		t.Error("a copy pays where it ends first")
-	}
-}
-
-// TestNthIsThatOfTheSorted in random lists, also with many equal values.
-func TestNthIsThatOfTheSorted(t *testing.T) {
-	draw := rand.New(rand.NewPCG(1, 25))
-	for range 2000 {
-		all := make([]int64, 1+draw.IntN(100))
-		for i := range all {
-			all[i] = draw.Int64N(1 + draw.Int64N(200))
-		}
-		sorted, n := slices.Sorted(slices.Values(all)), draw.IntN(len(all))
-		if got := nth(slices.Clone(all), n); got != sorted[n] {
-			t.Fatalf("%d of %v: %d, want %d", n, all, got, sorted[n])
-		}
 	}
 }

@@ -77,38 +77,6 @@ func leastTime(usual, least time.Duration) time.Duration { return max(least, usu
 // below. But then no task would be slow if more than a quarter of the cluster were slow.
 func slowOf(all int) int { return int(slowTask.CeilOf(int32(all))) }
 
-// nth returns the value that would be at index n if all were sorted. It changes their order, and
-// takes time in proportion to their number, because it sorts only the part around index n.
-func nth[T cmp.Ordered](all []T, n int) T {
-	for len(all) > 12 {
-		pivot := max(min(all[0], all[len(all)/2]), min(max(all[0], all[len(all)/2]), all[len(all)-1]))
-		less, more := 0, len(all) // all[:less] is below the pivot, all[more:] above it
-		for i := 0; i < more; {
-			switch {
-			case all[i] < pivot:
-				all[i], all[less] = all[less], all[i]
-				less++
-				i++
-			case all[i] > pivot:
-				more--
-				all[i], all[more] = all[more], all[i]
-			default:
-				i++
-			}
-		}
-		switch {
-		case n < less:
-			all = all[:less]
-		case n >= more:
-			all, n = all[more:], n-more
-		default:
-			return pivot
-		}
-	}
-	slices.Sort(all)
-	return all[n]
-}
-
 // pays reports whether a copy that takes the usual time ends before the attempt. LATE has no
 // such rule; Hadoop 2.6 has one (DefaultSpeculator). Without the rule the slowest quarter of
 // equally fast tasks would be copied.
@@ -118,7 +86,8 @@ func pays(left, usual time.Duration) bool { return left > usual }
 // less progress are slow. The progress of a tracker is the sum over all tasks that finished
 // or run there. slowNodeBelow changes the order of progress, which must not be empty.
 func slowNodeBelow(progress []int64) int64 {
-	return nth(progress, int(slowNode.CeilOf(int32(len(progress))))-1)
+	slices.Sort(progress)
+	return progress[int(slowNode.CeilOf(int32(len(progress))))-1]
 }
 
 // look replaces the candidates by the tasks that are worth a copy now. These are the slow

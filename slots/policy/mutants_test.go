@@ -2,7 +2,6 @@ package policy_test
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -15,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -63,11 +63,11 @@ var swapped = map[string][]string{
 }
 
 // mutantsIn returns all mutants of a file with source src.
-func mutantsIn(dir, file, src string) (all []mutant, err error) {
+func mutantsIn(t *testing.T, dir, file, src string) (all []mutant) {
 	files := token.NewFileSet()
 	f, err := parser.ParseFile(files, file, src, 0)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
 	seen := map[string]int{}
 	change := func(from, to token.Pos, text string) {
@@ -114,97 +114,62 @@ func mutantsIn(dir, file, src string) (all []mutant, err error) {
 		}
 		return true
 	})
-	return all, nil
+	return all
 }
 
 // mutantsOfPackage returns all mutants of a package, of which root is the parent of its folder.
 func mutantsOfPackage(t *testing.T, root, dir string) (all []mutant) {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files, _ := filepath.Glob(filepath.Join(root, dir, "*.go"))
 	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		src, err := os.ReadFile(file)
-		if err != nil {
+		if src, err := os.ReadFile(file); err != nil {
 			t.Fatal(err)
+		} else if !strings.HasSuffix(file, "_test.go") {
+			all = append(all, mutantsIn(t, dir, filepath.Base(file), string(src))...)
 		}
-		in, err := mutantsIn(dir, filepath.Base(file), string(src))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, in...)
 	}
 	return all
 }
 
-// survives runs the tests of packages on a mutant. It reports whether the code compiles, and whether all tests
-// pass then.
+// survives runs the tests of packages on a mutant, one package after the other up to a failure. It reports
+// whether the code compiles, and whether all tests pass then.
 func (m *mutant) survives(t *testing.T, root string, packages ...string) (compiles, lives bool) {
-	work, err := os.MkdirTemp(t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(work) // a test binary is large
-	path, changed := filepath.Join(root, m.dir, m.file), filepath.Join(work, "mutant.go")
+	work := t.TempDir()
+	path, changed, replaced := filepath.Join(root, m.dir, m.file), filepath.Join(work, "mutant.go"), filepath.Join(work, "overlay")
 	src, err := os.ReadFile(path)
 	overlay, err2 := json.Marshal(map[string]map[string]string{"Replace": {path: changed}})
 	err3 := os.WriteFile(changed, []byte(string(src[:m.from])+m.text+string(src[m.to:])), 0o600)
-	if err := errors.Join(err, err2, err3, os.WriteFile(filepath.Join(work, "overlay"), overlay, 0o600)); err != nil {
+	if err := errors.Join(err, err2, err3, os.WriteFile(replaced, overlay, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range packages {
-		list := exec.Command("go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}", "./"+p)
-		list.Dir = root
-		dirs, err := list.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, dir := range strings.Fields(string(dirs)) {
-			build := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", filepath.Join(work, "overlay"), "-o", filepath.Join(work, "tests"), ".")
-			if build.Dir = dir; build.Run() != nil {
-				return false, false
-			}
-			c, cancel := context.WithTimeout(t.Context(), mutantTime)
-			run := exec.CommandContext(c, "sh", "-c", `ulimit -v "$1"; exec "$0" -test.short -test.failfast -rapid.seed=1 -rapid.shrinktime=1ns -rapid.nofailfile`,
-				filepath.Join(work, "tests"), fmt.Sprint(mutantBytes>>10))
-			run.Dir = dir
-			err := run.Run()
-			cancel()
-			if err != nil {
-				return true, false
-			}
-		}
-	}
-	return true, true
+	run := exec.Command("go", "test", "-p=1", "-failfast", "-short", "-vet=off", "-ldflags=-s -w", "-overlay="+replaced, "-timeout="+mutantTime.String(),
+		fmt.Sprintf(`-exec=sh -c 'ulimit -v %d; exec "$@"' sh`, mutantBytes>>10))
+	run.Args = append(append(run.Args, packages...), "-rapid.seed=1", "-rapid.shrinktime=1ns", "-rapid.nofailfile")
+	run.Dir = root
+	out, err := run.CombinedOutput()
+	ran := regexp.MustCompile(`(?m)^FAIL\t\S+\t[0-9]`) // without a time no test has run
+	return err == nil || ran.Match(out), err == nil
 }
 
-// readSentences reads testdata/mutants.txt: by mutant, its line. A line is "same" or "lives", the name of the
+// readSentences reads testdata/mutants.txt: by mutant, "same" or "lives". A line is this word, the name of the
 // mutant, " # " and a sentence. same: no test can tell the mutant from the code, so it is not valid.
-func readSentences(t *testing.T) (same, lives map[string]string) {
-	t.Helper()
+func readSentences(t *testing.T) map[string]string {
 	data, err := os.ReadFile("testdata/mutants.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	same, lives = map[string]string{}, map[string]string{}
+	kinds := map[string]string{}
 	for line := range strings.Lines(string(data)) {
 		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		name, why, ok := strings.Cut(rest, " # ")
+		name, why, _ := strings.Cut(rest, " # ")
 		switch {
 		case kind == "" || kind == "#":
-		case ok && why != "" && kind == "same":
-			same[name] = why
-		case ok && why != "" && kind == "lives":
-			lives[name] = why
+		case why != "" && (kind == "same" || kind == "lives"):
+			kinds[name] = kind
 		default:
 			t.Errorf("testdata/mutants.txt: %s: not same or lives, a mutant, # and a sentence", line)
 		}
 	}
-	return same, lives
+	return kinds
 }
 
 // TestMutants changes the code at one place after the other, and runs the tests on it. At most one in twenty
@@ -215,9 +180,8 @@ func TestMutants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same, lives := readSentences(t)
-	stale := maps.Clone(same)
-	maps.Copy(stale, lives)
+	kinds := readSentences(t)
+	stale := maps.Clone(kinds)
 	left, valid := 0, 0
 	for _, dir := range slices.Sorted(maps.Keys(mutated)) {
 		all := mutantsOfPackage(t, root, dir)
@@ -225,10 +189,10 @@ func TestMutants(t *testing.T) {
 			delete(stale, m.name)
 		}
 		if *mutantCount > 0 && (*mutantsOf == "" || *mutantsOf == dir) {
-			all = slices.DeleteFunc(all, func(m mutant) bool { return same[m.name] != "" })
+			all = slices.DeleteFunc(all, func(m mutant) bool { return kinds[m.name] == "same" })
 			slices.SortFunc(all, func(a, b mutant) int { return cmp.Compare(a.number(), b.number()) })
 			t.Run(dir, func(t *testing.T) {
-				n, of := testMutants(t, root, dir, all[:min(*mutantCount, len(all))], lives)
+				n, of := testMutants(t, root, dir, all[:min(*mutantCount, len(all))], kinds)
 				left, valid = left+n, valid+of
 			})
 		}
@@ -236,22 +200,29 @@ func TestMutants(t *testing.T) {
 	if float64(left) > mutantsLeft*float64(valid) {
 		t.Errorf("%d of %d survive, more than %.0f %%", left, valid, 100*mutantsLeft)
 	}
+	if *mutantCount > 0 && valid == 0 {
+		t.Error("no mutant compiles")
+	}
 	for name := range stale {
 		t.Errorf("testdata/mutants.txt: the code has no such place: %s", name)
 	}
 }
 
 // testMutants tests mutants of one package. It returns how many pass the tests, and how many compile.
-func testMutants(t *testing.T, root, dir string, all []mutant, sentences map[string]string) (left, valid int) {
+func testMutants(t *testing.T, root, dir string, all []mutant, kinds map[string]string) (left, valid int) {
+	packages := []string{"./" + dir}
+	for _, p := range mutated[dir] {
+		packages = append(packages, "./"+p)
+	}
 	for _, m := range all {
-		compiles, lives := m.survives(t, root, append([]string{dir}, mutated[dir]...)...)
+		compiles, lives := m.survives(t, root, packages...)
 		if !compiles {
 			continue
 		}
 		if valid++; lives {
 			left++
 			t.Logf("survives: %s", m.name)
-			if sentences[m.name] == "" {
+			if kinds[m.name] == "" {
 				t.Errorf("has no sentence: %s", m.name)
 			}
 		}
@@ -262,12 +233,8 @@ func testMutants(t *testing.T, root, dir string, all []mutant, sentences map[str
 
 // TestMutantsIn: each kind of change is made.
 func TestMutantsIn(t *testing.T) {
-	all, err := mutantsIn("d", "f.go", "package p\nfunc f(a int) int {\n\tif a < 7 {\n\t\ta++\n\t}\n\tg()\n\treturn min(a, 2)\n}\n")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var got []string
-	for _, m := range all {
+	for _, m := range mutantsIn(t, "d", "f.go", "package p\nfunc f(a int) int {\n\tif a < 7 {\n\t\ta++\n\t}\n\tg()\n\treturn min(a, 2)\n}\n") {
 		got = append(got, strings.TrimPrefix(m.name, "d/f.go: "))
 	}
 	want := []string{

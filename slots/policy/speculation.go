@@ -251,7 +251,7 @@ func (s *speculation) observe(f *slots.Fact) {
 	}
 }
 
-// wake makes a look due soon, if none is due. k are the tasks that give reason for it.
+// wake makes a look due soon, if none is due. k has the tasks that were started or have ended.
 func (s *speculation) wake(now time.Duration, k *sample) {
 	if s.due < 0 && s.known(k) {
 		s.due = now + k.every()

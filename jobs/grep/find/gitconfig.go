@@ -1,9 +1,11 @@
 package find
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
+
+	"mrlocal/internal/disk"
+	"mrlocal/internal/scan"
 )
 
 // gitConfig has the settings of git that choose ignore files. A later file wins over an earlier one.
@@ -23,12 +25,12 @@ const mostIncludes = 10
 // read reads a file of settings and the files that it includes. depth is the number of files that
 // include it. A file that is missing has no settings.
 func (c *gitConfig) read(file string, depth int) {
-	data, err := os.ReadFile(file)
+	data, err := disk.ReadFile(file)
 	if err != nil || depth > mostIncludes {
 		return
 	}
 	section := ""
-	for rest := strings.TrimPrefix(string(data), "\ufeff"); rest != ""; {
+	for rest := strings.TrimPrefix(string(data), scan.ByteOrderMark); rest != ""; {
 		rest = strings.TrimLeft(rest, " \t\r\n")
 		switch {
 		case rest == "":

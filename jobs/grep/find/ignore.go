@@ -1,12 +1,12 @@
 package find
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"mrlocal/internal/disk"
+	"mrlocal/internal/scan"
 )
 
 // verdict is the answer of rules to the question whether a path is searched.
@@ -32,8 +32,8 @@ type rules []rule
 // parseRules parses an ignore file as git does. It skips lines that match nothing.
 func parseRules(data []byte) rules {
 	var all rules
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	for line := range strings.SplitSeq(string(data), "\n") {
+	text := strings.TrimPrefix(string(data), scan.ByteOrderMark)
+	for line := range strings.SplitSeq(text, "\n") {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}

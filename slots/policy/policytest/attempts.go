@@ -138,8 +138,8 @@ func (r *Recording) runs(e *trace.Event, n int) bool {
 	return false
 }
 
-// ordered reports whether something between the start and the end of an attempt orders its end: a kill, the end
-// of its job, or that its task is done.
+// ordered reports whether an event between the start and the end of an attempt orders its end. A kill orders it, and
+// so does the end of its job. So does the end of another attempt that commits its task.
 func (r *Recording) ordered(start, end int) bool {
 	s := &r.Events[start]
 	for i := start + 1; i < end; i++ {

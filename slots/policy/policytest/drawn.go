@@ -24,7 +24,6 @@ const drawnRuns = 40
 // decision is seen, also in a case that no script has. A change that is meant needs -rewrite. The workloads
 // depend on their number alone. options has settings as in the command policy of Scripts.
 func Drawn(t *testing.T, path string, newPolicy func(o policy.Options) slots.Policy, claims Claims, options ...string) {
-	workloads := rapid.Custom(func(t *rapid.T) workload { return drawWorkload(t, claims) })
 	var out bytes.Buffer
 	for _, setting := range options {
 		for i := range drawnRuns {
@@ -32,14 +31,11 @@ func Drawn(t *testing.T, path string, newPolicy func(o policy.Options) slots.Pol
 			if err := s.policy(parseArgs(strings.Fields(setting))); err != nil {
 				t.Fatal(err)
 			}
-			p, w := newPolicy(s.options), workloads.Example(i)
+			p := newPolicy(s.options)
 			if i == 0 {
 				fmt.Fprintf(&out, "policy %s: %s\n", setting, traits(p))
 			}
-			if i%4 == 3 { // many jobs, because some policies look at all jobs only when an eighth of them have changed
-				w.jobs = slices.Repeat(w.jobs, 4)
-			}
-			fmt.Fprintf(&out, "%d: %s\n", i, s.digest(w, p))
+			fmt.Fprintf(&out, "%d: %s\n", i, Digest(t, i, p, claims))
 		}
 	}
 	testkit.Golden(t, path, out.Bytes())
@@ -52,8 +48,13 @@ func traits(p slots.Policy) string {
 	return fmt.Sprintf("%08x", sum.Sum32())
 }
 
-// digest runs a workload and returns its line, without the number.
-func (s *script) digest(w workload, p slots.Policy) string {
+// Digest runs the drawn workload of a number under a policy. It returns the line of Drawn for it, without the number.
+func Digest(t *testing.T, number int, p slots.Policy, claims Claims) string {
+	s := &script{t: t}
+	w := rapid.Custom(func(t *rapid.T) workload { return drawWorkload(t, claims) }).Example(number)
+	if number%4 == 3 { // many jobs, because some policies look at all jobs only when an eighth of them have changed
+		w.jobs = slices.Repeat(w.jobs, 4)
+	}
 	for i := range w.jobs {
 		s.names = append(s.names, w.jobs[i].Spec.Name)
 	}
@@ -62,7 +63,7 @@ func (s *script) digest(w workload, p slots.Policy) string {
 	w.options.Sinks, w.options.Explain = []trace.Sink{&log}, func(e *slots.Explanation) { s.explain(&reasons, e) }
 	l, err := Drive(w.config, p, w.jobs, w.options)
 	if err != nil {
-		return err.Error()
+		t.Fatalf("drawn workload %d: %v", number, err)
 	}
 	sum, count := fnv.New32a(), map[trace.Op]int{}
 	for i := range log.Events {

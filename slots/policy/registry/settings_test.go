@@ -38,6 +38,44 @@ func TestAPolicyUsesWhatItSays(t *testing.T) {
 	}
 }
 
+// TestEachOptionChangesADecision: for each option, some policy decides otherwise on a drawn workload if it is set.
+func TestEachOptionChangesADecision(t *testing.T) {
+	const draws = 40
+	set := map[string]string{
+		"borrow-map": "0", "borrow-reduce": "0", "locality-delay": "2s", "dhsa": "off", "sepb": "off", "sepb-jobs": "0", "sepb-map-jobs": "0",
+		"sepb-reduce-jobs": "0", "prescheduling": "off", "slot-weights": "map=1,reduce=2", "copy-after": "5s", "copy-rule": "hadoop", "container-order": "count",
+		"containers": "resources", "batch-reserve": "on", "release-window": "1s", "additional-map-slots": "0", "early-reduces": "bound", "reduce-total": "1",
+		"reduce-shuffle": "1", "reduce-compute": "1", "control-cycle": "1s", "shuffle-memory": "on", "preempt-reduces": "on", "required-at-first": "one", "take-maps-for": "any",
+	}
+	digest := func(name string, o policy.Options, number int) string {
+		return policytest.Digest(t, number, mustNew(t, name, o), policytest.Claims{Periods: name == "dynsplit"})
+	}
+	usual := map[string]string{}
+	changes := func(o policy.Options) bool {
+		for i := range draws {
+			for _, name := range registry.Names() {
+				key := fmt.Sprint(name, i)
+				if usual[key] == "" {
+					usual[key] = digest(name, policy.DefaultOptions(), i)
+				}
+				if digest(name, o, i) != usual[key] {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	o := policy.DefaultOptions()
+	for i, s := range o.Fields() {
+		o := policy.DefaultOptions()
+		if err := o.Fields()[i].Value.Set(set[s.Name]); err != nil {
+			t.Errorf("%s: %v", s.Name, err)
+		} else if !changes(o) {
+			t.Errorf("no policy decides otherwise with %s %s", s.Name, set[s.Name])
+		}
+	}
+}
+
 // starts returns the starts and kills of a run of three jobs in two pools, after a change of their settings.
 func starts(t *testing.T, name string, set func(pools []slots.Pool, jobs []policytest.ScriptJob)) string {
 	t.Helper()
