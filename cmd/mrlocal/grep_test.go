@@ -262,6 +262,9 @@ func TestManyWordsAreGNU(t *testing.T) {
 			}
 			args = append(args, flag)
 		}
+		if slices.Contains(args, "-o") && slices.Contains(args, "-w") { // "b-" is one word b here, and b and - in GNU grep
+			words = slices.DeleteFunc(words, func(w string) bool { return !regexp.MustCompile(`^\w`).MatchString(w) })
+		}
 		if rapid.IntRange(0, 7).Draw(r, "empty") == 7 {
 			words = append(words, "")
 		}
