@@ -65,12 +65,11 @@ func (ch *chain) spec(step, before, reduces int) slots.JobSpec {
 		s.Name = b.Chain[step].Name
 	}
 	// In a batch the jobs of a chain share a pool, so that they get one fair share together.
-	if s.Pool == "" {
-		s.Pool = s.Name
-		if !ch.run.single() {
-			s.Pool = ch.name()
-		}
+	own := s.Name
+	if !ch.run.single() {
+		own = ch.name()
 	}
+	s.Pool = b.PoolOr(own)
 	return s
 }
 

@@ -160,6 +160,45 @@ func TestSleepingJobsStartAndEndExactlyWhenTheirTimesSay(t *testing.T) {
 	}
 }
 
+// TestTheJobsOfAUserShareAPool, unless they name one: bob's job has as many of the 4 slots as ann's three jobs.
+func TestTheJobsOfAUserShareAPool(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		ann, d    setup.Submission // of ann's jobs, and of d
+		wantPools []string
+		wantEnd   float64 // of d, which has 4 maps of 10 s: 20 s with 2 slots, 40 s with 1
+	}{
+		{"users", setup.Submission{User: "ann"}, setup.Submission{User: "bob"}, []string{"ann", "ann", "ann", "bob"}, 20},
+		{"a pool that d names", setup.Submission{User: "ann"}, setup.Submission{User: "ann", Pool: "prod"}, []string{"ann", "ann", "ann", "prod"}, 20},
+		{"no users", setup.Submission{}, setup.Submission{}, []string{"a", "b", "c", "d"}, 40},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var batch []engine.BatchJob
+			for _, name := range []string{"a", "b", "c", "d"} {
+				s := c.ann
+				if name == "d" {
+					s = c.d
+				}
+				s.Name = name
+				batch = append(batch, engine.BatchJob{Submission: s, Chain: sleeping(t, secs(10, 10, 10, 10), nil)})
+			}
+			r, err := engine.RunBatch(t.Context(), batch, engine.Options{
+				Policy: newPolicy(t, "fair"), Config: setup.Config{MapSlots: 4, ReduceSlots: 1}, NoPin: true, MemoryBytes: 64 << 20,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var pools []string
+			for i := range r.Jobs {
+				pools = append(pools, r.Jobs[i].Pool)
+			}
+			if end := rows(r)["d"].FinishS; !slices.Equal(pools, c.wantPools) || end != c.wantEnd {
+				t.Errorf("%s: pools %v, d ends at %v s; want %v, %v s", c.name, pools, end, c.wantPools, c.wantEnd)
+			}
+		})
+	}
+}
+
 // rows returns the jobs of a report by name.
 func rows(r *report.Report) map[string]*report.JobReport {
 	m := map[string]*report.JobReport{}

@@ -124,6 +124,33 @@ func TestRunningJobLimitsHold(t *testing.T) {
 	}
 }
 
+// TestTheJobsOfAUserShareAPool, unless they name one: bob, with one job, has as many of the 12 slots as ann, with three.
+func TestTheJobsOfAUserShareAPool(t *testing.T) {
+	for _, c := range []struct {
+		name, of, own, pools string  // what ann's jobs have, and what d has
+		pool                 string  // of d
+		want                 float64 // end of d, which has 24 maps of 10 s: 40 s with 6 slots, 80 s with 3
+	}{
+		{name: "users", of: "user: ann", own: "user: bob", pool: "bob", want: 40},
+		{name: "users, of which one has a weight", of: "user: ann", own: "user: bob", pools: "pools: [{name: bob, weight: 3}]", pool: "bob", want: 30},
+		{name: "users and pools", of: "user: ann, pool: %s", own: "user: bob, pool: d", pool: "d", want: 80},
+		{name: "no users", of: "", own: "", pool: "d", want: 80},
+		{name: "a user, and a job without one", of: "user: ann", own: "", pool: "d", want: 40},
+	} {
+		jobs := "jobs:\n"
+		for _, name := range []string{"a", "b", "c"} {
+			jobs += fmt.Sprintf("  - {name: %s, %s, maps: 24, map_time: 10s}\n", name, strings.ReplaceAll(c.of, "%s", name))
+		}
+		jobs += fmt.Sprintf("  - {name: d, %s, maps: 24, map_time: 10s}\n", c.own)
+		jobs = strings.ReplaceAll(jobs, ", ,", ",")
+		f := parse(t, "cluster: {trackers: 1, map_slots: 12, reduce_slots: 1}", "users: [{name: ann}, {name: bob}]", c.pools, jobs)
+		d := job(t, run(t, f, sim.Options{Policy: named(t, "fair")}), "d")
+		if d.Pool != c.pool || d.FinishS != c.want {
+			t.Errorf("%s: d in pool %s ends at %v s; want pool %s, %v s", c.name, d.Pool, d.FinishS, c.pool, c.want)
+		}
+	}
+}
+
 // TestAJobWithNothingToDoEndsAtOnce: it ends although its pool is full, and a job that waits for
 // it is submitted.
 func TestAJobWithNothingToDoEndsAtOnce(t *testing.T) {

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,11 +85,10 @@ func (d *decoder) checkJob(i int, pools, users, jobs map[string]int) {
 			d.failAt(s.name, object, "a later job of chain %s would have this name too", errs.Quote(chain))
 		}
 	}
-	// A job without a pool has one of its own.
-	j.Pool = cmp.Or(j.Pool, j.Name)
+	j.Pool = j.PoolOr(j.Name)
 	// Without the section pools, each name that jobs use is a pool. With the section, a name
-	// that it does not list is a mistake.
-	if _, ok := pools[j.Pool]; !ok && d.places.hasPools && j.Pool != j.Name {
+	// that it does not list is a mistake, unless the job has it without naming it.
+	if _, ok := pools[j.Pool]; !ok && d.places.hasPools && j.Pool != j.Name && j.Pool != j.User {
 		d.failAt(s.pool, object, "unknown pool %s%s", errs.Quote(j.Pool), errs.Suggest(j.Pool, namesOf(pools)))
 	}
 	if _, ok := users[j.User]; !ok && j.User != "" {

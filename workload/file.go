@@ -105,7 +105,7 @@ type Overcommit = slots.Vector
 // The fields after Submission are for the simulator, except Job and Args, which are for
 // real runs.
 type ListedJob struct {
-	setup.Submission // Pool is never empty: without a pool in the file it is Name
+	setup.Submission // Pool is never empty: without a pool in the file it is User, or Name
 
 	Maps, Reduces       int
 	MapTime, ReduceTime Times

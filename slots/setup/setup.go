@@ -419,7 +419,7 @@ func (c *Config) Ignored(p slots.Policy, n int, job func(i int) *Submission, not
 // Submission is a job as its user submits it, without its tasks and its functions.
 type Submission struct {
 	Name     string // of the job in messages and reports
-	Pool     string // "": a pool of the job's own name
+	Pool     string // "": as PoolOr says
 	User     string
 	Priority slots.Priority
 	Weight   slots.PPM      // inside the pool; 0: 1.0
@@ -451,6 +451,10 @@ func (s *Submission) Check(jobs int) error {
 	}
 	return nil
 }
+
+// PoolOr returns the pool of the job. A job that names none is in the pool of its user [DHFS13, section II-A]
+// (Hadoop 1.0.3, PoolManager.getPoolName), and without a user in the pool own.
+func (s *Submission) PoolOr(own string) string { return cmp.Or(s.Pool, s.User, own) }
 
 // StepName returns the name of a job of a chain in a workload. step counts the jobs from 0: those of a
 // chain J are J, J.2, J.3 and so on.
