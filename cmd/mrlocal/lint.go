@@ -40,7 +40,7 @@ func lint(ctx context.Context, args []string, e Env) (int, error) {
 		run, args = false, args[1:]
 	}
 	job, err := streaming.Args(args)
-	if err == nil && (job.Help || job.Info) {
+	if err == nil && job.Help {
 		return Done, e.Write([]byte(usageText))
 	}
 	// An error in the arguments leaves nothing to check. It is reported below.

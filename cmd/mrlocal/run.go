@@ -203,6 +203,5 @@ func writeCounters(w io.Writer, work *streaming.Work, done *mrlocal.Report) erro
 	if work == nil || done == nil || len(done.Jobs) == 0 {
 		return nil
 	}
-	c := done.Jobs[len(done.Jobs)-1].Counters
-	return streaming.WriteCounters(w, work.Counters(c, streaming.OutputBytes(c.OutputBytes)))
+	return streaming.WriteCounters(w, work.Counters(done.Jobs[len(done.Jobs)-1].Counters))
 }

@@ -39,7 +39,7 @@ func runStreaming(ctx context.Context, args []string, e Env) (int, error) {
 	if err == nil {
 		job, err = streaming.Args(theirs)
 	}
-	if err == nil && (job.Help || job.Info) {
+	if err == nil && job.Help {
 		return Done, e.Write([]byte(usageText))
 	}
 	code := Done

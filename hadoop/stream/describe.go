@@ -48,23 +48,15 @@ func describe(chain jobs.Chain) Description {
 // EachKey reads the output of a map of a job with one reduce. It calls do with the key of each
 // record, which do borrows during the call. It fails if a line is not a record.
 func EachKey(wire io.Reader, do func(key []byte)) error {
-	lines := newLineReader(wire)
+	lines := scanLines(wire)
 	var key []byte
-	for {
-		line, err := lines.next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		whole, _ := cutLine(line)
-		if whole, _, _ = bytes.Cut(whole, []byte{0}); err == nil { // a position may follow NUL
-			key, err = appendUnescaped(key[:0], whole)
-		}
-		if err != nil {
+	for lines.Scan() {
+		whole, _, _ := bytes.Cut(lines.Bytes(), []byte{'\t'})
+		var err error
+		if key, err = appendUnescaped(key[:0], keyOf(whole)); err != nil {
 			return err
 		}
 		do(key)
 	}
+	return lines.Err()
 }

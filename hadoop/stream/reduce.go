@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"unicode/utf8"
 
 	"mrlocal/internal/guard"
@@ -14,43 +15,18 @@ import (
 	"mrlocal/shuffle"
 )
 
-// lineReader reads lines of any length.
-type lineReader struct {
-	in   *bufio.Reader
-	long []byte // holds a line that is longer than the buffer of in
-}
-
-// newLineReader returns a reader of the lines of in.
-func newLineReader(in io.Reader) *lineReader {
-	return &lineReader{in: bufio.NewReaderSize(in, 256<<10)}
-}
-
-// next returns the next line without its newline, borrowed until the next call. The error is
-// io.EOF behind the last line.
-func (r *lineReader) next() ([]byte, error) {
-	line, err := r.in.ReadSlice('\n')
-	if err == bufio.ErrBufferFull {
-		r.long = r.long[:0]
-		for err == bufio.ErrBufferFull {
-			r.long = append(r.long, line...)
-			line, err = r.in.ReadSlice('\n')
-		}
-		r.long = append(r.long, line...)
-		line = r.long
-	}
-	if err == io.EOF && len(line) > 0 {
-		err = nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(line, []byte{'\n'}), nil
+// scanLines returns a scanner of the lines of in, which may have any length. No line of the wire ends with a
+// carriage return, which the scanner would remove.
+func scanLines(in io.Reader) *bufio.Scanner {
+	s := bufio.NewScanner(in)
+	s.Buffer(make([]byte, 0, 256<<10), math.MaxInt)
+	return s
 }
 
 // groups reads records from the wire and divides them into groups. It is the jobs.Refiller of
 // the values of the current group. It reads one record ahead.
 type groups struct {
-	in   *lineReader
+	in   *bufio.Scanner
 	wire *wire
 	// same returns the part of a key, escaped, that the records of a group share.
 	same func(whole []byte) []byte
@@ -77,18 +53,15 @@ const windowValues = 4096
 
 // read reads one record ahead. value is borrowed from in, whole is copied.
 func (g *groups) read() {
-	line, err := g.in.next()
-	if err != nil {
-		g.held = false
-		if err != io.EOF {
+	if g.held = g.in.Scan(); !g.held {
+		if err := g.in.Err(); err != nil {
 			g.err = fmt.Errorf("read standard input: %w", err)
 		}
 		return
 	}
-	whole, value := cutLine(line)
+	whole, value, _ := bytes.Cut(g.in.Bytes(), []byte{'\t'})
 	g.whole = append(g.whole[:0], whole...)
 	g.value = value
-	g.held = true
 	g.records++
 }
 
@@ -152,7 +125,7 @@ func (g *groups) Values() *jobs.Values { return &g.values }
 // job without a folder and a combiner has its records copied, and so has one whose keys have
 // positions, because no two of them are equal.
 func (c *child) runCombine(stdin io.Reader) error {
-	g := &groups{in: newLineReader(stdin), wire: &c.wire, plain: []byte{}, same: func(whole []byte) []byte { return whole }}
+	g := &groups{in: scanLines(stdin), wire: &c.wire, plain: []byte{}, same: func(whole []byte) []byte { return whole }}
 	// A combiner that emits keys of its own gets them in the form of the wire from their parts.
 	own, late := &wireOut{c}, false
 	add := func(key, value []byte) {
@@ -210,7 +183,7 @@ func (c *child) runReduce(stdin io.Reader) error {
 	if c.mapOnly() {
 		return c.restore(stdin)
 	}
-	g := &groups{in: newLineReader(stdin), wire: &c.wire, plain: []byte{}, same: keyOf}
+	g := &groups{in: scanLines(stdin), wire: &c.wire, plain: []byte{}, same: keyOf}
 	reducer := c.job.NewReducer()
 	c.begin(reducer)
 	out := &resultOut{c: c}
@@ -312,7 +285,7 @@ func (r *resultOut) flush() error {
 // the input, and passes each to the Releaser of the job.
 func (c *child) restore(stdin io.Reader) error {
 	// A group is the chunks of a split: their keys differ only in NUL and the number of the chunk.
-	g := &groups{in: newLineReader(stdin), wire: &c.wire, plain: []byte{}, same: func(whole []byte) []byte { return whole[:max(0, len(whole)-1-hexDigits)] }}
+	g := &groups{in: scanLines(stdin), wire: &c.wire, plain: []byte{}, same: func(whole []byte) []byte { return whole[:max(0, len(whole)-1-hexDigits)] }}
 	out := &resultOut{c: c}
 	var release jobs.Releaser = copying{}
 	if c.job.NewReleaser != nil {

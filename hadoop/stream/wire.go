@@ -3,6 +3,8 @@ package stream
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"sort"
@@ -116,7 +118,8 @@ func (w *wire) part(key []byte, parts int) (part int, escaped []byte, label bool
 		}
 		label = true
 	case w.ordered:
-		part, label = w.rangeOf(w.key), true
+		// A key that equals a cut belongs to the range behind the cut.
+		part, label = sort.Search(len(w.cuts), func(i int) bool { return bytes.Compare(w.key, w.cuts[i]) < 0 }), true
 	default:
 		part = int(hashOf(1, w.key)&0x7fffffff) % parts
 	}
@@ -149,19 +152,6 @@ func (w *wire) appendValue(line, value []byte) []byte {
 		line = appendEscaped(append(line, '\t'), value)
 	}
 	return append(line, '\n')
-}
-
-// rangeOf returns the reduce of an escaped key in a total order. A key that equals a cut belongs
-// to the range behind the cut.
-func (w *wire) rangeOf(key []byte) int {
-	return sort.Search(len(w.cuts), func(i int) bool { return bytes.Compare(key, w.cuts[i]) < 0 })
-}
-
-// cutLine divides a line without its newline. whole is the key with position and label, all
-// escaped. Both results are parts of line.
-func cutLine(line []byte) (whole, value []byte) {
-	whole, value, _ = bytes.Cut(line, []byte{'\t'})
-	return whole, value
 }
 
 // keyOf returns the key without position and label, still escaped.
@@ -206,11 +196,8 @@ const hexDigits = 16
 
 // appendHex appends n as hexDigits hexadecimal digits. Their byte order is that of the numbers.
 func appendHex(dst []byte, n uint64) []byte {
-	const digits = "0123456789abcdef"
-	for shift := 60; shift >= 0; shift -= 4 {
-		dst = append(dst, digits[n>>shift&15])
-	}
-	return dst
+	var room [8]byte
+	return hex.AppendEncode(dst, binary.BigEndian.AppendUint64(room[:0], n))
 }
 
 // These are the counters of a child. Hadoop adds up those of all children of a job.
@@ -225,20 +212,15 @@ const (
 // CounterGroup is the group of a child's counters in Hadoop.
 const CounterGroup = "mrlocal"
 
-// counterNames returns the names of the counters, in the order of their constants. They are those
-// of the report, except the first. Hadoop takes MAP_INPUT_BYTES of any group for an old name of its
-// own counter "Bytes Read" (AbstractCounters.findCounter).
-func counterNames() [counters]string {
-	return [counters]string{"INPUT_BYTES", "MAP_OUTPUT_RECORDS", "COMBINE_INPUT_RECORDS", "COMBINE_OUTPUT_RECORDS"}
-}
-
 // writeCounters writes the counters to standard error, as Hadoop Streaming reads them
 // (PipeMapRed.MRErrorThread). Outside of a task it writes nothing.
 func (c *child) writeCounters() {
 	if !c.o.Task.Counts {
 		return
 	}
-	for i, name := range counterNames() {
+	// The names are those of the report, except the first. Hadoop takes MAP_INPUT_BYTES of any group for
+	// an old name of its own counter "Bytes Read" (AbstractCounters.findCounter).
+	for i, name := range [counters]string{"INPUT_BYTES", "MAP_OUTPUT_RECORDS", "COMBINE_INPUT_RECORDS", "COMBINE_OUTPUT_RECORDS"} {
 		if c.counters[i] > 0 {
 			fmt.Fprintf(c.stderr, "reporter:counter:%s,%s,%d\n", CounterGroup, name, c.counters[i])
 		}

@@ -1,15 +1,12 @@
 package streaming
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // This file runs one command as a mapper, combiner or reducer. It writes to the
 // standard input of the command, and reads its standard output and standard error, all
 // on the thread of the caller.
 //
-//	Start ──► Write, Write, … ──► Close ──► Exit
+//	Start ──► Write, Write, … ──► Close ──► exit code
 //
 // One poll(2) serves the three pipes. So a command may write before it reads, or never
 // read, without a deadlock. The command is forked on the caller's thread, and therefore
@@ -47,19 +44,3 @@ type Config struct {
 
 // ErrClosed is the error of Write when the command has closed its standard input.
 var ErrClosed = errors.New("the command has closed its standard input")
-
-// Exit says how a command has ended.
-type Exit struct {
-	Code int // exit code, or 128 plus the number of the signal that has killed it, as in Java
-	// ClosedEarly is set if the command closed its standard input while bytes were left
-	// to write.
-	ClosedEarly bool
-}
-
-// Failed returns an error if the exit code is not 0, otherwise nil.
-func (e Exit) Failed() error {
-	if e.Code == 0 {
-		return nil
-	}
-	return fmt.Errorf("subprocess failed with code %d", e.Code)
-}

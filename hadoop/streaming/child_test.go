@@ -63,9 +63,9 @@ func TestACommandReadsAndWritesAtTheSameTime(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			exit, err := p.Close()
-			if err != nil || exit != (streaming.Exit{}) {
-				t.Fatalf("%+v, %v", exit, err)
+			code, err := p.Close()
+			if err != nil || code != 0 {
+				t.Fatalf("%d, %v", code, err)
 			}
 			if got := h.out.Len() - 7*bytes.Count(h.out.Bytes(), []byte("before\n")); got != n*len(line) {
 				t.Errorf("%d bytes came back, want %d", got, n*len(line))
@@ -81,8 +81,8 @@ func TestExitCodesAreThoseOfJava(t *testing.T) {
 	for script, want := range map[string]int{"exit 0": 0, "read x; exit 1": 1, "exit 77": 77, "kill -TERM $$": 128 + 15, "kill -9 $$": 128 + 9} {
 		p, _ := begin(t, t.Context(), script)
 		_ = p.Write([]byte("x\n"))
-		if exit, err := p.Close(); err != nil || exit.Code != want {
-			t.Errorf("%s: %+v, %v; want %d", script, exit, err, want)
+		if code, err := p.Close(); err != nil || code != want {
+			t.Errorf("%s: %d, %v; want %d", script, code, err, want)
 		}
 	}
 }
@@ -99,8 +99,8 @@ func TestPiecesOfAnyLengthAreWritten(t *testing.T) {
 		}
 		clear(piece) // it was borrowed
 	}
-	if exit, err := p.Close(); err != nil || exit.Failed() != nil {
-		t.Fatal(exit, err)
+	if code, err := p.Close(); err != nil || code != 0 {
+		t.Fatal(code, err)
 	}
 	if !bytes.Equal(h.out.Bytes(), want) {
 		t.Errorf("%d bytes came back, not the %d that were written", h.out.Len(), len(want))
@@ -114,9 +114,9 @@ func TestACommandThatStopsReadingHasClosedItsInputEarly(t *testing.T) {
 	if !errors.Is(err, streaming.ErrClosed) {
 		t.Errorf("1 MiB to a command that wants a line: %v", err)
 	}
-	exit, err := p.Close()
-	if err != nil || exit.Code != 0 || !exit.ClosedEarly || h.out.String() != "0123456789abcde\n" {
-		t.Errorf("%+v, %v, %q", exit, err, h.out.String())
+	code, err := p.Close()
+	if err != nil || code != 0 || h.out.String() != "0123456789abcde\n" {
+		t.Errorf("%d, %v, %q", code, err, h.out.String())
 	}
 	p, _ = begin(t, t.Context(), "exec <&-; sleep 0.05") // less than the buffer is written only at the end
 	if err := p.Write([]byte("a line\n")); err != nil {
@@ -134,10 +134,10 @@ func TestMuchOnStandardErrorIsReadAndNotKept(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	exit, err := p.Close()
+	code, err := p.Close()
 	runtime.ReadMemStats(&after)
-	if err != nil || exit.Code != 0 || h.errorBytes != 100000000 || h.out.String() != "x\n" {
-		t.Errorf("%+v, %v, %d bytes of errors, output %q", exit, err, h.errorBytes, h.out.String())
+	if err != nil || code != 0 || h.errorBytes != 100000000 || h.out.String() != "x\n" {
+		t.Errorf("%d, %v, %d bytes of errors, output %q", code, err, h.errorBytes, h.out.String())
 	}
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 {
 		t.Errorf("%d bytes were allocated", grown)
@@ -192,9 +192,9 @@ func TestTheEndOfTheContextKillsTheWholeGroup(t *testing.T) {
 
 func TestWhatACommandLeavesBehindEndsWithIt(t *testing.T) {
 	p, h := begin(t, t.Context(), "sleep 1000 >/dev/null 2>&1 </dev/null & echo $!")
-	exit, err := p.Close()
-	if err != nil || exit.Code != 0 {
-		t.Fatalf("%+v, %v", exit, err)
+	code, err := p.Close()
+	if err != nil || code != 0 {
+		t.Fatalf("%d, %v", code, err)
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(h.out.String()))
 	if err != nil {
@@ -292,9 +292,9 @@ func TestWhatIsLeftBehindHoldsNothingUp(t *testing.T) {
 					break
 				}
 			}
-			exit, err := p.Close()
-			if err != nil || exit.Code != 0 || !strings.HasSuffix(h.out.String(), "end") {
-				t.Errorf("%+v, %v, %d bytes", exit, err, h.out.Len())
+			code, err := p.Close()
+			if err != nil || code != 0 || !strings.HasSuffix(h.out.String(), "end") {
+				t.Errorf("%d, %v, %d bytes", code, err, h.out.Len())
 			}
 			if took := time.Since(begun); took > 30*time.Second {
 				t.Errorf("it took %v", took)

@@ -1,6 +1,7 @@
 package streaming
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -22,16 +23,15 @@ func (w *Work) chooseStages() error {
 		w.Reducers = 0
 	}
 	w.MapOnly = w.Reducers == 0
-	var err error
-	if w.mapper.kind, err = w.kindOf("mapper", a.Mapper, identity); err != nil {
+	if err := w.mapper.choose("mapper", a.Mapper, identity); err != nil {
 		return err
 	}
-	if w.combiner.kind, err = w.kindOf("combiner", a.Combiner, absent); err != nil {
+	if err := w.combiner.choose("combiner", a.Combiner, absent); err != nil {
 		return err
 	}
 	if w.MapOnly {
 		w.combiner.kind = absent
-	} else if w.reducer.kind, err = w.kindOf("reducer", a.Reducer, identity); err != nil {
+	} else if err := w.reducer.choose("reducer", a.Reducer, identity); err != nil {
 		return err
 	}
 	// The reducer aggregate is also the combiner, whatever -combiner says.
@@ -69,38 +69,40 @@ func (w *Work) unqualify(words []string) {
 	}
 }
 
-// kindOf returns the kind of the stage that -mapper, -combiner or -reducer names. what is
-// the option without its hyphen. otherwise is the kind if the option is not given. The
-// text of a command goes to its stage. It refuses a class of Hadoop that is not built in.
-func (w *Work) kindOf(what string, c Command, otherwise stageKind) (stageKind, error) {
-	if !c.Given {
-		return otherwise, nil
+// choose sets the kind and the command of the stage that -mapper, -combiner or -reducer names. what is
+// the option without its hyphen. otherwise is the kind if the option is not given. It refuses a class
+// of Hadoop that is not built in.
+func (s *stage) choose(what string, c Command, otherwise stageKind) error {
+	if s.kind = otherwise; !c.Given {
+		return nil
 	}
-	switch c.Text {
-	case "org.apache.hadoop.mapred.lib.IdentityMapper", "org.apache.hadoop.mapred.lib.IdentityReducer":
-		return identity, nil
-	case "org.apache.hadoop.mapred.lib.InverseMapper":
-		return inverse, nil
-	case "org.apache.hadoop.mapred.lib.aggregate.ValueAggregatorReducer", "org.apache.hadoop.mapred.lib.aggregate.ValueAggregatorCombiner":
-		return aggregate, nil
+	kinds := map[string]stageKind{
+		"IdentityMapper": identity, "IdentityReducer": identity, "InverseMapper": inverse,
+		"aggregate.ValueAggregatorReducer": aggregate, "aggregate.ValueAggregatorCombiner": aggregate,
+	}
+	if kind, known := kinds[strings.TrimPrefix(c.Text, "org.apache.hadoop.mapred.lib.")]; known && isClass(c.Text) {
+		s.kind = kind
+		return nil
 	}
 	if isClass(c.Text) {
-		return absent, refuse(1, "-%s : class not built here : %s", what, c.Text)
+		return noClass(what, c.Text)
 	}
-	switch what {
-	case "mapper":
-		w.mapper.command = c.Text
-	case "combiner":
-		w.combiner.command = c.Text
-	default:
-		w.reducer.command = c.Text
-	}
-	return command, nil
+	s.kind, s.command = command, c.Text
+	return nil
 }
 
 // isClass reports whether text is the name of a class of Hadoop. Hadoop takes any other
 // name for a command too, unless a class of that name is on its class path.
 func isClass(text string) bool { return strings.HasPrefix(text, "org.apache.hadoop.") }
+
+// noClass returns the error for a class that an option names and that is not built in. Hadoop does not find
+// classes of other packages either.
+func noClass(option, class string) error {
+	if isClass(class) {
+		return refuse(1, "-%s : class not built here : %s", option, class)
+	}
+	return fail("-%s : class not found : %s", option, class)
+}
 
 // formatOf returns the format of records on their way to or from a command. name is
 // map.input, map.output, reduce.input or reduce.output.
@@ -116,7 +118,7 @@ func (w *Work) chooseKinds() error {
 	switch w.mapper.kind {
 	case command:
 		w.mapper.out.Format, w.mapper.out.Separator = w.formatOf("map.output"), w.separator("stream.map.output.field.separator")
-		w.mapKinds[0], w.mapKinds[1] = w.mapper.out.Format.Kinds()
+		w.mapKinds = w.mapper.out.Format.Kinds()
 		w.mapper.in = Writer{Format: w.formatOf("map.input"), Separator: w.separator("stream.map.input.field.separator"), Key: in[0], Value: in[1]}
 		w.mapper.in.NoKey = w.mapper.in.Format == TextLines && w.conf.Bool("stream.map.input.ignoreKey", w.input.ignoresKey)
 	case inverse:
@@ -133,16 +135,14 @@ func (w *Work) chooseKinds() error {
 	if !w.MapOnly && w.mapper.kind != command {
 		declared := [2]Kind{Long, Text}
 		if w.conf.Has("stream.map.output") {
-			declared[0], declared[1] = w.formatOf("map.output").Kinds()
+			declared = w.formatOf("map.output").Kinds()
 		} else if w.reducer.kind == command || w.conf.Has("stream.reduce.output") {
-			declared[0], declared[1] = w.formatOf("reduce.output").Kinds()
-		}
-		for i, class := range []string{"mapreduce.map.output.key.class", "mapreduce.map.output.value.class"} {
-			if w.conf.Get(class, "") == "org.apache.hadoop.io.Text" {
-				declared[i] = Text
-			}
+			declared = w.formatOf("reduce.output").Kinds()
 		}
 		for i, what := range []string{"key", "value"} {
+			if w.conf.Get("mapreduce.map.output."+what+".class", "") == "org.apache.hadoop.io.Text" {
+				declared[i] = Text
+			}
 			// A friendly job goes on. The engine moves bytes, which have no class.
 			if declared[i] != w.mapKinds[i] && !w.o.Friendly {
 				return &Error{Exit: 1, Lines: []string{
@@ -170,7 +170,7 @@ func (w *Work) chooseOrder() error {
 		return refuse(1, "mapreduce.job.output.group.comparator.class : class not built here : %s", group)
 	}
 	switch {
-	case class == "":
+	case class == "" || class == "org.apache.hadoop.io.Text$Comparator":
 		return nil
 	case simpleName(class) == "KeyFieldBasedComparator" && isClass(class):
 		s, err := Parse(w.conf.Get("mapreduce.partition.keycomparator.options", ""), w.conf.Get("mapreduce.map.output.key.field.separator", "\t"))
@@ -179,8 +179,6 @@ func (w *Work) chooseOrder() error {
 		}
 		w.order = &Order{Specs: s}
 		return nil
-	case class == "org.apache.hadoop.io.Text$Comparator":
-		return nil
 	}
 	return refuse(1, "mapreduce.job.output.key.comparator.class : class not built here : %s", class)
 }
@@ -188,10 +186,7 @@ func (w *Work) chooseOrder() error {
 // choosePartition sets w.partition, a function of the bytes of a key and the number of
 // reduces. It gives the same reduce as Hadoop's class of that name.
 func (w *Work) choosePartition() error {
-	class := w.args.Partitioner
-	if class == "" {
-		class = w.conf.Get("mapred.partitioner.class", "")
-	}
+	class := cmp.Or(w.args.Partitioner, w.conf.Get("mapred.partitioner.class", ""))
 	w.partition = w.mapKinds[0].Partition
 	switch class {
 	case "", "org.apache.hadoop.mapred.lib.HashPartitioner":
@@ -225,10 +220,7 @@ func (w *Work) choosePartition() error {
 			return p
 		}
 	default:
-		if isClass(class) {
-			return refuse(1, "-partitioner : class not built here : %s", class)
-		}
-		return &Error{Exit: 1, Lines: []string{"-partitioner : class not found : " + class, "Try -help for more information"}}
+		return noClass("partitioner", class)
 	}
 	if w.Reducers <= 1 { // Hadoop does not call the partitioner then
 		w.partition = func([]byte, int) int { return 0 }
@@ -252,18 +244,14 @@ func (w *Work) chooseOutput() error {
 	case "org.apache.hadoop.mapred.lib.NullOutputFormat":
 		w.drops = true
 	default:
-		if isClass(w.args.OutputFormat) {
-			return refuse(1, "-outputformat : class not built here : %s", w.args.OutputFormat)
-		}
-		return &Error{Exit: 1, Lines: []string{"-outputformat : class not found : " + w.args.OutputFormat, "Try -help for more information"}}
+		return noClass("outputformat", w.args.OutputFormat)
 	}
 	w.Style = output.DirStyle{PlainNames: true, OmitEmpty: w.args.LazyOutput || w.drops, NoSuccess: !w.conf.Bool("mapreduce.fileoutputcommitter.marksuccessfuljobs", true)}
 	if !w.conf.Bool("mapreduce.output.fileoutputformat.compress", false) {
 		w.Compress = output.None
 		return nil
 	}
-	class := w.conf.Get("mapreduce.output.fileoutputformat.compress.codec", "org.apache.hadoop.io.compress.DefaultCodec")
-	switch class {
+	switch class := w.conf.Get("mapreduce.output.fileoutputformat.compress.codec", "org.apache.hadoop.io.compress.DefaultCodec"); class {
 	case "org.apache.hadoop.io.compress.GzipCodec":
 		w.Compress = output.Gzip
 	case "org.apache.hadoop.io.compress.ZStandardCodec":

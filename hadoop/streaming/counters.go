@@ -16,16 +16,9 @@ import (
 	"mrlocal/slots/report"
 )
 
-// Counter is a counter of a job, with Hadoop's names of its group and itself.
-type Counter struct {
-	Group, Name string
-	Value       int64
-}
-
 // Counters returns the counters of a job that has ended, sorted by group. c has the
-// engine's counters, which get Hadoop's names. The commands' own counters are added. o is
-// the size of the output.
-func (w *Work) Counters(c report.Counters, o OutputBytes) []Counter {
+// engine's counters, which get Hadoop's names. The commands' own counters are added.
+func (w *Work) Counters(c report.Counters) []report.UserCounter {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	const framework = "Map-Reduce Framework"
@@ -38,9 +31,13 @@ func (w *Work) Counters(c report.Counters, o OutputBytes) []Counter {
 	if w.MapOnly {
 		mapOutput = c.ReduceOutputRecords
 	}
-	var all []Counter
+	var all []report.UserCounter
+	count := func(group, name string, n int64) {
+		all = append(all, report.UserCounter{Group: group, Name: name, Value: n})
+	}
 	if len(w.splits) > 0 {
-		all = append(all, Counter{framework, "Map input records", c.MapInputRecords}, Counter{framework, "Map output records", mapOutput})
+		count(framework, "Map input records", c.MapInputRecords)
+		count(framework, "Map output records", mapOutput)
 	}
 	if !w.MapOnly {
 		groups := c.ReduceInputGroups
@@ -52,21 +49,22 @@ func (w *Work) Counters(c report.Counters, o OutputBytes) []Counter {
 				groups += t.groups
 			}
 		}
-		all = append(all,
-			Counter{framework, "Combine input records", c.CombineInputRecords}, Counter{framework, "Combine output records", c.CombineOutputRecords},
-			Counter{framework, "Reduce input groups", groups}, Counter{framework, "Reduce input records", c.ReduceInputRecords},
-			Counter{framework, "Reduce output records", c.ReduceOutputRecords},
-			Counter{framework, "Shuffled Maps ", int64(len(w.splits) * w.Reducers)})
+		count(framework, "Combine input records", c.CombineInputRecords)
+		count(framework, "Combine output records", c.CombineOutputRecords)
+		count(framework, "Reduce input groups", groups)
+		count(framework, "Reduce input records", c.ReduceInputRecords)
+		count(framework, "Reduce output records", c.ReduceOutputRecords)
+		count(framework, "Shuffled Maps ", int64(len(w.splits)*w.Reducers))
 	}
-	all = append(all, Counter{"File Output Format Counters ", "Bytes Written", int64(o)})
+	count("File Output Format Counters ", "Bytes Written", c.OutputBytes)
 	all = append(all, w.users()...)
-	slices.SortStableFunc(all, func(a, b Counter) int { return cmp.Compare(a.Group, b.Group) })
+	slices.SortStableFunc(all, func(a, b report.UserCounter) int { return cmp.Compare(a.Group, b.Group) })
 	return all
 }
 
 // users returns the counters of the commands, sorted by group and name. The caller holds
 // w.lock.
-func (w *Work) users() (all []Counter) {
+func (w *Work) users() (all []report.UserCounter) {
 	sums := map[[2]string]int64{}
 	for _, t := range w.counted {
 		for k, n := range t.counters {
@@ -74,9 +72,11 @@ func (w *Work) users() (all []Counter) {
 		}
 	}
 	for k, n := range sums {
-		all = append(all, Counter{k[0], k[1], n})
+		all = append(all, report.UserCounter{Group: k[0], Name: k[1], Value: n})
 	}
-	slices.SortFunc(all, func(a, b Counter) int { return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(all, func(a, b report.UserCounter) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Name, b.Name))
+	})
 	return all
 }
 
@@ -101,9 +101,7 @@ func (w *Work) Report(to *report.JobReport) {
 	}
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	for _, c := range w.users() {
-		to.UserCounters = append(to.UserCounters, report.UserCounter(c))
-	}
+	to.UserCounters = append(to.UserCounters, w.users()...)
 	for id, t := range w.counted {
 		if t.status != "" {
 			to.Statuses = append(to.Statuses, report.TaskStatus{Task: id.name(), Status: t.status})
@@ -113,12 +111,9 @@ func (w *Work) Report(to *report.JobReport) {
 	to.Statuses = to.Statuses[:min(len(to.Statuses), mostStatuses)]
 }
 
-// OutputBytes is the size of the output of a job, in bytes.
-type OutputBytes int64
-
 // WriteCounters writes counters as Hadoop prints them: a TAB and the group, then two
 // TABs and NAME=VALUE for each counter.
-func WriteCounters(out io.Writer, all []Counter) error {
+func WriteCounters(out io.Writer, all []report.UserCounter) error {
 	text := fmt.Appendf(nil, "Counters: %d\n", len(all))
 	for i, c := range all {
 		if i == 0 || all[i-1].Group != c.Group {

@@ -42,7 +42,7 @@ func (w *Work) environment(id taskID, n int, dir string, split *FileSplit) []str
 	task("mapreduce.task.partition", strconv.Itoa(id.task))
 	task("mapreduce.task.ismap", strconv.FormatBool(kind == "m"))
 	task("mapreduce.job.skiprecords", "false")
-	task("mapreduce.job.user.name", w.inherited("USER", "root"))
+	task("mapreduce.job.user.name", valueOf(w.o.Environ, "USER", "root"))
 	if w.Output != "" {
 		task("mapreduce.task.output.dir", Qualify(w.Output)+"/_temporary/0/_temporary/"+attemptName(id, n))
 	}
@@ -64,7 +64,7 @@ func (w *Work) environment(id taskID, n int, dir string, split *FileSplit) []str
 	env = append(env, w.added()...)
 	// Hadoop sets these two after all others, so -cmdenv cannot set them. In a friendly job it can
 	// set TMPDIR.
-	env = append(env, "TMPDIR="+w.inherited("TMPDIR", "/tmp"))
+	env = append(env, "TMPDIR="+valueOf(w.o.Environ, "TMPDIR", "/tmp"))
 	if w.o.Friendly {
 		env = append(env, w.added()...)
 	}
@@ -74,30 +74,23 @@ func (w *Work) environment(id taskID, n int, dir string, split *FileSplit) []str
 	return lastValues(env)
 }
 
-// lastValues returns variables NAME=VALUE with the last value of each name alone. Commands would
-// take the first one. A variable with a NUL byte would fail the start of the command, so it is
+// lastValues returns variables NAME=VALUE with the last value of each name alone, sorted. Commands
+// would take the first one. A variable with a NUL byte would fail the start of the command, so it is
 // left out.
 func lastValues(env []string) []string {
-	var last []string
-	index := map[string]int{} // in last, by name
+	last := map[string]string{} // the whole variable, by name
 	for _, v := range env {
-		if strings.IndexByte(v, 0) >= 0 {
-			continue
+		if strings.IndexByte(v, 0) < 0 {
+			name, _, _ := strings.Cut(v, "=")
+			last[name] = v
 		}
-		name, _, _ := strings.Cut(v, "=")
-		if i, ok := index[name]; ok {
-			last[i] = v
-			continue
-		}
-		index[name] = len(last)
-		last = append(last, v)
 	}
-	return last
+	return slices.Sorted(maps.Values(last))
 }
 
-// inherited returns the value of a variable of this process, or otherwise if it is not set.
-func (w *Work) inherited(name, otherwise string) string {
-	for _, v := range w.o.Environ {
+// valueOf returns the value of a variable in env, or otherwise if it is not set.
+func valueOf(env []string, name, otherwise string) string {
+	for _, v := range env {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {
 			return value
 		}
@@ -146,16 +139,11 @@ func (w *Work) properties() Conf {
 // divides them again, so a value ends at its first blank. Friendly jobs keep the whole
 // value.
 func (w *Work) added() []string {
-	if w.o.Friendly {
-		return slices.DeleteFunc(slices.Clone(w.args.Env), func(v string) bool { return !strings.Contains(v, "=") })
+	env := slices.Clone(w.args.Env)
+	if !w.o.Friendly {
+		env = append([]string{"HADOOP_ROOT_LOGGER="}, strings.Split(strings.Join(env, " "), " ")...)
 	}
-	env := []string{"HADOOP_ROOT_LOGGER="}
-	for v := range strings.SplitSeq(strings.Join(w.args.Env, " "), " ") {
-		if strings.Contains(v, "=") {
-			env = append(env, v)
-		}
-	}
-	return env
+	return slices.DeleteFunc(env, func(v string) bool { return !strings.Contains(v, "=") })
 }
 
 // variable returns the name of the variable for a property. Each character that is no
@@ -218,14 +206,8 @@ func resolve(words []string, dir string, env []string) ([]string, error) {
 		return words, nil
 	}
 	// The PATH is that of the command, because -cmdenv may set it.
-	path := ""
-	for _, v := range env {
-		if p, ok := strings.CutPrefix(v, "PATH="); ok {
-			path = p
-		}
-	}
-	dir = cmp.Or(dir, ".")
-	for _, in := range append([]string{dir}, filepath.SplitList(path)...) {
+	path := filepath.SplitList(valueOf(env, "PATH", ""))
+	for _, in := range append([]string{cmp.Or(dir, ".")}, path...) {
 		found, err := filepath.Abs(filepath.Join(in, words[0]))
 		if err != nil {
 			return nil, err

@@ -57,7 +57,7 @@ func TestSpecificationsCutKeysAsHadoopDoes(t *testing.T) {
 func TestHashesAreThoseOfJava(t *testing.T) {
 	// Text("a").hashCode() is 31*1+97; a byte above 127 counts as negative.
 	for key, want := range map[string]int32{"": 1, "a": 128, "ab": 31*128 + 98, "\xff": 30, "\xc3\xa4": 31*(31-61) - 92} {
-		if got := hashBytes([]byte(key)); got != want {
+		if got := hashBytes(1, []byte(key)); got != want {
 			t.Errorf("%q: %d, want %d", key, got, want)
 		}
 	}
@@ -96,7 +96,7 @@ func TestEachPartitionIsAReduce(t *testing.T) {
 	s, _ := Parse("-k1,2 -k3.2", ".")
 	rapid.Check(t, func(t *rapid.T) {
 		key, parts := rapid.SliceOf(rapid.Byte()).Draw(t, "key"), rapid.IntRange(1, 50).Draw(t, "parts")
-		all := []int{ByHash(key, parts), ByFields(&s, key, parts), ByLong(int64(len(key))<<33, parts)}
+		all := []int{Text.Partition(key, parts), ByFields(&s, key, parts), Long.Partition(AppendLong(nil, int64(len(key))<<33), parts)}
 		if p, ok := BySlice(key, rapid.IntRange(-9, 9).Draw(t, "left"), rapid.IntRange(-9, 9).Draw(t, "right"), parts); ok {
 			all = append(all, p)
 		}

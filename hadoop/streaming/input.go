@@ -47,10 +47,7 @@ func (w *Work) chooseInput() error {
 	case "SequenceFileInputFormat", "SequenceFileAsTextInputFormat":
 		return refuse(1, "-inputformat : class not built here : %s", name)
 	default:
-		if isClass(name) {
-			return refuse(1, "-inputformat : class not built here : %s", name)
-		}
-		return &Error{Exit: 1, Lines: []string{"-inputformat : class not found : " + name, "Try -help for more information"}}
+		return noClass("inputformat", name)
 	}
 	var err error
 	if in.maxBytes, err = w.conf.Int("mapreduce.input.linerecordreader.line.maxlength", 0); err != nil {
@@ -76,7 +73,7 @@ func (w *Work) chooseReader() error {
 		return nil
 	case "StreamXmlRecordReader":
 	default:
-		return &Error{Exit: 1, Lines: []string{"-inputreader: class not found: " + parts[0], "Try -help for more information"}}
+		return fail("-inputreader: class not found: %s", parts[0])
 	}
 	in.format, in.key = "StreamXmlRecordReader", Text
 	for _, p := range parts[1:] {

@@ -3,6 +3,7 @@ package streaming
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"mrlocal/jobs"
 )
@@ -32,15 +33,11 @@ type heldRecord struct {
 func (r *runner) inHadoopOrder(out jobs.Emitter) (emit func(key, value []byte), flush func()) {
 	var all []heldRecord
 	emit = func(key, value []byte) {
-		h := heldRecord{key: bytes.Clone(key), value: bytes.Clone(value)}
-		h.sortKey = r.work.sortKey(nil, key)
-		all = append(all, h)
+		all = append(all, heldRecord{bytes.Clone(key), bytes.Clone(value), r.work.sortKey(nil, key)})
 	}
 	flush = func() {
 		// Hadoop's kvbuffer fills its index from the end, so its sort finds the last record first.
-		for i, j := 0, len(all)-1; i < j; i, j = i+1, j-1 {
-			all[i], all[j] = all[j], all[i]
-		}
+		slices.Reverse(all)
 		quicksort(all, 0, len(all))
 		for i := range all {
 			r.emitPaired(out, all[i].sortKey, all[i].key, all[i].value)
@@ -121,10 +118,8 @@ func quicksort(all []heldRecord, p, r int) {
 		fix((p+r)/2, r-1)
 		fix(p, r-1)
 		// Records that equal the pivot are collected at both ends: up to low, and from high on.
-		i := p
-		j := r
-		low := p
-		high := r
+		i, low := p, p
+		j, high := r, r
 		for {
 			for i++; i < j; i++ {
 				c := compare(i, p)
@@ -132,9 +127,8 @@ func quicksort(all []heldRecord, p, r int) {
 					break
 				}
 				if c == 0 {
-					if low++; low != i {
-						swap(low, i)
-					}
+					low++
+					swap(low, i)
 				}
 			}
 			for j--; j > i; j-- {
@@ -143,9 +137,8 @@ func quicksort(all []heldRecord, p, r int) {
 					break
 				}
 				if c == 0 {
-					if high--; high != j {
-						swap(high, j)
-					}
+					high--
+					swap(high, j)
 				}
 			}
 			if i >= j {

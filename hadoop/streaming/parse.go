@@ -30,7 +30,7 @@ type ParsedJob struct {
 	Env                       []string // of -cmdenv, NAME=VALUE as a rule
 	Files                     []Shipped
 	LazyOutput                bool     // write no empty parts
-	Help, Info                bool     // the user asks for help
+	Help                      bool     // the user asks for help: -help or -info
 	Debugs                    []string // the names mapdebug and reducedebug, as often as given
 	Warnings                  []string // one line for each use of a deprecated option
 }
@@ -66,7 +66,7 @@ func fail(format string, args ...any) *Error {
 }
 
 // Args reads the arguments of hadoop-streaming, without the name of the program. The error is an
-// *Error. Required options may be missing from a result with Help or Info. Args reads the files of
+// *Error. Required options may be missing from a result with Help. Args reads the files of
 // -conf and checks that shipped files exist.
 func Args(args []string) (*ParsedJob, error) {
 	j := &ParsedJob{Conf: Conf{}}
@@ -102,7 +102,7 @@ func Args(args []string) (*ParsedJob, error) {
 		}
 	}
 	// A user who asks for help need not give the required options.
-	if j.Help || j.Info {
+	if j.Help {
 		return j, nil
 	}
 	if len(j.Inputs) == 0 {
@@ -151,10 +151,7 @@ func (j *ParsedJob) generic(name, value string) error {
 // exist, because a task that misses it would fail only after minutes.
 func (j *ParsedJob) ship(uri string, archive bool) error {
 	path, link, _ := strings.Cut(uri, "#")
-	local := path
-	if rest, ok := strings.CutPrefix(path, "file:"); ok {
-		local = "/" + strings.TrimLeft(rest, "/")
-	}
+	local := Local(path)
 	if _, err := os.Stat(local); err != nil || local == "" {
 		return &Error{Exit: 1, Lines: []string{"File " + path + " does not exist."}}
 	}
@@ -176,43 +173,29 @@ func (j *ParsedJob) deprecated(option, better string) {
 // set applies an option of StreamJob. If an option with one value is repeated, its first value
 // counts, as commons-cli returns it. Options that take many values collect them all.
 func (j *ParsedJob) set(o givenOption) error {
-	first := func(to *string) {
-		if *to == "" {
-			*to = o.values[0]
-		}
+	texts := map[string]*string{
+		"output": &j.Output, "inputformat": &j.InputFormat, "outputformat": &j.OutputFormat, "inputreader": &j.InputReader, "partitioner": &j.Partitioner,
 	}
-	command := func(to *Command) {
+	if to, ok := texts[o.name]; ok {
+		*to = cmp.Or(*to, o.values[0])
+		return nil
+	}
+	commands := map[string]*Command{"mapper": &j.Mapper, "combiner": &j.Combiner, "reducer": &j.Reducer}
+	if to, ok := commands[o.name]; ok {
 		if !to.Given {
 			*to = Command{o.values[0], true}
 		}
+		return nil
 	}
 	switch o.name {
 	case "input":
 		for _, v := range o.values {
 			j.Inputs = append(j.Inputs, commaPaths(v)...)
 		}
-	case "output":
-		first(&j.Output)
-	case "mapper":
-		command(&j.Mapper)
-	case "combiner":
-		command(&j.Combiner)
-	case "reducer":
-		command(&j.Reducer)
-	case "inputformat":
-		first(&j.InputFormat)
-	case "outputformat":
-		first(&j.OutputFormat)
-	case "inputreader":
-		first(&j.InputReader)
-	case "partitioner":
-		first(&j.Partitioner)
 	case "lazyOutput":
 		j.LazyOutput = true
-	case "help":
+	case "help", "info":
 		j.Help = true
-	case "info":
-		j.Info = true
 	case "mapdebug", "reducedebug":
 		j.Debugs = append(j.Debugs, o.name)
 	case "cmdenv":

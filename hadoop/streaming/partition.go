@@ -1,15 +1,17 @@
 package streaming
 
-import "unicode/utf16"
+import (
+	"unicode/utf16"
+	"unicode/utf8"
+)
 
-// hashBytes returns the hash of a Text or BytesWritable key (WritableComparator.hashBytes).
-// Each byte, as a signed one, is added to 31 times the hash so far.
-func hashBytes(key []byte) int32 {
-	h := int32(1)
-	for _, b := range key {
-		h = 31*h + int32(int8(b))
+// hashBytes goes on with a hash as WritableComparator.hashBytes does: it adds each byte of p, as a
+// signed one, to 31 times the hash so far. The hash of a Text or BytesWritable key begins with 1.
+func hashBytes(hash int32, p []byte) int32 {
+	for _, b := range p {
+		hash = 31*hash + int32(int8(b))
 	}
-	return h
+	return hash
 }
 
 // hashLong returns the hash of a LongWritable.
@@ -17,14 +19,6 @@ func hashLong(n int64) int32 { return int32(n ^ int64(uint64(n)>>32)) }
 
 // reduceOf returns the reduce for a hash, from 0 to parts-1 (HashPartitioner).
 func reduceOf(hash int32, parts int) int { return int(hash&0x7fffffff) % parts }
-
-// ByHash returns the reduce of a key, from 0 to parts-1, as HashPartitioner does for Text and
-// BytesWritable keys.
-func ByHash(key []byte, parts int) int { return reduceOf(hashBytes(key), parts) }
-
-// ByLong returns the reduce of a key, from 0 to parts-1, as HashPartitioner does for
-// LongWritable keys.
-func ByLong(n int64, parts int) int { return reduceOf(hashLong(n), parts) }
 
 // ByFields returns the reduce of a key, from 0 to parts-1, as KeyFieldBasedPartitioner does.
 // It hashes the bytes that each specification means, one after the other. An empty key goes
@@ -44,9 +38,7 @@ func ByFields(s *Specs, key []byte, parts int) int {
 		if !ok {
 			continue
 		}
-		for ; begin < end; begin++ {
-			h = 31*h + int32(int8(key[begin]))
-		}
+		h = hashBytes(h, key[begin:max(begin, end)])
 	}
 	return reduceOf(h, parts)
 }
@@ -55,12 +47,11 @@ func ByFields(s *Specs, key []byte, parts int) int {
 // UTF-16 code units.
 func hashString(text []byte) int32 {
 	h := int32(0)
+	var room [2]uint16
 	for _, r := range string(text) {
-		if a, b := utf16.EncodeRune(r); a != '\uFFFD' {
-			h = 31*(31*h+a) + b
-			continue
+		for _, unit := range utf16.AppendRune(room[:0], r) {
+			h = 31*h + int32(unit)
 		}
-		h = 31*h + r
 	}
 	return h
 }
@@ -78,78 +69,26 @@ func BySlice(key []byte, left, right, parts int) (part int, ok bool) {
 	if from < 0 || to < 0 {
 		return 0, false
 	}
-	h := int32(1)
-	for i := from; i <= to; i++ {
-		h = 31*h + int32(int8(key[i]))
-	}
-	return reduceOf(h, parts), true
+	return reduceOf(hashBytes(1, key[from:max(from, to+1)]), parts), true
 }
 
 // ReplaceInvalid returns text with U+FFFD in place of each invalid sequence of UTF-8, as a
-// Java decoder replaces it. It returns text itself if that is valid, otherwise a new slice.
+// Java decoder replaces it. It returns text itself if that is valid, otherwise a new slice. An
+// invalid sequence ends before the first byte that no valid one could have there.
 func ReplaceInvalid(text []byte) []byte {
-	i := 0
-	for i < len(text) && text[i] < 0x80 {
-		i++
-	}
-	if i == len(text) {
+	if utf8.Valid(text) {
 		return text
 	}
-	var out []byte // nil until an invalid sequence is found
-	for i < len(text) {
-		n, valid := sequence(text[i:])
-		if !valid && out == nil {
-			out = append(make([]byte, 0, len(text)+8), text[:i]...)
+	out := make([]byte, 0, len(text)+8)
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		if r == utf8.RuneError && n == 1 {
+			for n < len(text) && !utf8.FullRune(text[:n+1]) {
+				n++
+			}
 		}
-		switch {
-		case !valid:
-			out = append(out, "\uFFFD"...)
-		case out != nil:
-			out = append(out, text[i:i+n]...)
-		}
-		i += n
-	}
-	if out == nil {
-		return text
+		out = utf8.AppendRune(out, r)
+		text = text[n:]
 	}
 	return out
-}
-
-// sequence returns the length of the UTF-8 sequence at the start of text, and whether it is
-// valid. An invalid sequence ends before the first byte that no valid one could have there.
-func sequence(text []byte) (n int, valid bool) {
-	c := text[0]
-	// low and high bound the second byte; some first bytes narrow them.
-	low, high, length := byte(0x80), byte(0xbf), 0
-	switch {
-	case c < 0x80:
-		return 1, true
-	case c >= 0xc2 && c <= 0xdf:
-		length = 2
-	case c >= 0xe0 && c <= 0xef:
-		length = 3
-		switch c {
-		case 0xe0:
-			low = 0xa0 // less would fit into two bytes
-		case 0xed:
-			high = 0x9f // surrogates
-		}
-	case c >= 0xf0 && c <= 0xf4:
-		length = 4
-		switch c {
-		case 0xf0:
-			low = 0x90 // less would fit into three bytes
-		case 0xf4:
-			high = 0x8f // U+10FFFF is the last code point
-		}
-	default:
-		return 1, false
-	}
-	for n = 1; n < length; n++ {
-		if n == len(text) || text[n] < low || text[n] > high {
-			return n, false
-		}
-		low, high = 0x80, 0xbf
-	}
-	return length, true
 }

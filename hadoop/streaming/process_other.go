@@ -20,7 +20,7 @@ func Start(context.Context, Config) (*Process, error) { return nil, errSystem }
 func (*Process) Write([]byte) error { return errSystem }
 
 // Close fails.
-func (*Process) Close() (Exit, error) { return Exit{}, errSystem }
+func (*Process) Close() (int, error) { return 0, errSystem }
 
 // Abandon does nothing.
 func (*Process) Abandon() {}

@@ -124,11 +124,10 @@ func (p *Process) flush() error {
 }
 
 // Close writes the pending bytes, closes the input, reads the output to its end, and waits
-// for the command. The error is that of Config.Output, of a pipe or of the context. An exit
-// code other than 0 is not an error; see Exit.Failed.
-func (p *Process) Close() (Exit, error) {
+// for the command. code is the exit code of the command, or 128 plus the number of the signal
+// that has killed it, as in Java. The error is that of Config.Output, of a pipe or of the context.
+func (p *Process) Close() (code int, err error) {
 	_ = p.flush() // its error is in p.failed
-	exit := Exit{ClosedEarly: p.broken}
 	closeEnd(&p.in)
 	for p.failed == nil && (p.out >= 0 || p.err >= 0) {
 		if p.serve() == 0 && hasExited(p.process.Pid) {
@@ -136,8 +135,7 @@ func (p *Process) Close() (Exit, error) {
 			break
 		}
 	}
-	err := p.failed
-	if err != nil {
+	if err = p.failed; err != nil {
 		p.kill()
 	}
 	// The end of the context explains a broken pipe, not the other way round.
@@ -150,16 +148,16 @@ func (p *Process) Close() (Exit, error) {
 		err = waited
 	}
 	if state != nil {
-		exit.Code = state.ExitCode()
+		code = state.ExitCode()
 		if s, ok := state.Sys().(syscall.WaitStatus); ok && s.Signaled() {
-			exit.Code = 128 + int(s.Signal())
+			code = 128 + int(s.Signal())
 			// The context may have ended, and killed the command, during wait.
 			if cause := context.Cause(p.ctx); cause != nil && err == nil {
 				err = cause
 			}
 		}
 	}
-	return exit, err
+	return code, err
 }
 
 // Abandon kills the command and waits for it. After Close it does nothing.

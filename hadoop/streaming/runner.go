@@ -135,7 +135,7 @@ func (r *runner) send(p []byte) error {
 			return nil
 		}
 		// A failed exit of the command explains more than its broken pipe.
-		if _, failed := r.finish(); failed != nil {
+		if failed := r.finish(); failed != nil {
 			return failed
 		}
 		return fmt.Errorf("%s: %w: Broken pipe", r.stage.command, err)
@@ -146,11 +146,11 @@ func (r *runner) send(p []byte) error {
 // finish closes the command's standard input, reads its output to the end, and waits for
 // it. The error includes an exit code other than 0, unless the job allows it, and in a
 // strict job too many counters. It does nothing if no command runs.
-func (r *runner) finish() (Exit, error) {
+func (r *runner) finish() error {
 	if r.process == nil {
-		return Exit{}, nil
+		return nil
 	}
-	exit, err := r.process.Close()
+	code, err := r.process.Close()
 	r.process = nil
 	r.errors.close()
 	r.leave()
@@ -158,14 +158,12 @@ func (r *runner) finish() (Exit, error) {
 		err = r.errors.failed
 	}
 	if err != nil {
-		return exit, fmt.Errorf("%s: %w", r.stage.command, err)
+		return fmt.Errorf("%s: %w", r.stage.command, err)
 	}
-	if failed := exit.Failed(); failed != nil {
-		if r.work.conf.Bool("stream.non.zero.exit.is.failure", true) {
-			return exit, fmt.Errorf("%s: PipeMapRed.waitOutputThreads(): %w%s", r.stage.command, failed, r.errors.last())
-		}
+	if code != 0 && r.work.conf.Bool("stream.non.zero.exit.is.failure", true) {
+		return fmt.Errorf("%s: PipeMapRed.waitOutputThreads(): subprocess failed with code %d%s", r.stage.command, code, r.errors.last())
 	}
-	return exit, nil
+	return nil
 }
 
 // mapper is an attempt at a map. It reads its split and sends the records to its command.
@@ -207,7 +205,7 @@ func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 	}
 	err := w.input.each(*split, m.charge, m.read(split), raw, func(key, value []byte) error { return m.write(key, value) })
 	if err == nil {
-		_, err = m.finish()
+		err = m.finish()
 	}
 	if err == nil {
 		flush()
@@ -318,8 +316,7 @@ func (w *Work) newGroups(s *stage, combine bool) jobs.Reducer {
 func (g *groups) reduceKinds() [2]Kind {
 	switch g.stage.kind {
 	case command:
-		k, v := g.stage.out.Format.Kinds()
-		return [2]Kind{k, v}
+		return g.stage.out.Format.Kinds()
 	case aggregate:
 		return [2]Kind{}
 	}
@@ -418,7 +415,7 @@ func (g *groups) Flush(out jobs.Emitter) error {
 	}
 	err := g.sendRoom()
 	if err == nil {
-		_, err = g.finish()
+		err = g.finish()
 	}
 	g.started = false
 	if err != nil {

@@ -42,13 +42,6 @@ type SplitOptions struct {
 	Recursive  bool  // read directories inside directories; false: they are an error
 }
 
-// MissingError is the error for inputs that do not exist. Lines has one line for each, as
-// Hadoop prints it.
-type MissingError struct{ Lines []string }
-
-// Error returns all lines, with newlines between them.
-func (e *MissingError) Error() string { return strings.Join(e.Lines, "\n") }
-
 // file is an input file, with its length when Plan looked.
 type file struct {
 	path  string
@@ -57,8 +50,8 @@ type file struct {
 
 // Plan finds the files of the inputs and divides them. inputs are paths, file: URIs and
 // patterns. It returns the longest split first, as Hadoop numbers maps; splits of equal
-// length keep the order of the inputs. The error is a *MissingError if a path or pattern
-// finds nothing.
+// length keep the order of the inputs. If paths or patterns find nothing, the error has a line for
+// each.
 func Plan(inputs []string, o SplitOptions) ([]FileSplit, error) {
 	files, err := find(inputs, o.Recursive)
 	if err != nil {
@@ -83,10 +76,10 @@ func Plan(inputs []string, o SplitOptions) ([]FileSplit, error) {
 }
 
 // find returns the files of all inputs, in order (FileInputFormat.listStatus). Its
-// MissingError names all inputs that are missing.
+// error names all inputs that are missing, as Hadoop prints them.
 func find(inputs []string, recursive bool) ([]file, error) {
 	var files []file
-	var missing []string
+	var missing []error
 	for _, in := range inputs {
 		path := Local(in)
 		matches, err := glob(path)
@@ -94,30 +87,21 @@ func find(inputs []string, recursive bool) ([]file, error) {
 		case err != nil:
 			return nil, err
 		case matches == nil && !isPattern(path):
-			missing = append(missing, "Input path does not exist: "+Qualify(in))
+			//lint:ignore ST1005 as Hadoop words it
+			missing = append(missing, fmt.Errorf("Input path does not exist: %s", Qualify(in)))
 			continue
 		case len(matches) == 0:
-			missing = append(missing, "Input Pattern "+Qualify(in)+" matches 0 files")
+			//lint:ignore ST1005 as Hadoop words it
+			missing = append(missing, fmt.Errorf("Input Pattern %s matches 0 files", Qualify(in)))
 			continue
 		}
 		for _, m := range matches {
-			info, err := os.Stat(m)
-			if err != nil {
-				return nil, err
-			}
-			if !info.IsDir() {
-				files = append(files, file{m, info.Size()})
-				continue
-			}
-			if files, err = list(files, m, recursive); err != nil {
+			if files, err = add(files, m, true, recursive); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if len(missing) > 0 {
-		return nil, &MissingError{missing}
-	}
-	return files, nil
+	return files, errors.Join(missing...)
 }
 
 // glob returns path alone if it exists. Otherwise it returns the paths that match it as a
@@ -176,34 +160,27 @@ func braces(pattern string) []string {
 // hidden reports whether a file or directory of that name is left out of the input.
 func hidden(name string) bool { return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") }
 
-// list appends the files of a directory to files, in the order of their names. It fails if
-// dir holds a directory and recursive is false, as Hadoop does.
-func list(files []file, dir string, recursive bool) ([]file, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
+// add appends the file at path to files, or the files of the directory there, in the order of their
+// names. It fails if path is a directory and enter is false, as Hadoop does. recursive says whether it
+// enters directories inside the directory.
+func add(files []file, path string, enter, recursive bool) ([]file, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
 		return nil, err
+	case !info.IsDir():
+		return append(files, file{path, info.Size()}), nil
+	case !enter:
+		//lint:ignore ST1005 as Hadoop words it
+		return nil, fmt.Errorf("Not a file: %s", Qualify(path))
 	}
+	entries, err := os.ReadDir(path)
 	for _, e := range entries {
-		if hidden(e.Name()) {
-			continue
-		}
-		path := filepath.Join(dir, e.Name())
-		info, err := os.Stat(path)
-		switch {
-		case err != nil:
-			return nil, err
-		case !info.IsDir():
-			files = append(files, file{path, info.Size()})
-		case !recursive:
-			//lint:ignore ST1005 as Hadoop words it
-			return nil, fmt.Errorf("Not a file: %s", Qualify(path))
-		default:
-			if files, err = list(files, path, true); err != nil {
-				return nil, err
-			}
+		if err == nil && !hidden(e.Name()) {
+			files, err = add(files, filepath.Join(path, e.Name()), recursive, recursive)
 		}
 	}
-	return files, nil
+	return files, err
 }
 
 // Local returns the path that a file: URI names. It returns any other text as it is.

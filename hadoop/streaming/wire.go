@@ -3,6 +3,7 @@ package streaming
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"math/bits"
 	"strconv"
 	"strings"
 )
@@ -51,9 +52,9 @@ func toLong(stored []byte) int64 { return int64(binary.BigEndian.Uint64(stored) 
 func (k Kind) Partition(key []byte, parts int) int {
 	// LongWritable has a hash of its own. The other classes hash their bytes.
 	if k == Long {
-		return ByLong(toLong(key), parts)
+		return reduceOf(hashLong(toLong(key)), parts)
 	}
-	return ByHash(key, parts)
+	return reduceOf(hashBytes(1, key), parts)
 }
 
 // AppendString appends a stored key or value as text, as toString of Hadoop's class gives
@@ -91,28 +92,12 @@ const (
 // FormatNamed returns the format of an identifier such as "typedbytes", in any case of
 // letters. An unknown name means text, as in Hadoop.
 func FormatNamed(name string) Format {
-	switch strings.ToLower(name) {
-	case "keyonlytext":
-		return KeyLines
-	case "rawbytes":
-		return RawBytes
-	case "typedbytes":
-		return TypedBytes
-	}
-	return TextLines
+	return map[string]Format{"keyonlytext": KeyLines, "rawbytes": RawBytes, "typedbytes": TypedBytes}[strings.ToLower(name)]
 }
 
 // Kinds returns the kinds of the keys and values that a Reader of this format emits.
-func (f Format) Kinds() (key, value Kind) {
-	switch f {
-	case KeyLines:
-		return Text, Null
-	case RawBytes:
-		return Bytes, Bytes
-	case TypedBytes:
-		return Typed, Typed
-	}
-	return Text, Text
+func (f Format) Kinds() [2]Kind {
+	return [...][2]Kind{TextLines: {Text, Text}, KeyLines: {Text, Null}, RawBytes: {Bytes, Bytes}, TypedBytes: {Typed, Typed}}[f]
 }
 
 // Writer writes records in the form in which a command reads them.
@@ -171,15 +156,9 @@ func appendVInt(dst []byte, n int) []byte {
 	if n <= 127 {
 		return append(dst, byte(n))
 	}
-	bytes := 0
-	for t := n; t != 0; t >>= 8 {
-		bytes++
-	}
-	dst = append(dst, byte(-112-bytes))
-	for ; bytes > 0; bytes-- {
-		dst = append(dst, byte(n>>(8*(bytes-1))))
-	}
-	return dst
+	size := (bits.Len(uint(n)) + 7) / 8
+	bytes := binary.BigEndian.AppendUint64(nil, uint64(n))
+	return append(append(dst, byte(-112-size)), bytes[8-size:]...)
 }
 
 // appendAsTyped appends a key or value as typed bytes. Invalid UTF-8 in Text is replaced, as

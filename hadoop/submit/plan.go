@@ -92,8 +92,7 @@ func New(o Options) (*Plan, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	p := &Plan{hadoop: o.Hadoop}
-	p.hadoop = cmp.Or(p.hadoop, "hadoop")
+	p := &Plan{hadoop: cmp.Or(o.Hadoop, "hadoop")}
 	// inputs are those of the current job, first those of the chain.
 	inputs := o.Inputs
 	for i := range o.Chain {
@@ -193,10 +192,7 @@ func (o *Options) step(i int, inputs []string, output string) ([]string, error) 
 	if p := o.Chain[i].Reduces; p > 0 {
 		reduces = p
 	}
-	name := o.Name
-	if name == "" {
-		name = "mrlocal " + cmp.Or(o.Job, o.Chain[0].Name)
-	}
+	name := cmp.Or(o.Name, "mrlocal "+cmp.Or(o.Job, o.Chain[0].Name))
 	if len(o.Chain) > 1 {
 		name += fmt.Sprintf(" %d of %d", i+1, len(o.Chain))
 	}
@@ -225,9 +221,7 @@ func (o *Options) step(i int, inputs []string, output string) ([]string, error) 
 	// PATH#LINK: Hadoop ships the file at PATH and links it as LINK where a task starts.
 	files := o.Binary + "#" + childName
 	if cuts {
-		from := o.Cuts
-		from = cmp.Or(from, cutsName)
-		files += "," + from + "#" + cutsName
+		files += "," + cmp.Or(o.Cuts, cutsName) + "#" + cutsName
 	}
 	// Both sides of a job get the same flags, so that they agree on the form of the wire.
 	child := o.child(i, reduces, cuts, inputs)

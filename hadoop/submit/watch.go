@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -150,61 +151,31 @@ func (w *watcher) counter(line string) {
 // a map that folds writes fewer records than its mapper emits.
 func (w *watcher) count(name string, n int64) {
 	c := &w.job.Counters
-	if w.group == stream.CounterGroup {
-		switch name {
-		case "INPUT_BYTES":
-			c.MapInputBytes = n
-		case "MAP_OUTPUT_RECORDS":
-			c.MapOutputRecords = n
-		case "COMBINE_INPUT_RECORDS":
-			c.CombineInputRecords = n
-		case "COMBINE_OUTPUT_RECORDS":
-			c.CombineOutputRecords = n
-		}
-		return
+	own := map[string]*int64{
+		"INPUT_BYTES": &c.MapInputBytes, "MAP_OUTPUT_RECORDS": &c.MapOutputRecords,
+		"COMBINE_INPUT_RECORDS": &c.CombineInputRecords, "COMBINE_OUTPUT_RECORDS": &c.CombineOutputRecords,
 	}
-	switch name {
-	case "Map input records":
-		c.MapInputRecords = n
-	case "Map output records":
-		// Groups come in any order, so the children's count may be there already.
-		setFirst(&c.MapOutputRecords, n)
-	case "Map output bytes":
-		c.MapOutputBytes = n
-	case "Reduce input groups":
-		c.ReduceInputGroups = n
-	case "Reduce input records":
-		c.ReduceInputRecords = n
-	case "Reduce output records":
-		c.ReduceOutputRecords = n
-	case "Reduce shuffle bytes":
-		c.ReduceShuffleBytes = n
-	case "Spilled Records":
-		c.SpilledRecords = n
-	case "Launched map tasks":
-		c.LaunchedMaps, w.job.Maps = n, int(n)
-	case "Launched reduce tasks":
-		c.LaunchedReduces, w.job.Reduces = n, int(n)
-	case "Data-local map tasks":
-		c.DataLocalMaps = n
-	case "Rack-local map tasks":
-		c.GroupLocalMaps = n
-	case "Failed map tasks":
-		c.FailedMaps = n
-	case "Failed reduce tasks":
-		c.FailedReduces = n
-	case "Killed map tasks":
-		c.KilledMaps = n
-	case "Killed reduce tasks":
-		c.KilledReduces = n
+	hadoop := map[string]*int64{
+		"Map input records": &c.MapInputRecords, "Map output bytes": &c.MapOutputBytes,
+		"Reduce input groups": &c.ReduceInputGroups, "Reduce input records": &c.ReduceInputRecords,
+		"Reduce output records": &c.ReduceOutputRecords, "Reduce shuffle bytes": &c.ReduceShuffleBytes,
+		"Spilled Records": &c.SpilledRecords, "Launched map tasks": &c.LaunchedMaps, "Launched reduce tasks": &c.LaunchedReduces,
+		"Data-local map tasks": &c.DataLocalMaps, "Rack-local map tasks": &c.GroupLocalMaps,
+		"Failed map tasks": &c.FailedMaps, "Failed reduce tasks": &c.FailedReduces,
+		"Killed map tasks": &c.KilledMaps, "Killed reduce tasks": &c.KilledReduces,
 	}
-}
-
-// setFirst sets a counter that is still 0.
-func setFirst(c *int64, n int64) {
-	if *c == 0 {
-		*c = n
+	to := hadoop[name]
+	switch {
+	case w.group == stream.CounterGroup:
+		to = own[name]
+	// Groups come in any order, so the children's count may be there already.
+	case name == "Map output records" && c.MapOutputRecords == 0:
+		to = &c.MapOutputRecords
 	}
+	if to != nil {
+		*to = n
+	}
+	w.job.Maps, w.job.Reduces = int(c.LaunchedMaps), int(c.LaunchedReduces)
 }
 
 // These are exit codes of StreamJob. A missing input and an existing output give exitRefuse. So does a
@@ -218,19 +189,9 @@ const (
 // errs.BadInput if StreamJob refused the job before the cluster accepted it, and otherwise
 // errs.JobFailed.
 func (w *watcher) failure(err error, code int) error {
-	cause := errors.New(errs.OneLine(firstOf(w.reason, w.last, err.Error())))
+	cause := errors.New(errs.OneLine(cmp.Or(w.reason, w.last, err.Error())))
 	if w.state < jobAccepted && (code == exitRefuse || code == exitUsage) {
 		return &errs.Error{Kind: errs.BadInput, Object: "hadoop", Cause: cause}
 	}
 	return &errs.Error{Kind: errs.JobFailed, Object: w.job.Name, Cause: fmt.Errorf("hadoop ended with %d: %w", code, cause)}
-}
-
-// firstOf returns the first text that is not empty.
-func firstOf(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
 }
