@@ -80,11 +80,15 @@ type Options struct {
 	//     a tracker runs no more than its CPU and memory have room for.
 	//   - BatchReserve: a batch of last maps that has begun gets every free container until
 	//     all its maps have started.
+	//   - LazyRoom says from which containers lazy start subtracts those of a job's reduces, to
+	//     learn how many its maps then get. "all", also as "", is all of them, as in [OMO21, eq.
+	//     3]. "share" is the job's own share of them [OMO21, "room in the share"].
 	//   - ReleaseWindow is T_w, the least length of a window in which releases are counted.
 	//     0: 10 s, and for short maps a third of a map's time.
 	ContainerOrder string        `json:"container_order,omitempty"`
 	Containers     string        `json:"containers,omitempty"`
 	BatchReserve   bool          `json:"batch_reserve,omitempty"`
+	LazyRoom       string        `json:"lazy_room,omitempty"`
 	ReleaseWindow  time.Duration `json:"release_window_ns,omitempty"`
 
 	// dynsplit, per tracker. AdditionalMapSlots is how many extra map slots open while maps
@@ -170,6 +174,7 @@ func (o *Options) Fields() []setting.Setting {
 		setting.Of("container-order", "ContainerOrder", "how omo and its parts order jobs, `deficit|count`: by what they are owed, or by the containers that they have", "deficit", setting.Choice(&o.ContainerOrder, "deficit", "count")),
 		setting.Of("containers", "Containers", "what a container is under yarn, omo and its parts, `slots|resources`. slots: a slot; resources: a slot with the CPU and memory that the profile of its job asks for", "slots", setting.Choice(&o.Containers, "slots", "resources")),
 		setting.Of("batch-reserve", "BatchReserve", "keep what becomes free for a batch of last maps until all of it has started (omo, batch-finish): `off|on`", "off", setting.Either(&o.BatchReserve, "on", "off", false)),
+		setting.Of("lazy-room", "LazyRoom", "where omo and lazy-start take the room for a job's reduces from, `all|share`. all: from all containers, as the paper has it; share: from the job's own share of them", "all", setting.Choice(&o.LazyRoom, "all", "share")),
 		setting.Of("release-window", "ReleaseWindow", "the least time over which omo counts released containers, `TIME`", "10s, or a third of a map's time if that is less", setting.Time(&o.ReleaseWindow, 1)),
 		setting.Of("additional-map-slots", "AdditionalMapSlots", "map slots per tracker that open while maps are in their I/O period, at most `N` (dynsplit)", "1", setting.Count(&o.AdditionalMapSlots, 0, mostSlots)),
 		setting.Of("early-reduces", "EarlyReduces", "which limit holds for reduces that would wait for maps (dynsplit), `both|floor|bound|printed`. floor: for each job, the whole slots of its share. bound: for all jobs together, the sum of their shares. both: both limits. printed: as on the slides, where a part of a slot is enough for one more reduce", "both", setting.Choice(&o.EarlyReduces, "both", "floor", "bound", "printed")),

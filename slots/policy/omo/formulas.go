@@ -22,6 +22,13 @@ func shareFrequency(observed, available float64, reduces int32, jobs int) float6
 	return estimatedFrequency(observed, available-float64(reduces), available) / float64(max(jobs, 1))
 }
 
+// restFrequency returns F_e = F_o · (S/D - r) / A_o [OMO21, "room in the share"]. [OMO21, section
+// IV-C] gives each of D jobs S/D of the containers. Once each of a job's r reduces holds one, the
+// rest of that share is for its maps. With D = 1 it is the F_e of [OMO21, eq. 2].
+func restFrequency(observed, available, containers float64, reduces int32, jobs int) float64 {
+	return estimatedFrequency(observed, containers/float64(max(jobs, 1))-float64(reduces), available)
+}
+
 // shuffleTime returns T_s = d·m / (B·r) [OMO21, "shuffle estimate"]. B is bandwidth, the bytes
 // that one reduce copies per second. d is mapOutput, the bytes of one map's output. T_s is 0 if
 // the bandwidth is not known.

@@ -30,6 +30,28 @@ func TestAlignment(t *testing.T) {
 	}
 }
 
+// TestRoomInTheShare: next to its reduces a job's maps have the rest of the job's share [OMO21, "room in
+// the share"]. 8 containers, D 4, r 2 leave nothing of a share of 2, where eq. (3) leaves 3/2. With one
+// job both are the same.
+func TestRoomInTheShare(t *testing.T) {
+	for _, c := range []struct {
+		name                 string
+		reduces              int32
+		jobs                 int
+		wantShare, wantPaper float64
+	}{
+		{"as many reduces as the share", 2, 4, 0, 0.4 * 6 / 8 / 4},
+		{"more reduces than the share", 3, 4, 0, 0.4 * 5 / 8 / 4},
+		{"a reduce in half of the share", 1, 4, 0.4 * 1 / 8, 0.4 * 7 / 8 / 4},
+		{"one job", 2, 1, 0.4 * 6 / 8, 0.4 * 6 / 8},
+	} {
+		share, paper := restFrequency(0.4, 8, 8, c.reduces, c.jobs), shareFrequency(0.4, 8, c.reduces, c.jobs)
+		if !near(share, c.wantShare) || !near(paper, c.wantPaper) {
+			t.Errorf("%s: F_e %v in the share, %v by eq. (3); want %v and %v", c.name, share, paper, c.wantShare, c.wantPaper)
+		}
+	}
+}
+
 // TestStartsNowIsTheLeastGap: the rule is |β(m')| <= |β(x)| for all x < m'
 // [OMO21, "signed argmin"].
 // As the paper prints it, with signed gaps over x from m' to m, it holds for no

@@ -89,6 +89,10 @@ type overlap struct{ shuffle, mapTime, frequency float64 }
 // aligned returns x*.
 func (g overlap) aligned() float64 { return aligned(g.shuffle, g.mapTime, g.frequency) }
 
+// roomOfShare has a job's reduces take room from its own share of the containers
+// (policy.Options.LazyRoom).
+const roomOfShare = "share"
+
 // gapOf is the execution predictor EP for one job [OMO21, section V-A]. It returns T_s, T_m
 // and F_e, and false as long as they are not known.
 func (s *scheduler) gapOf(v *slots.View, j slots.JobView) (overlap, bool) {
@@ -97,9 +101,15 @@ func (s *scheduler) gapOf(v *slots.View, j slots.JobView) (overlap, bool) {
 	if !known || m.Tasks[slots.Map] == 0 {
 		return overlap{}, false
 	}
+	reduces := j.Total(slots.Reduce)
+	frequency := shareFrequency(observed, level, reduces, s.active)
+	if s.options.LazyRoom == roomOfShare {
+		busy := v.Running(slots.Map) + v.Running(slots.Reduce)
+		frequency = restFrequency(observed, level, float64(busy), reduces, s.active)
+	}
 	return overlap{
-		shuffle:   shuffleTime(m.MapOutput(), j.Total(slots.Map), s.CopyBandwidth(v), j.Total(slots.Reduce)),
+		shuffle:   shuffleTime(m.MapOutput(), j.Total(slots.Map), s.CopyBandwidth(v), reduces),
 		mapTime:   m.Mean(slots.Map).Seconds(),
-		frequency: shareFrequency(observed, level, j.Total(slots.Reduce), s.active),
+		frequency: frequency,
 	}, true
 }

@@ -19,7 +19,7 @@ func TestScriptsAndSuite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			policytest.Scripts(t, "testdata/"+name+"/*.txt", make)
-			policytest.Drawn(t, "testdata/"+name+"/drawn.golden", make, policytest.Claims{}, "", "container-order=count batch-reserve=on release-window=2s", "containers=resources")
+			policytest.Drawn(t, "testdata/"+name+"/drawn.golden", make, policytest.Claims{}, "", "container-order=count batch-reserve=on release-window=2s", "containers=resources", "lazy-room=share")
 			policytest.Run(t, func() slots.Policy { return make(policy.DefaultOptions()) }, policytest.Claims{Idle: policytest.AnyIdle})
 			o := policy.DefaultOptions()
 			o.Containers = yarn.OfResources

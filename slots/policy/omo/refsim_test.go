@@ -168,3 +168,27 @@ func TestABatchThatHasBegunKeepsContainers(t *testing.T) {
 type sinkFunc func(s *trace.Stream, e *trace.Event) error
 
 func (f sinkFunc) Record(s *trace.Stream, e *trace.Event) error { return f(s, e) }
+
+// TestReducesOfAllJobsLeaveRoomForMaps: by [OMO21, eq. 3] four jobs of two reduces begin their reduces
+// on eight containers while each has a fourth of its maps to start. One container is left for
+// them. With their room taken from the shares of the jobs they wait for the maps [OMO21, "room in the
+// share"].
+func TestReducesOfAllJobsLeaveRoomForMaps(t *testing.T) {
+	f, err := workload.Parse("room.yaml", []byte(`{cluster: {trackers: 2, map_slots: 3, reduce_slots: 1, net: 20MB}, jobs: [
+		&j {name: J0, maps: 80, map_time: {lognormal: [20s, 0.2]}, reduces: 2, reduce_time: 20s, map_output: 150MB},
+		{<<: *j, name: J1}, {<<: *j, name: J2}, {<<: *j, name: J3}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	share := policy.DefaultOptions()
+	share.LazyRoom = "share"
+	for seed := uint64(1); seed <= 3; seed++ {
+		after := makespan(t, f, omo.NewFair(policy.DefaultOptions()), slots.One, seed)
+		for name, with := range map[string]func(policy.Options) *omo.OMO{"omo": omo.New, "lazy-start": omo.NewLazyStart} {
+			paper, mended := makespan(t, f, with(policy.DefaultOptions()), 0, seed), makespan(t, f, with(share), 0, seed)
+			if paper < 1.2*after || mended > 1.06*after {
+				t.Errorf("seed %d: %s takes %.0f s, with room in the share %.0f s; reduces after maps %.0f s", seed, name, paper, mended, after)
+			}
+		}
+	}
+}
