@@ -99,7 +99,7 @@ func (c *coordinator) opened(ch *chain, j *job, err error) {
 	}
 	if ch.err != nil {
 		if j != nil {
-			j.releaseFirst()
+			j.feeder.ReleaseFirst()
 			j.release()
 		}
 		c.end(ch)

@@ -184,7 +184,7 @@ func (a *attempt) openPart() (err error) {
 		return err
 	}
 	a.undo = append(a.undo, a.part.Abort)
-	a.text, err = newTextOut(a, a.part)
+	a.text, err = newTextOut(a, a.part, membudget.ChunkBytes)
 	return err
 }
 

@@ -187,7 +187,7 @@ func (ch *chain) open() (*job, error) {
 		j.Parts = ch.reduces(&j.spec, inputBytes, streams, !j.spec.NoInput)
 	}
 	if err := j.planMaps(streams); err != nil {
-		j.releaseFirst()
+		j.feeder.ReleaseFirst()
 		return nil, err
 	}
 	j.complete()

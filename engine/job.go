@@ -139,21 +139,6 @@ func (j *job) writesTarget() bool {
 	return ok
 }
 
-// stopFeeder ends the feeder, if there is one. The feeder fails with cause.
-func (j *job) stopFeeder(cause error) {
-	if j.feeder != nil {
-		j.feeder.Stop(cause)
-	}
-}
-
-// releaseFirst gives back the piece that the feeder has decoded for sampling. The feeder will not
-// serve.
-func (j *job) releaseFirst() {
-	if j.feeder != nil {
-		j.feeder.ReleaseFirst()
-	}
-}
-
 // updateReady reports to the Ledger how many map tasks there are, and how many of them may start.
 // In a map-only job with output in order, maps start at most readAheadPerSlot a slot ahead of the
 // parts that are released.
@@ -203,7 +188,7 @@ func (j *job) verdict(t int, v jobs.Verdict) {
 		}
 	}
 	if v == jobs.EndJob {
-		j.stopFeeder(nil)
+		j.feeder.Stop(nil)
 		j.seal()
 	}
 	j.updateReady()
@@ -275,7 +260,7 @@ func (j *job) release() {
 	}
 	invariant.Reach(&j.state, jobEnded)
 	invariant.Move(&j.state, jobReleased)
-	j.stopFeeder(nil)
+	j.feeder.Stop(nil)
 	for i, t := range j.maps {
 		if _, stuck := j.stuck[slots.TaskID(i)]; !stuck {
 			releaseSource(t.source)

@@ -120,7 +120,7 @@ func (c *coordinator) fail(ch *chain, cause error) {
 			a.stopBy = time.Now().Add(stopWithin)
 		}
 	}
-	j.stopFeeder(cause)
+	j.feeder.Stop(cause)
 }
 
 // failJob handles the failure of an attempt of a job. The chain of the job fails with cause if atOnce

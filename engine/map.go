@@ -13,6 +13,7 @@ import (
 	"mrlocal/internal/guard"
 	"mrlocal/jobs"
 	"mrlocal/shuffle"
+	"mrlocal/shuffle/record"
 	"mrlocal/slots"
 	"mrlocal/spill"
 	"mrlocal/trace"
@@ -282,7 +283,7 @@ func (a *mapAttempt) bufferOptions() spill.Options {
 	}
 	// A frequent key may have several parts. Each map sends it to one of them.
 	if j.Spread > 0 {
-		o.Cuts = cutsOf(j.Cuts, int(a.id.Task), j.Spread)
+		o.Cuts = record.OwnCuts(j.Cuts, int(a.id.Task), j.Spread)
 	}
 	if j.Parts == 1 {
 		o.Ranges = &j.ranges

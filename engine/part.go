@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"mrlocal/input/feed"
-	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 	"mrlocal/output"
 )
@@ -34,14 +33,9 @@ func (b bareOut) Emit(key, value []byte) {
 	b.put(value)
 }
 
-// newTextOut makes a textOut that writes to w. Its buffer is a chunk of the attempt's lease. The
-// chunk goes back when the lease is closed.
-func newTextOut(a *attempt, w io.Writer) (*textOut, error) {
-	return newTextOutOf(a, w, membudget.ChunkBytes)
-}
-
-// newTextOutOf is newTextOut with a buffer of at least the given number of bytes.
-func newTextOutOf(a *attempt, w io.Writer, bytes int) (*textOut, error) {
+// newTextOut makes a textOut that writes to w. Its buffer of at least the given number of bytes is a chunk
+// of the attempt's lease. The chunk goes back when the lease is closed.
+func newTextOut(a *attempt, w io.Writer, bytes int) (*textOut, error) {
 	c, err := feed.Memory{Lease: a.lease}.Get(bytes)
 	if err != nil {
 		return nil, err
@@ -170,7 +164,7 @@ func (a *attempt) openOutput(name string) (*textOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newTextOutOf(a, w, outputBytes)
+	return newTextOut(a, w, outputBytes)
 }
 
 // endOutputs writes the buffers of named outputs, in the order of jobs.Job.Outputs, and ends the

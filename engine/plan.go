@@ -5,6 +5,8 @@ import (
 
 	"mrlocal/input"
 	"mrlocal/input/feed"
+	"mrlocal/internal/errs"
+	"mrlocal/internal/guard"
 	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/shuffle"
@@ -139,9 +141,34 @@ func (j *job) sample(of sampled) (ratio float64, _ error) {
 		j.feeder.ReleaseFirst()
 	}
 	if asked {
-		j.Cuts = padCuts(j.Cuts, j.Parts)
+		j.Cuts = record.PadCuts(j.Cuts, j.Parts)
 	}
 	// Few distinct keys make few cut points, and so fewer parts than were planned.
 	j.Parts = len(j.Cuts) + 1
 	return s.ratio(), nil
+}
+
+// mayReread returns an error of kind errs.BadInput if the plan has an input that can be read
+// only once.
+func mayReread(plan *input.Plan) error {
+	for _, i := range plan.Streams {
+		if f := &plan.Files[i]; !f.Rereadable {
+			return errs.Inputf(f.Path, "the job reads its input several times; name a file")
+		}
+	}
+	return nil
+}
+
+// guardSearch returns the search with guarded functions. If one of them panics, it panics with a
+// *guard.Error.
+func guardSearch(s *input.Search) *input.Search {
+	guard := func(what string, f func()) {
+		if err := guard.Run(what, func() error { f(); return nil }); err != nil {
+			panic(err)
+		}
+	}
+	g := *s
+	g.Paths = func(yield func(string) bool) { guard("paths of a search", func() { s.Paths(yield) }) }
+	g.Missing = func(path string, cause error) { guard("missing file of a search", func() { s.Missing(path, cause) }) }
+	return &g
 }

@@ -256,22 +256,10 @@ func (r *run) divide(limitBytes, inputBytes int64, streamJobs int) (s shares, pi
 	return s, pieces
 }
 
-// heldBytes returns the most bytes that pieces of streams lease together, until the run ends.
-func (r *run) heldBytes() int64 {
-	if r.pieces == nil {
-		return 0
-	}
-	return r.pieces.TotalBytes()
-}
-
 // mostFloorBytes returns the largest floor that an attempt may wait for. It is the bound minus the
 // memory that the streams of the run may hold until they end.
 func (r *run) mostFloorBytes() int64 {
-	bytes := r.budget.Limit() - r.heldBytes()
-	if r.pieces != nil {
-		bytes -= r.pieces.DecoderBytes()
-	}
-	return bytes
+	return r.budget.Limit() - r.pieces.TotalBytes() - r.pieces.DecoderBytes()
 }
 
 // aheadBytes returns how many bytes decoding ahead may take. They are enough for a helper on each

@@ -7,13 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"mrlocal/input"
 	"mrlocal/input/feed"
-	"mrlocal/internal/errs"
 	"mrlocal/internal/guard"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
@@ -98,50 +97,6 @@ func (s *sampler) add(key []byte) {
 	s.keys = append(s.keys, bytes.Clone(key))
 }
 
-// cutsOf returns the cut points by which map m of maps divides its records. Equal cut points
-// bound several parts that all belong to one frequent key. cutsOf changes them, so that each map
-// sends the key to one of these parts: the first maps to the first part, and so on. The records
-// of the key are still in the order of the maps. The result shares memory with cuts, and must
-// not be changed.
-//
-//	cuts         k     k     k    k\0
-//	map 0 of 2   k    k\0   k\0   k\0
-//	map 1 of 2   k     k    k\0   k\0
-func cutsOf(cuts [][]byte, m, maps int) [][]byte {
-	own := cuts
-	for i, end := 0, 0; i < len(cuts); i = end {
-		for end = i + 1; end < len(cuts) && bytes.Equal(cuts[end], cuts[i]); end++ {
-		}
-		if end-i < 2 || end == len(cuts) || !isNext(cuts[end], cuts[i]) {
-			continue
-		}
-		// All maps share cuts, so it is copied before the first change.
-		if &own[0] == &cuts[0] {
-			own = slices.Clone(cuts)
-		}
-		for at := i + 1 + m*(end-i)/maps; at < end; at++ {
-			own[at] = cuts[end]
-		}
-	}
-	return own
-}
-
-// isNext reports whether a is the next possible key after b: b and a zero byte.
-func isNext(a, b []byte) bool { return len(a) == len(b)+1 && a[len(b)] == 0 && bytes.HasPrefix(a, b) }
-
-// padCuts repeats the last cut point until there are cut points for the number of parts that the
-// user asks for. The parts between equal cut points are empty.
-func padCuts(cuts [][]byte, parts int) [][]byte {
-	last := []byte{}
-	if len(cuts) > 0 {
-		last = cuts[len(cuts)-1]
-	}
-	for len(cuts) < parts-1 {
-		cuts = append(cuts, last)
-	}
-	return cuts
-}
-
 // Cuts is the function of that name of package mrlocal, with arguments that are checked. User code in it may
 // hang, panic or end the goroutine.
 func Cuts(ctx context.Context, spec jobs.Job, parts int, o JobOptions) ([][]byte, error) {
@@ -164,7 +119,7 @@ func Cuts(ctx context.Context, spec jobs.Job, parts int, o JobOptions) ([][]byte
 	if err != nil {
 		return nil, err
 	}
-	return padCuts(record.CutPoints(s.keys, parts, false), parts), nil
+	return record.PadCuts(record.CutPoints(s.keys, parts, false), parts), nil
 }
 
 // sampled is what a sample is taken of.
@@ -340,46 +295,34 @@ func closeMapper(m jobs.Mapper) error {
 	})
 }
 
-// checkSide returns an input error if the file of side data is not there; "": there is none. A run
-// checks it before anything starts.
-func checkSide(name string) error {
-	if name == "" {
-		return nil
-	}
-	if _, err := os.Stat(name); err != nil {
-		return errs.Inputf(name, "%w", errs.Cause(err))
-	}
-	return nil
-}
+// attemptFunc is one attempt at some work. number counts the attempts, from 0. Work that takes long calls alive.
+type attemptFunc func(ctx context.Context, number int, alive func()) error
 
-// readSide returns the bytes of a file of side data (jobs.OwnAttempt.Side); name "": nil. It fails
-// if the file cannot be read, or has more than jobs.MaxSideBytes. Errors are of kind errs.BadInput.
-func readSide(name string) ([]byte, error) {
-	if name == "" {
-		return nil, nil
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, errs.Inputf(name, "%w", errs.Cause(err))
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, jobs.MaxSideBytes+1))
-	switch {
-	case err != nil:
-		return nil, errs.Inputf(name, "%w", errs.Cause(err))
-	case len(data) > jobs.MaxSideBytes:
-		return nil, errs.Inputf(name, "side data of more than %dMiB", jobs.MaxSideBytes>>20)
-	}
-	return data, nil
-}
-
-// mayReread returns an error of kind errs.BadInput if the plan has an input that can be read
-// only once.
-func mayReread(plan *input.Plan) error {
-	for _, i := range plan.Streams {
-		if f := &plan.Files[i]; !f.Rereadable {
-			return errs.Inputf(f.Path, "the job reads its input several times; name a file")
+// retry returns a function that calls a try with the numbers 0, 1 and so on until it succeeds, as often as
+// a task may fail (Options.Attempts). Each call takes place apart, so that it may end its goroutine. A call
+// that is not alive for timeout fails, and is left behind. retry notes each failure but the last one. It
+// calls the try no more if ctx has ended, or if an error is permanent.
+func retry(ctx context.Context, attempts int, timeout time.Duration, note func(string)) func(attemptFunc) error {
+	return func(once attemptFunc) (err error) {
+		for n := range attempts {
+			err = whileAlive(ctx, max(timeout, guard.LeaveWithin), func(ctx context.Context, alive func()) error { return once(ctx, n, alive) })
+			if err == nil || permanent(err) || ctx.Err() != nil || n+1 == attempts {
+				break
+			}
+			note(fmt.Sprintf("a sample of the input has failed, and is tried again: %v", err))
 		}
+		return err
 	}
-	return nil
+}
+
+// whileAlive calls work apart, until ctx ends or work has not called alive for timeout. It then ends the
+// context of work and leaves it behind.
+func whileAlive(ctx context.Context, timeout time.Duration, work func(ctx context.Context, alive func()) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(timeout, func() {
+		cancel(&guard.Error{What: "map of a sample", Cause: fmt.Errorf("no progress for %v", timeout)})
+	})
+	defer timer.Stop()
+	return guard.ApartUntil(ctx, func() error { return work(ctx, func() { timer.Reset(timeout) }) })
 }

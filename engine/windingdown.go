@@ -93,7 +93,7 @@ func (c *coordinator) abandon(a *attempt) {
 	// The thread does not give back its lease. If the rest cannot hold one floor, no attempt
 	// could start, and the run would wait for ever.
 	c.hungBytes += c.run.floorBytes
-	if c.run.budget.Limit()-c.run.heldBytes()-c.hungBytes < c.run.floorBytes && c.state < runInterrupted {
+	if c.run.budget.Limit()-c.run.pieces.TotalBytes()-c.hungBytes < c.run.floorBytes && c.state < runInterrupted {
 		c.failAll(errors.New("no memory is left for tasks: threads that hang hold it all; raise Options.MemoryBytes"))
 	}
 }

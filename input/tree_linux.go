@@ -26,16 +26,11 @@ func statPath(path string) (stat, error) {
 // statAt returns the attributes of the file of that name, and follows links. A relative name counts
 // from the open directory dir.
 func statAt(dir int, name string) (stat, error) {
-	var st unix.Stat_t
-	for {
+	return disk.Uninterrupted(func() (stat, error) {
+		var st unix.Stat_t
 		err := unix.Fstatat(dir, name, &st, 0)
-		if err == nil {
-			return statOf(&st), nil
-		}
-		if err != unix.EINTR {
-			return stat{}, err
-		}
-	}
+		return statOf(&st), err
+	})
 }
 
 // statOf returns the attributes of st that the walk needs.
@@ -104,12 +99,8 @@ func openAt(dir int, name string) (rawFile, error) {
 	if err := disk.Fail(disk.Open); err != nil {
 		return 0, err
 	}
-	for {
-		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC|nonBlocking, 0)
-		if err != unix.EINTR {
-			return rawFile(fd), err
-		}
-	}
+	fd, err := disk.Uninterrupted(func() (int, error) { return unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC|nonBlocking, 0) })
+	return rawFile(fd), err
 }
 
 // read reads on where the last read ended, with one system call. It repeats the call if a signal
@@ -118,12 +109,8 @@ func (f rawFile) read(buf []byte) (int, error) {
 	if err := disk.Fail(disk.Read); err != nil {
 		return 0, err
 	}
-	for {
-		n, err := unix.Read(int(f), buf)
-		if err != unix.EINTR {
-			return max(n, 0), err
-		}
-	}
+	n, err := disk.Uninterrupted(func() (int, error) { return unix.Read(int(f), buf) })
+	return max(n, 0), err
 }
 
 // pread reads at offset at, with one system call. It does not move the place of the descriptor, so
@@ -132,12 +119,8 @@ func (f rawFile) pread(buf []byte, at int64) (int, error) {
 	if err := disk.Fail(disk.Read); err != nil {
 		return 0, err
 	}
-	for {
-		n, err := unix.Pread(int(f), buf, at)
-		if err != unix.EINTR {
-			return max(n, 0), err
-		}
-	}
+	n, err := disk.Uninterrupted(func() (int, error) { return unix.Pread(int(f), buf, at) })
+	return max(n, 0), err
 }
 
 // rawFileOf returns the descriptor of f. f must stay open meanwhile.
@@ -163,19 +146,13 @@ func (f rawFile) close() error {
 	return err
 }
 
-// stat returns the attributes of the open file. It repeats the call if a signal has interrupted
-// it.
+// stat returns the attributes of the open file.
 func (f rawFile) stat() (stat, error) {
-	var st unix.Stat_t
-	for {
+	return disk.Uninterrupted(func() (stat, error) {
+		var st unix.Stat_t
 		err := unix.Fstat(int(f), &st)
-		if err == nil {
-			return statOf(&st), nil
-		}
-		if err != unix.EINTR {
-			return stat{}, err
-		}
-	}
+		return statOf(&st), err
+	})
 }
 
 // openDir is an open directory, relative to which its files are opened. Looking up the whole path

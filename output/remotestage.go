@@ -31,7 +31,7 @@ func openRemote(spec Spec) (place, error) {
 	if spec.Overwrite {
 		return nil, wrong(spec.Dir, "a directory on HDFS is not replaced; remove it, or give another name")
 	}
-	d := &remoteStage{name: strings.TrimRight(spec.Dir, "/"), kept: spec.Kept, fs: spec.HDFS, last: spec.HDFS.Lastly()}
+	d := &remoteStage{name: strings.TrimRight(spec.Dir, "/"), kept: spec.Kept, fs: spec.HDFS, last: spec.HDFS.Cleanup()}
 	if d.stage = d.name; d.kept != "" {
 		d.stage = d.beside(path.Base(paths.Beside(path.Base(d.name))))
 	}

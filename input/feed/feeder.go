@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,8 +60,13 @@ func NewPieces(limitBytes, blockBytes, aheadBytes int64, slots, streamJobs int) 
 	}
 }
 
-// TotalBytes returns the most bytes that all pieces lease together.
-func (p *Pieces) TotalBytes() int64 { return p.count * p.pieceBytes() }
+// TotalBytes returns the most bytes that all pieces lease together, until the run ends; 0 for nil.
+func (p *Pieces) TotalBytes() int64 {
+	if p == nil {
+		return 0
+	}
+	return p.count * p.pieceBytes()
+}
 
 // AllowWindows sets how many bytes the decoders with windows above smallWindowBytes may take
 // together. bytes returns that number for a budget of limitBytes. The rest of the budget must be
@@ -68,8 +74,13 @@ func (p *Pieces) TotalBytes() int64 { return p.count * p.pieceBytes() }
 func (p *Pieces) AllowWindows(bytes func(limitBytes int64) int64) { p.windowsBytes = bytes }
 
 // DecoderBytes returns the bytes that decoders hold, or may take to decode ahead, until their
-// streams end. A floor of an attempt must not wait for these bytes.
-func (p *Pieces) DecoderBytes() int64 { return p.windows.Load() + p.mayAhead() }
+// streams end; 0 for nil. A floor of an attempt must not wait for these bytes.
+func (p *Pieces) DecoderBytes() int64 {
+	if p == nil {
+		return 0
+	}
+	return p.windows.Load() + p.mayAhead()
+}
 
 // mayAhead returns the most bytes of decoding ahead; 0 once it was shed.
 func (p *Pieces) mayAhead() int64 {
@@ -241,9 +252,9 @@ func (f *Feeder) DecodeFirst() (*Held, error) {
 
 // ReleaseFirst gives back the piece that DecodeFirst has decoded, if there is one. The file of the piece must
 // be readable again, unless Serve is not called. It is used where the piece would keep its token
-// from jobs that run before.
+// from jobs that run before. It does nothing for a nil Feeder.
 func (f *Feeder) ReleaseFirst() {
-	if f.first == nil {
+	if f == nil || f.first == nil {
 		return
 	}
 	f.first.Release()
@@ -334,13 +345,15 @@ func (f *Feeder) takeGiant() error {
 
 // Stop ends the feeder with cause. It does not wait for the end, because the feeder may hang in a
 // read that cannot be interrupted. An example is the read of a FIFO without writer. It may be
-// called from any goroutine.
+// called from any goroutine. It does nothing for a nil Feeder.
 func (f *Feeder) Stop(cause error) {
-	if cause == nil {
-		cause = errors.New("job ended")
+	if f != nil {
+		f.cancel(cmp.Or(cause, errEnded))
 	}
-	f.cancel(cause)
 }
+
+// errEnded ends a feeder whose job needs no more of its input.
+var errEnded = errors.New("job ended")
 
 // feedMemory is the input.Memory of the stream being decoded: the lease of the piece being
 // filled. It is an input.Sparer and an input.Charger too.

@@ -114,6 +114,23 @@ func failed(op Op, path string) error {
 	return nil
 }
 
+// injected makes a call on a path, unless Inject says that it fails.
+func injected[T any](op Op, path string, call func() (T, error)) (result T, err error) {
+	if err := failed(op, path); err != nil {
+		return result, err
+	}
+	return call()
+}
+
+// changed is injected for a call that returns only an error. The watcher gets e if the call has succeeded.
+func changed(e Event, call func() error) error {
+	_, err := injected(e.Op, e.Path, func() (struct{}, error) { return struct{}{}, call() })
+	if err == nil && (e.Op == Sync || e.Op == Rename) {
+		notify(e)
+	}
+	return err
+}
+
 // File is an open file whose calls are counted.
 type File struct{ *os.File }
 
@@ -125,19 +142,11 @@ func Of(f *os.File) *File {
 	return &File{f}
 }
 
-func opened(f *os.File, err error) (*File, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &File{f}, nil
-}
+func opened(f *os.File, err error) (*File, error) { return Of(f), err }
 
-// OpenFile is os.OpenFile, and fails if Inject says so.
+// OpenFile is os.OpenFile, and fails if Inject says so. So do the other functions.
 func OpenFile(name string, flag int, mode fs.FileMode) (*File, error) {
-	if err := failed(Open, name); err != nil {
-		return nil, err
-	}
-	return opened(os.OpenFile(name, flag, mode))
+	return injected(Open, name, func() (*File, error) { return opened(os.OpenFile(name, flag, mode)) })
 }
 
 // OpenRead is os.Open, by OpenFile.
@@ -148,60 +157,34 @@ func Create(name string) (*File, error) {
 	return OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
 }
 
-// createTemp is os.CreateTemp, and fails if Inject says so.
+// createTemp is os.CreateTemp.
 func createTemp(dir, pattern string) (*File, error) {
-	if err := failed(Open, dir); err != nil {
-		return nil, err
-	}
-	return opened(os.CreateTemp(dir, pattern))
+	return injected(Open, dir, func() (*File, error) { return opened(os.CreateTemp(dir, pattern)) })
 }
 
-// ReadDir is os.ReadDir, and fails if Inject says so.
+// ReadDir is os.ReadDir.
 func ReadDir(name string) ([]fs.DirEntry, error) {
-	if err := failed(Read, name); err != nil {
-		return nil, err
-	}
-	return os.ReadDir(name)
+	return injected(Read, name, func() ([]fs.DirEntry, error) { return os.ReadDir(name) })
 }
 
-// MakeDir is os.Mkdir, and fails if Inject says so.
+// MakeDir is os.Mkdir.
 func MakeDir(name string, mode fs.FileMode) error {
-	if err := failed(Mkdir, name); err != nil {
-		return err
-	}
-	return os.Mkdir(name, mode)
+	return changed(Event{Op: Mkdir, Path: name}, func() error { return os.Mkdir(name, mode) })
 }
 
-// Move is os.Rename, and fails if Inject says so.
+// Move is os.Rename.
 func Move(from, to string) error {
-	if err := failed(Rename, from); err != nil {
-		return err
-	}
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	notify(Event{Op: Rename, Path: from, To: to})
-	return nil
+	return changed(Event{Op: Rename, Path: from, To: to}, func() error { return os.Rename(from, to) })
 }
 
 // Exchange swaps two names in one step, if the file system can.
 func Exchange(a, b string) error {
-	if err := failed(Rename, a); err != nil {
-		return err
-	}
-	if err := exchange(a, b); err != nil {
-		return err
-	}
-	notify(Event{Op: Rename, Path: a, To: b, Exchange: true})
-	return nil
+	return changed(Event{Op: Rename, Path: a, To: b, Exchange: true}, func() error { return exchange(a, b) })
 }
 
 // Remove is os.Remove.
 func Remove(name string) error {
-	if err := failed(Unlink, name); err != nil {
-		return err
-	}
-	return os.Remove(name)
+	return changed(Event{Op: Unlink, Path: name}, func() error { return os.Remove(name) })
 }
 
 // RemoveAll is os.RemoveAll. The removal of each file and directory is a call. It removes what it can,
@@ -222,24 +205,15 @@ func RemoveAll(name string) error {
 }
 
 func (f *File) Read(p []byte) (int, error) {
-	if err := failed(Read, f.Name()); err != nil {
-		return 0, err
-	}
-	return f.File.Read(p)
+	return injected(Read, f.Name(), func() (int, error) { return f.File.Read(p) })
 }
 
 func (f *File) ReadAt(p []byte, at int64) (int, error) {
-	if err := failed(Read, f.Name()); err != nil {
-		return 0, err
-	}
-	return f.File.ReadAt(p, at)
+	return injected(Read, f.Name(), func() (int, error) { return f.File.ReadAt(p, at) })
 }
 
 func (f *File) ReadDir(n int) ([]fs.DirEntry, error) {
-	if err := failed(Read, f.Name()); err != nil {
-		return nil, err
-	}
-	return f.File.ReadDir(n)
+	return injected(Read, f.Name(), func() ([]fs.DirEntry, error) { return f.File.ReadDir(n) })
 }
 
 // half returns the part of p that a failing write still writes (Fault.Half).
@@ -281,22 +255,12 @@ func (f *File) WriteTo(w io.Writer) (int64, error) {
 }
 
 func (f *File) Truncate(size int64) error {
-	if err := failed(Write, f.Name()); err != nil {
-		return err
-	}
-	return f.File.Truncate(size)
+	return changed(Event{Op: Write, Path: f.Name()}, func() error { return f.File.Truncate(size) })
 }
 
-// Sync is os.File.Sync. The watcher is called only if it has succeeded.
+// Sync is os.File.Sync.
 func (f *File) Sync() error {
-	if err := failed(Sync, f.Name()); err != nil {
-		return err
-	}
-	if err := f.File.Sync(); err != nil {
-		return err
-	}
-	notify(Event{Op: Sync, Path: f.Name(), File: f.File})
-	return nil
+	return changed(Event{Op: Sync, Path: f.Name(), File: f.File}, f.File.Sync)
 }
 
 // Close closes the file in any case, as the system does.

@@ -38,10 +38,14 @@ func OpenDirectory(path string) (fd int, err error) {
 	}
 	path, release := Short(path)
 	defer release()
+	return Uninterrupted(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) })
+}
+
+// Uninterrupted makes a system call, and repeats it if a signal has interrupted it.
+func Uninterrupted[T any](call func() (T, error)) (T, error) {
 	for {
-		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err != unix.EINTR {
-			return fd, err
+		if result, err := call(); err != unix.EINTR {
+			return result, err
 		}
 	}
 }
@@ -74,10 +78,7 @@ func EachName(fd int, buf []byte, visit func(name []byte, mode fs.FileMode)) err
 		return err
 	}
 	for {
-		n, err := unix.ReadDirent(fd, buf)
-		if err == unix.EINTR {
-			continue
-		}
+		n, err := Uninterrupted(func() (int, error) { return unix.ReadDirent(fd, buf) })
 		if err != nil || n <= 0 {
 			return err
 		}

@@ -65,7 +65,7 @@ type FS struct {
 }
 
 // New returns an FS. It connects at the first call of a method. When ctx ends, its methods and those
-// of its Readers and Writers fail with the cause. Lastly returns an FS that can still remove what was made.
+// of its Readers and Writers fail with the cause. Cleanup returns an FS that can still remove what was made.
 func New(ctx context.Context, o Options) *FS {
 	// A NameNode that does not answer must not block a job: connecting may take ten seconds,
 	// and the headers a minute. A body has a least rate (body).
@@ -94,9 +94,9 @@ func New(ctx context.Context, o Options) *FS {
 // returns within two seconds.
 const removeWithin = 1400 * time.Millisecond
 
-// Lastly returns the FS for the removal of a result. Its requests may go on until removeWithin after
+// Cleanup returns the FS for the removal of a result. Its requests may go on until removeWithin after
 // the end of the run.
-func (s *FS) Lastly() *FS {
+func (s *FS) Cleanup() *FS {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(s.ctx))
 	context.AfterFunc(s.ctx, func() {
 		time.AfterFunc(removeWithin, func() { cancel(context.Cause(s.ctx)) })

@@ -2,7 +2,6 @@ package record
 
 import (
 	"bytes"
-	"slices"
 	"sync"
 )
 
@@ -122,35 +121,4 @@ func (a *Arena) Arrange(entries []Entry, from, last uint64, room []byte) (end ui
 	}
 	copy(a.pieces[piece][off-(at-begun):], room[begun:at])
 	return piece<<segBits + uint64(off), true
-}
-
-// CutPoints chooses at most parts-1 ascending cut points from sampled keys, which it sorts.
-// They divide the sample into parts of about equal size.
-//
-// Cut points are distinct if spread is false. With spread, a key that fills several parts is
-// the cut point of all of them, and the next possible key follows it. engine.cutsOf divides
-// such a key among several reduces. The cut points refer to the memory of keys.
-func CutPoints(keys [][]byte, parts int, spread bool) (cuts [][]byte) {
-	slices.SortFunc(keys, bytes.Compare)
-	cuts = [][]byte{}
-	for i := 1; i < parts && len(keys) > 0; i++ {
-		cut, share := keys[len(keys)*i/parts], 1
-		for spread && i+1 < parts && bytes.Equal(keys[len(keys)*(i+1)/parts], cut) {
-			i++
-			share++
-		}
-		if share > 1 {
-			cuts = append(cuts, slices.Repeat([][]byte{cut}, share-1)...)
-			cuts = append(cuts, append(bytes.Clone(cut), 0))
-			continue
-		}
-		if len(cuts) == 0 && bytes.Compare(cut, keys[0]) <= 0 {
-			continue
-		}
-		if len(cuts) > 0 && bytes.Compare(cut, cuts[len(cuts)-1]) <= 0 {
-			continue
-		}
-		cuts = append(cuts, cut)
-	}
-	return cuts
 }

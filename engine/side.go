@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"io"
+	"os"
+
+	"mrlocal/internal/errs"
+	"mrlocal/jobs"
+)
+
+// checkSide returns an input error if the file of side data is not there; "": there is none. A run
+// checks it before anything starts.
+func checkSide(name string) error {
+	if name == "" {
+		return nil
+	}
+	if _, err := os.Stat(name); err != nil {
+		return errs.Inputf(name, "%w", errs.Cause(err))
+	}
+	return nil
+}
+
+// readSide returns the bytes of a file of side data (jobs.OwnAttempt.Side); name "": nil. It fails
+// if the file cannot be read, or has more than jobs.MaxSideBytes. Errors are of kind errs.BadInput.
+func readSide(name string) ([]byte, error) {
+	if name == "" {
+		return nil, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, errs.Inputf(name, "%w", errs.Cause(err))
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, jobs.MaxSideBytes+1))
+	switch {
+	case err != nil:
+		return nil, errs.Inputf(name, "%w", errs.Cause(err))
+	case len(data) > jobs.MaxSideBytes:
+		return nil, errs.Inputf(name, "side data of more than %dMiB", jobs.MaxSideBytes>>20)
+	}
+	return data, nil
+}
