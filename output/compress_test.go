@@ -100,40 +100,6 @@ func TestCompressedBytesDependOnTheTextAlone(t *testing.T) {
 	})
 }
 
-// An attempt that fails after whole blocks were written leaves nothing in a file, whatever the
-// next attempt writes.
-func TestACompressedFileTakesBackWhatAFailedAttemptHasWritten(t *testing.T) {
-	for _, compressors := range []int{1, 3} {
-		for _, before := range []int{0, 10, blockBytes - 1, blockBytes, blockBytes + 7} {
-			for _, failed := range []int{1, blockBytes, 3*blockBytes + 3} {
-				w := newKit(t, 32<<20)
-				p := w.parts(2)
-				p.Compressors = compressors
-				target := w.begin(Spec{File: w.path("r.gz")}, p)
-				first := lineText(0, before)
-				if before > 0 {
-					part, err := target.Part(0, 0)
-					must(t, put(t, part, err, string(first)).Commit())
-				} else {
-					part, err := target.Part(0, 0)
-					must(t, err)
-					must(t, part.Commit())
-				}
-				part, err := target.Part(1, 0)
-				put(t, part, err, string(lineText(8, failed))).Abort()
-				part, err = target.Part(1, 1)
-				must(t, put(t, part, err, "other\n").Commit())
-				must(t, target.Commit())
-				want := append(first, "other\n"...)
-				got := []byte(w.read("r.gz"))
-				if !bytes.Equal(got, packedAlone(t, Gzip, want)) {
-					t.Errorf("%d bytes before, %d of the failed attempt, %d compressors: the result differs", before, failed, compressors)
-				}
-			}
-		}
-	}
-}
-
 func TestPartFilesAreCompressedAndNamedAsInHadoop(t *testing.T) {
 	for format, suffix := range map[Format]string{Gzip: ".gz", Zstd: ".zst"} {
 		w := newKit(t, 8<<20)

@@ -227,7 +227,7 @@ func about(name string, err error) error {
 // a failed attempt has written; a stream cannot. sink has no lock: ordered.passing guards it.
 type sink struct {
 	w      io.Writer
-	file   *disk.File // nil: the sink is a stream
+	file   *disk.File // nil: the sink is a stream, or compresses
 	offset int64      // bytes of text that were written, before compression
 	disk   disk.Writeback
 	pack   *packQueue // compresses the text; nil: the text is written as it is
@@ -264,23 +264,12 @@ func (s *sink) advance(bytes int64) {
 	}
 }
 
-// rewind drops everything behind offset, which counts the bytes of text. It returns false for a
-// stream, which it leaves as it is.
+// rewind drops everything behind offset. It returns false for a stream, which it leaves as it is.
 func (s *sink) rewind(offset int64) (bool, error) {
 	if s.file == nil {
 		return false, nil
 	}
 	if s.offset == offset {
-		if s.pack != nil {
-			s.pack.mark()
-		}
-		return true, nil
-	}
-	if s.pack != nil {
-		if err := s.pack.rewind(); err != nil {
-			return false, err
-		}
-		s.offset = offset
 		return true, nil
 	}
 	// Truncate does not move the offset of the open file, where the next write begins.

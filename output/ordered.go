@@ -25,8 +25,8 @@ import (
 //	                    ^ turn: its attempt empties its spool, then writes through
 //
 // An attempt that fails after it has written through leaves bytes in the sink. A file drops
-// them. A stream cannot: then the next attempt must begin with the same bytes. ordered compares
-// hashes of them.
+// them. A stream and a compressed file cannot: then the next attempt must begin with the same bytes.
+// ordered compares hashes of them.
 //
 // There are two locks. mu guards the queue and is never held during a write. passing is held
 // while bytes go to the sink. It is taken before mu, and never by abort.

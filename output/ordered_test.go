@@ -135,23 +135,28 @@ func playAttempts(rt *rapid.T, target *Target, texts [][]byte, rivals bool) {
 	}
 }
 
-func TestARetriedAttemptThatWritesSomethingElseFailsAStream(t *testing.T) {
+func TestARetriedAttemptThatWritesSomethingElseFailsAStreamAndACompressedFile(t *testing.T) {
 	for name, second := range map[string]string{"other bytes": "axc", "fewer bytes": "a", "nothing": ""} {
-		t.Run(name, func(t *testing.T) {
-			w := newKit(t, 1<<20)
-			var out bytes.Buffer
-			target := w.begin(Spec{Stdout: &out}, w.parts(1))
-			p, err := target.Part(0, 0)
-			put(t, p, err, "ab")
-			p.Abort()
-			p, err = target.Part(0, 1)
-			if err := put(t, p, err, second).Commit(); !errors.Is(err, errDiffers) {
-				t.Errorf("got %v", err)
-			}
-			if target.Err() == nil {
-				t.Error("a third attempt would be tried")
-			}
-		})
+		for _, file := range []string{"", "r.gz"} {
+			t.Run(name+" "+file, func(t *testing.T) {
+				w := newKit(t, 8<<20)
+				spec := Spec{Stdout: &bytes.Buffer{}}
+				if file != "" {
+					spec = Spec{File: w.path(file)}
+				}
+				target := w.begin(spec, w.parts(1))
+				p, err := target.Part(0, 0)
+				put(t, p, err, "ab")
+				p.Abort()
+				p, err = target.Part(0, 1)
+				if err := put(t, p, err, second).Commit(); !errors.Is(err, errDiffers) {
+					t.Errorf("got %v", err)
+				}
+				if target.Err() == nil {
+					t.Error("a third attempt would be tried")
+				}
+			})
+		}
 	}
 }
 

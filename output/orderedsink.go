@@ -87,7 +87,7 @@ func (p passer) Write(data []byte) (int, error) {
 // compressed, it copies through Write.
 func (p passer) ReadFrom(r io.Reader) (int64, error) {
 	o, a := p.o, p.a
-	if o.sink.file == nil || o.sink.pack != nil {
+	if o.sink.file == nil {
 		return io.CopyBuffer(struct{ io.Writer }{p}, struct{ io.Reader }{r}, make([]byte, copyBufferBytes))
 	}
 	o.passing.Lock()

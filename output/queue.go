@@ -1,7 +1,6 @@
 package output
 
 import (
-	"fmt"
 	"io"
 	"sync"
 
@@ -29,13 +28,8 @@ type packQueue struct {
 	// Text waits in spools, so that the budget can move it to disk.
 	text      *Spool // of the block that is being filled; nil: it is empty
 	textBytes int64
-	blocks    int64     // number of complete blocks
+	some      bool      // a block was completed
 	encoders  sync.Pool // of *Compressor
-
-	// The place to which rewind may return.
-	markBlock, markOffset int64  // a block, and where it begins in out once it is written
-	markBytes             int64  // the text of the block that stays
-	marked                *Spool // a copy of that text, if the block is complete and it is not empty
 
 	waiting inorder.Queue[*packedBlock] // complete blocks that are not written yet
 	mu      struct {
@@ -50,12 +44,12 @@ type packedBlock struct {
 	err          error // set when the block is done, as is packed
 }
 
-// packed returns a sink that compresses text and writes it to s.
+// packed returns a sink that compresses text and writes it to s. Nothing can be dropped from it.
 func (s *sink) packed(c Format, p Parts) *sink {
 	p.Compressors = max(1, p.Compressors)
-	k := &packQueue{out: s, format: c, parts: p, markBlock: -1}
+	k := &packQueue{out: s, format: c, parts: p}
 	k.mu.spools = make(map[*Spool]struct{})
-	return &sink{file: s.file, pack: k}
+	return &sink{pack: k}
 }
 
 // Write adds text, which it copies. Each time a block is complete, it starts to compress the
@@ -88,14 +82,9 @@ func (k *packQueue) Write(text []byte) (int, error) {
 func (k *packQueue) complete() error {
 	text := k.text
 	k.text, k.textBytes = nil, 0
+	k.some = true
 	if err := text.Seal(); err != nil {
 		return err
-	}
-	if k.blocks == k.markBlock {
-		var err error
-		if k.marked, err = k.head(text); err != nil {
-			return err
-		}
 	}
 	if lease := k.room(); lease != nil {
 		// Writing the oldest block first bounds the number of spools that wait.
@@ -110,8 +99,6 @@ func (k *packQueue) complete() error {
 	if err := k.writeAll(); err != nil {
 		return err
 	}
-	k.beginBlock()
-	k.blocks++
 	defer k.release(text)
 	return k.pack(text, k.out)
 }
@@ -143,7 +130,6 @@ func (k *packQueue) start(text *Spool, lease *membudget.Lease) error {
 		lease.Close()
 		return ErrAborted
 	}
-	k.blocks++
 	k.waiting.Go(&packedBlock{text: text, packed: packed}, func(b *packedBlock) {
 		defer lease.Close()
 		if b.err = k.pack(b.text, b.packed); b.err == nil {
@@ -181,7 +167,6 @@ func (k *packQueue) writeOldest() error {
 	if err := k.waiting.First().err; err != nil {
 		return err // the block stays, so that a later call fails too
 	}
-	k.beginBlock()
 	b := k.waiting.Take()
 	defer k.release(b.packed)
 	// The struct hides the sink's ReadFrom, which would not count the bytes.
@@ -199,19 +184,10 @@ func (k *packQueue) writeAll() error {
 	return nil
 }
 
-// beginBlock is called before a block is written. If it is the marked block, beginBlock records
-// where it begins.
-func (k *packQueue) beginBlock() {
-	if k.blocks-int64(k.waiting.Len()) == k.markBlock {
-		k.markOffset = k.out.offset
-	}
-}
-
 // finish compresses and writes the rest of the text. An empty text becomes a block without
 // text.
 func (k *packQueue) finish() (err error) {
-	defer k.mark()
-	if k.text == nil && k.blocks == 0 {
+	if k.text == nil && !k.some {
 		k.text, err = k.newSpool()
 	}
 	if err == nil && k.text != nil {
@@ -219,58 +195,6 @@ func (k *packQueue) finish() (err error) {
 	}
 	if err == nil {
 		err = k.writeAll()
-	}
-	return err
-}
-
-// mark allows rewind to return to the current end of the text.
-func (k *packQueue) mark() {
-	if k.marked != nil {
-		k.release(k.marked)
-	}
-	k.markBlock = k.blocks
-	k.markBytes = k.textBytes
-	k.marked = nil
-}
-
-// head returns a copy of the text before the mark, which is in the given block. It returns nil if there
-// is no such text.
-func (k *packQueue) head(text *Spool) (*Spool, error) {
-	if k.markBytes == 0 {
-		return nil, nil
-	}
-	head, err := k.newSpool()
-	if err != nil {
-		return nil, err
-	}
-	r := text.NewReader()
-	defer r.Close()
-	if _, err := io.CopyN(head, r, k.markBytes); err != nil {
-		return nil, fmt.Errorf("output: take back a failed attempt: %w", err)
-	}
-	return head, nil
-}
-
-// rewind drops all text behind the mark.
-func (k *packQueue) rewind() (err error) {
-	written, kept := k.blocks > k.markBlock, k.marked
-	if written {
-		err = k.writeAll()
-	} else {
-		kept, err = k.head(k.text)
-	}
-	if err != nil {
-		return err
-	}
-	if k.text != nil {
-		k.release(k.text)
-	}
-	k.text = kept
-	k.textBytes = k.markBytes
-	k.blocks = k.markBlock
-	k.marked = nil
-	if written {
-		_, err = k.out.rewind(k.markOffset)
 	}
 	return err
 }
