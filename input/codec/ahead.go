@@ -1,6 +1,10 @@
 package codec
 
-import "sync"
+import (
+	"io"
+	"slices"
+	"sync"
+)
 
 // demand is the memory of decoding ahead, in bytes: first for two goroutines with three units,
 // and more for each further goroutine with one unit.
@@ -27,7 +31,7 @@ const mostHelpers = 64
 
 // unit is a part of a compressed file that can be decoded without the parts before it. It is a
 // block of bzip2, or whole members or frames. The reader fills stored and passes the unit to a
-// helper. The helper fills text and ok, and sends done. Then the unit is the reader's again.
+// helper. The helper sets text and ok, and sends done. Then the unit is the reader's again.
 type unit struct {
 	at, end int64 // its range in the file, in bits (bzip2 only)
 	stored  []byte
@@ -37,23 +41,45 @@ type unit struct {
 	done chan struct{}
 }
 
+// decoder appends the text of the stored bytes of a unit to dst. It returns false if they are not whole, or
+// have more text than the memory of decoding ahead is for. Each helper has a decoder of its own.
+type decoder func(stored, dst []byte) (text []byte, ok bool)
+
+// appendAll is a decoder's work: it appends what r has to dst. It returns false after an error of r, and if
+// there are more than most bytes.
+func appendAll(dst []byte, r io.Reader, most int) ([]byte, bool) {
+	for {
+		dst = slices.Grow(dst, roomBytes)
+		n, err := r.Read(dst[len(dst):cap(dst)])
+		dst = dst[:len(dst)+n]
+		if err != nil || len(dst) > most {
+			return dst, err == io.EOF && len(dst) <= most
+		}
+	}
+}
+
+// roomBytes is the room behind the text of a unit. A decoder reports the end only with a read that has room.
+const roomBytes = 4 << 10
+
 // ahead decodes units on goroutines of its own, the helpers, while the reader returns the text of
 // earlier units. The reader itself decodes a unit that a helper cannot decode, so errors do not
 // depend on helpers. Only the reader's goroutine uses ahead.
 type ahead struct {
 	moreBytes int64 // of one more helper
 	spare     func(bytes int64) (release func(), ok bool)
-	run       func(work <-chan *unit) // runs a helper; it ends when work is closed
-	work      chan *unit              // nil: closed, or not started
-	queue     []*unit                 // passed to helpers, in the order of the file
-	idle      []*unit                 // to be used again
-	helpers   int                     // number of goroutines
-	release   []func()                // of spare
+	decoder   func() decoder // makes the decoder of a helper
+	work      chan *unit     // nil: closed, or not started
+	queue     []*unit        // passed to helpers, in the order of the file
+	unit      *unit          // whose text is read; nil: none
+	sent      int            // bytes of its text that were read
+	idle      []*unit        // to be used again
+	helpers   int            // number of goroutines
+	release   []func()       // of spare
 	ended     sync.WaitGroup
 }
 
 // start starts two helpers. It reports whether there is memory for them.
-func (a *ahead) start(d demand, spare func(int64) (func(), bool), run func(work <-chan *unit)) bool {
+func (a *ahead) start(d demand, spare func(int64) (func(), bool), decoder func() decoder) bool {
 	if spare == nil {
 		return false
 	}
@@ -63,7 +89,7 @@ func (a *ahead) start(d demand, spare func(int64) (func(), bool), run func(work 
 	}
 	// The queue has at most one unit more than there are helpers (wants). With this buffer a send
 	// never blocks.
-	*a = ahead{moreBytes: d.more, spare: spare, run: run, work: make(chan *unit, mostHelpers+1), release: []func(){release}}
+	*a = ahead{moreBytes: d.more, spare: spare, decoder: decoder, work: make(chan *unit, mostHelpers+1), release: []func(){release}}
 	a.help()
 	a.help()
 	return true
@@ -72,8 +98,13 @@ func (a *ahead) start(d demand, spare func(int64) (func(), bool), run func(work 
 // help starts one helper. close waits for it.
 func (a *ahead) help() {
 	a.helpers++
+	work := a.work
 	a.ended.Go(func() {
-		a.run(a.work)
+		decode := a.decoder()
+		for u := range work {
+			u.text, u.ok = decode(u.stored, u.text)
+			u.done <- struct{}{}
+		}
 	})
 }
 
@@ -123,6 +154,17 @@ func (a *ahead) pop() *unit {
 	a.queue = a.queue[1:]
 	<-u.done
 	return u
+}
+
+// read reads text of the open unit. At its end it returns 0, and no unit is open.
+func (a *ahead) read(p []byte) int {
+	n := copy(p, a.unit.text[a.sent:])
+	a.sent += n
+	if n == 0 {
+		a.idle = append(a.idle, a.unit)
+		a.unit, a.sent = nil, 0
+	}
+	return n
 }
 
 // close ends the helpers, waits for them, and gives their memory back. The units of the queue stay

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"bytes"
 	"compress/bzip2"
 	"encoding/binary"
 	"errors"
@@ -38,8 +39,6 @@ type bzip2Reader struct {
 	open      int64 // place of the last magic of a block, in bits, if its end is not found yet; -1: none
 	scanLevel byte  // level of the stream there
 
-	unit   *unit       // whose text Read returns; nil: none
-	sent   int         // bytes of its text that were returned
 	block  io.Reader   // decodes a block on the reader's goroutine; nil: none
 	source bzip2Source // of block
 	ahead  ahead
@@ -67,21 +66,17 @@ func (x *bzip2Reader) reset(src io.Reader) {
 	x.begun = false
 	x.err = nil
 	x.scanned, x.open, x.scanLevel = 0, -1, '9'
-	x.unit, x.block = nil, nil
+	x.block = nil
 }
 
 // Read implements io.Reader.
 func (x *bzip2Reader) Read(p []byte) (int, error) {
 	for x.err == nil && len(p) > 0 {
 		switch {
-		// A helper has decoded the block. Behind its text, the reader moves to the end of the block.
-		case x.unit != nil:
-			if n := copy(p, x.unit.text[x.sent:]); n > 0 {
-				x.sent += n
+		case x.ahead.unit != nil: // a helper has decoded the block
+			if n := x.ahead.read(p); n > 0 {
 				return n, nil
 			}
-			x.at = x.unit.end
-			x.ahead.idle, x.unit = append(x.ahead.idle, x.unit), nil
 		case x.block != nil:
 			n, err := x.block.Read(p)
 			// The decoder reads the whole block before it returns the first byte. From then on it
@@ -178,7 +173,7 @@ func (x *bzip2Reader) begin() {
 	for len(x.ahead.queue) > 0 && x.ahead.queue[0].at <= x.at {
 		u := x.ahead.pop()
 		if u.at == x.at && u.ok {
-			x.unit, x.sent = u, 0
+			x.ahead.unit, x.at = u, u.end
 			return
 		}
 		x.ahead.idle = append(x.ahead.idle, u)
@@ -373,67 +368,9 @@ func (s *bzip2Source) ReadByte() (byte, error) {
 	return byte(b), err
 }
 
-// bzip2Helper decodes units. It gives all of them to one decoder as one file of many streams, so
-// that the decoder keeps its large table.
-type bzip2Helper struct {
-	work <-chan *unit
-	unit *unit // being decoded
-	next int   // index of the next byte in its stored bytes
-	over bool  // there are no more units
-}
-
-// errUnit ends the decoder of a unit that is not a whole block.
-var errUnit = errors.New("no whole block")
-
-// bzip2Help is a helper that decodes the units of work.
-func bzip2Help(work <-chan *unit) {
-	h := &bzip2Helper{work: work}
-	buf := make([]byte, 32<<10)
-	for !h.over {
-		r := bzip2.NewReader(h)
-		for {
-			n, err := r.Read(buf)
-			// The unit is not a block, or its text is longer than the memory that was asked for.
-			if err != nil || len(h.unit.text)+n > mostBlockTextBytes {
-				h.finish(false)
-				break
-			}
-			h.unit.text = append(h.unit.text, buf[:n]...)
-		}
+// bzip2Decoder makes a decoder of units of one block.
+func bzip2Decoder() decoder {
+	return func(stored, dst []byte) ([]byte, bool) {
+		return appendAll(dst, bzip2.NewReader(bytes.NewReader(stored)), mostBlockTextBytes)
 	}
-}
-
-// finish gives the unit back to the reader. The helper must not use it any more.
-func (h *bzip2Helper) finish(ok bool) {
-	if u := h.unit; u != nil {
-		h.unit = nil
-		u.ok = ok
-		u.done <- struct{}{}
-	}
-}
-
-// Read is never called: compress/bzip2 calls ReadByte of an io.ByteReader.
-func (h *bzip2Helper) Read([]byte) (int, error) { return 0, errors.ErrUnsupported }
-
-// ReadByte returns the bytes of one unit after the other. The decoder checks a block after it has
-// returned all of its text, and reads on only then. So when the bytes of a unit have ended, the
-// unit is sound if it has text.
-func (h *bzip2Helper) ReadByte() (byte, error) {
-	if h.unit == nil || h.next == len(h.unit.stored) {
-		if h.unit != nil {
-			whole := len(h.unit.text) > 0
-			if h.finish(whole); !whole {
-				return 0, errUnit
-			}
-		}
-		u, more := <-h.work
-		if !more {
-			h.over = true
-			return 0, io.EOF
-		}
-		h.unit, h.next = u, 0
-	}
-	b := h.unit.stored[h.next]
-	h.next++
-	return b, nil
 }

@@ -122,13 +122,13 @@ func (d *Decoders) open(r io.Reader, asIs bool) (io.Reader, error) {
 	case None:
 		return d.buf, nil
 	case Gzip:
-		if m := (&membersReader{src: d.buf, cut: cutGzip, serial: d.openGzip}); m.ahead.start(demands[Gzip], d.Spare, helpGzip) {
+		if m := (&membersReader{src: d.buf, cut: cutGzip, serial: d.openGzip}); m.ahead.start(demands[Gzip], d.Spare, gzipDecoder) {
 			d.ahead = &m.ahead
 			return m, nil
 		}
 		return d.openGzip(d.buf)
 	case Bzip2:
-		if x := new(bzip2Reader); x.ahead.start(demands[Bzip2], d.Spare, bzip2Help) {
+		if x := new(bzip2Reader); x.ahead.start(demands[Bzip2], d.Spare, bzip2Decoder) {
 			d.ahead = &x.ahead
 			x.reset(d.buf)
 			return x, d.window(Bzip2, freeWindowBytes)
@@ -138,7 +138,7 @@ func (d *Decoders) open(r io.Reader, asIs bool) (io.Reader, error) {
 	case Zstd:
 		window := zstdWindow(head)
 		serial := func(r io.Reader) (io.Reader, error) { return d.openZstd(window, r) }
-		if m := (&membersReader{src: d.buf, cut: cutZstd, serial: serial}); m.ahead.start(demands[Zstd], d.Spare, helpZstd(window)) {
+		if m := (&membersReader{src: d.buf, cut: cutZstd, serial: serial}); m.ahead.start(demands[Zstd], d.Spare, zstdDecoder(window)) {
 			d.ahead = &m.ahead
 			return m, nil
 		}

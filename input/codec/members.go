@@ -27,8 +27,6 @@ type membersReader struct {
 	// serial makes the decoder that reads the rest of the file on the reader's goroutine.
 	serial func(rest io.Reader) (io.Reader, error)
 	last   bool      // no more units are cut
-	unit   *unit     // whose text Read returns; nil: none
-	sent   int       // bytes of its text that were returned
 	rest   io.Reader // decodes the rest of the file; nil: units are still decoded
 	ahead  ahead
 }
@@ -36,12 +34,10 @@ type membersReader struct {
 // Read implements io.Reader.
 func (m *membersReader) Read(p []byte) (int, error) {
 	for m.rest == nil {
-		if m.unit != nil {
-			if n := copy(p, m.unit.text[m.sent:]); n > 0 {
-				m.sent += n
+		if m.ahead.unit != nil {
+			if n := m.ahead.read(p); n > 0 {
 				return n, nil
 			}
-			m.ahead.idle, m.unit = append(m.ahead.idle, m.unit), nil
 		}
 		if err := m.next(); err != nil {
 			return 0, err
@@ -67,7 +63,7 @@ func (m *membersReader) next() error {
 	if len(m.ahead.queue) > 0 {
 		u := m.ahead.pop()
 		if u.ok {
-			m.unit, m.sent = u, 0
+			m.ahead.unit = u
 			return nil
 		}
 		stored = append(stored, u.stored)
@@ -166,43 +162,16 @@ func cutGzip(stored []byte) int {
 	return 0
 }
 
-// roomBytes is the room behind the text of a unit. The decoder reports the end of a member only
-// with a read that has room.
-const roomBytes = 4 << 10
-
-// helpGzip is a helper that decodes units of gzip members. It makes room for four times the stored
-// bytes, which suffices for usual text.
-func helpGzip(work <-chan *unit) {
+// gzipDecoder makes a decoder of units of gzip members. It makes room for four times the stored bytes, which
+// suffices for usual text.
+func gzipDecoder() decoder {
 	var zr gzip.Reader
-	for u := range work {
-		u.text, u.ok = unzip(&zr, u.stored, slices.Grow(u.text, min(4*len(u.stored), mostTextBytes)+roomBytes))
-		u.done <- struct{}{}
-	}
-}
-
-// unzip appends the text of whole members to dst. It returns false if stored is not some whole
-// members, or has more text than mostTextBytes.
-func unzip(zr *gzip.Reader, stored, dst []byte) (text []byte, ok bool) {
-	r := bytes.NewReader(stored)
-	for r.Len() > 0 {
-		if err := zr.Reset(r); err != nil {
+	return func(stored, dst []byte) ([]byte, bool) {
+		if zr.Reset(bytes.NewReader(stored)) != nil {
 			return dst, false
 		}
-		zr.Multistream(false)
-		for {
-			dst = slices.Grow(dst, roomBytes)
-			n, err := zr.Read(dst[len(dst):cap(dst)])
-			dst = dst[:len(dst)+n]
-			if err == io.EOF {
-				break
-			}
-			// The memory of decoding ahead is for mostTextBytes only.
-			if err != nil || len(dst) > mostTextBytes {
-				return dst, false
-			}
-		}
+		return appendAll(slices.Grow(dst, min(4*len(stored), mostTextBytes)+roomBytes), &zr, mostTextBytes)
 	}
-	return dst, true
 }
 
 // cutZstd returns the length of the whole frames at the start of stored that make a unit. It returns
@@ -254,22 +223,18 @@ func zstdFrame(stored []byte) (n int, textBytes uint64, ok bool) {
 	return n, h.FrameContentSize, n <= len(stored)
 }
 
-// helpZstd returns a helper that decodes units of zstd frames with windows of up to
-// the given number of bytes.
-func helpZstd(windowBytes uint64) func(work <-chan *unit) {
-	return func(work <-chan *unit) {
+// zstdDecoder returns a function that makes a decoder of units of zstd frames with windows of up to the given
+// number of bytes.
+func zstdDecoder(windowBytes uint64) func() decoder {
+	return func() decoder {
 		// The limit of DecodeAll is the capacity of its buffer, so no text beyond it is allocated.
 		zr, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(windowBytes), zstd.WithDecodeAllCapLimit(true))
-		if err == nil {
-			defer zr.Close()
-		}
-		for u := range work {
-			if u.ok = err == nil; u.ok {
-				var failed error
-				u.text, failed = zr.DecodeAll(u.stored, slices.Grow(u.text, mostTextBytes))
-				u.ok = failed == nil
+		return func(stored, dst []byte) ([]byte, bool) {
+			if err != nil {
+				return dst, false
 			}
-			u.done <- struct{}{}
+			text, err := zr.DecodeAll(stored, slices.Grow(dst, mostTextBytes))
+			return text, err == nil
 		}
 	}
 }
