@@ -178,15 +178,22 @@ func (d *Decoder) Texts(ref int32) []string { return d.texts[ref] }
 func (d *Decoder) next() ([]byte, error) {
 	if !d.scan.Scan() {
 		switch err := d.scan.Err(); {
-		case errors.Is(err, bufio.ErrTooLong):
-			return nil, &SyntaxError{d.line + 1, fmt.Errorf("longer than %d MiB", maxLineBytes>>20)}
-		case err != nil:
+		case d.Failed():
 			return nil, &SyntaxError{d.line + 1, err}
+		case err != nil:
+			return nil, &SyntaxError{d.line + 1, fmt.Errorf("longer than %d MiB", maxLineBytes>>20)}
 		}
 		return nil, io.EOF
 	}
 	d.line++
 	return d.scan.Bytes(), nil
+}
+
+// Failed reports whether reading the file has failed, as a compressed file does that is cut short. Then
+// events may be missing behind the last one.
+func (d *Decoder) Failed() bool {
+	err := d.scan.Err()
+	return err != nil && !errors.Is(err, bufio.ErrTooLong)
 }
 
 // sum adds a line to the hash that the last line of the file has to match.
@@ -208,8 +215,11 @@ func (d *Decoder) Next() (Event, error) {
 	}
 	if d.fields, err = d.fields[:0].split(line); err != nil {
 		at := d.line
-		if _, peek := d.next(); peek == io.EOF { // the file was cut in this line
+		switch _, peek := d.next(); {
+		case peek == io.EOF: // the file was cut in this line
 			return Event{}, ErrCut
+		case d.Failed(): // the reader failed in this line
+			err = d.scan.Err()
 		}
 		return Event{}, &SyntaxError{at, err}
 	}
@@ -327,10 +337,10 @@ func (d *Decoder) end() error {
 		return ErrChanged
 	}
 	// A second file, or lines that were added later, may follow the last line.
-	if _, err := d.next(); err != io.EOF {
-		return &SyntaxError{d.line, errAfterEnd}
+	if _, err := d.next(); err == io.EOF || d.Failed() {
+		return err
 	}
-	return io.EOF
+	return &SyntaxError{d.line, errAfterEnd}
 }
 
 // event returns the event of the current line. It is the inverse of AppendJSON. It fails if a

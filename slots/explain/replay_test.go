@@ -3,9 +3,11 @@ package explain_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"mrlocal/internal/invariant"
@@ -433,6 +435,22 @@ func TestReplayOfAFileThatIsNotWhole(t *testing.T) {
 		if err == nil || c.want != nil && !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, %v", name, diff, err)
 		}
+	}
+}
+
+// A compressed file that is cut short gives the events before the cut, and then an error. The decisions
+// behind the cut are missing, which is no difference.
+func TestReplayOfAFileThatCannotBeReadToItsEnd(t *testing.T) {
+	file := recordRun(t, "pi-dhfs")
+	for n := 0; n <= len(file); n += 97 {
+		in := io.MultiReader(bytes.NewReader(file[:n]), iotest.ErrReader(io.ErrUnexpectedEOF))
+		if diff, err := explain.Replay(in, newPolicy, explain.ReplayOptions{}); diff != nil || !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Fatalf("cut at byte %d of %d: %v, %v", n, len(file), diff, err)
+		}
+	}
+	in := io.MultiReader(bytes.NewReader(file), iotest.ErrReader(io.ErrUnexpectedEOF))
+	if diff, err := explain.Replay(in, newPolicy, explain.ReplayOptions{}); diff != nil || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("cut behind the last line: %v, %v", diff, err)
 	}
 }
 
