@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"time"
 
 	"mrlocal/input"
 	"mrlocal/input/feed"
@@ -16,7 +15,6 @@ import (
 	"mrlocal/shuffle/record"
 	"mrlocal/slots"
 	"mrlocal/spill"
-	"mrlocal/trace"
 )
 
 // mapAttempt is an attempt of a map task.
@@ -30,10 +28,7 @@ type mapAttempt struct {
 	out    jobs.Emitter  // buf or text
 	spills bool          // buf has begun to spill
 
-	// Parts of the time of the attempt. The mapper takes the rest. Reading covers decoding. Sorting and
-	// spilling are measured by the kvbuffer (spill.Stats).
-	readTime, sortTime, spillTime time.Duration
-	readBytes                     int64 // of the source, for which it has waited at the tracker's slowed-down disk
+	readBytes int64 // of the source, for which it has waited at the tracker's slowed-down disk
 }
 
 // awaitSource waits until the attempt that still reads the source hands it over, if there is one. It returns
@@ -115,7 +110,6 @@ func (a *mapAttempt) runMap() (*shuffle.MapOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.detail(trace.OpTimes, int64(a.readTime), int64(a.sortTime), int64(a.spillTime))
 	return out, nil
 }
 
@@ -136,24 +130,18 @@ func (a *mapAttempt) openOut() (err error) {
 
 // openIn begins to read the source.
 func (a *mapAttempt) openIn() (feed.Blocks, error) {
-	begun := time.Now()
-	in, err := a.source.Open(feed.Memory{Lease: a.lease})
-	a.readTime += time.Since(begun)
 	a.readBytes = 0
-	return in, err
+	return a.source.Open(feed.Memory{Lease: a.lease})
 }
 
 // next moves to the next block of in, and counts its records and bytes.
 func (a *mapAttempt) next(in feed.Blocks) bool {
-	begun := time.Now()
 	if !in.Next() {
-		a.readTime += time.Since(begun)
 		return false
 	}
 	b, spec := in.Block(), &a.job.spec
 	a.readFromDisk(b.ConsumedBytes - a.readBytes)
 	a.readBytes = b.ConsumedBytes
-	a.readTime += time.Since(begun)
 	// Records are counted by their delimiters, in one pass over the block. The mapper does not report
 	// how many it finds.
 	if !a.job.chain.job.Uncounted {
@@ -217,8 +205,6 @@ func (a *mapAttempt) closeOut() (*shuffle.MapOutput, error) {
 	}
 	a.undo = append(a.undo, out.Release)
 	s, c := a.buf.Stats(), &a.counters
-	a.sortTime += s.SortTime
-	a.spillTime += s.SpillTime
 	c.MapOutputRecords += s.Records
 	c.MapOutputBytes += s.Bytes
 	c.CombineInputRecords += s.CombineIn
@@ -227,9 +213,7 @@ func (a *mapAttempt) closeOut() (*shuffle.MapOutput, error) {
 	c.SpilledBytes += s.SpilledBytes
 	c.Spills += s.Spills
 	c.KVBufferExpansions += s.Expansions
-	begun := time.Now()
 	a.awaitDisk()
-	a.spillTime += time.Since(begun)
 	return out, nil
 }
 

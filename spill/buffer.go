@@ -34,7 +34,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
@@ -100,12 +99,8 @@ type Buffer struct {
 	arranging  *membudget.Chunk   // scratch for arrange; nil: not used yet, or the lease had no memory
 	out        *shuffle.MapOutput // nil: Close or Discard has ended the buffer
 	spill      struct {
-		done   chan struct{} // closed by the spill under way; nil: none
-		err    error         // error of that spill; this field and the next three are read after done is closed
-		sorted time.Duration // wall time of sorting
-		took   time.Duration // wall time of the whole spill
-		cpu    time.Duration // processor time of its thread
-		held   time.Duration // time that starting it has kept the goroutine of the buffer
+		done chan struct{} // closed by the spill under way; nil: none
+		err  error         // error of that spill; it is read after done is closed
 	}
 	combineMu sync.Mutex // guards combining and the spill counts in stats, to which spills add
 	combining struct{ in, out int64 }
@@ -396,7 +391,6 @@ func (b *Buffer) spillFolded(key, value []byte) {
 		b.fail(err)
 		return
 	}
-	defer b.addTime(&b.stats.SpillTime)()
 	err = b.segment(func(w *shuffle.Writer) error {
 		for p := range b.o.Parts {
 			if p == part {
@@ -428,9 +422,7 @@ func (b *Buffer) Close() (*shuffle.MapOutput, error) {
 		b.wait()
 	}
 	if b.err == nil {
-		begun, sorted := time.Now(), b.stats.SortTime
 		b.err = b.keep()
-		b.stats.SpillTime += time.Since(begun) - (b.stats.SortTime - sorted)
 	}
 	if b.err != nil {
 		return nil, b.err

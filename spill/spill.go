@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"time"
 
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/guard"
-	"mrlocal/internal/machine"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 	"mrlocal/shuffle"
@@ -30,21 +28,11 @@ func (b *Buffer) rotate() {
 	b.o.Notify(shuffle.Event{Kind: shuffle.SpillStart, Bytes: b.markBytes, Records: l.records})
 	done := make(chan struct{})
 	b.spill.done = done
-	defer b.addTime(&b.spill.held)()
 	b.o.Background(func() {
 		defer close(done)
-		begun, cpu := time.Now(), machine.ThreadCPU()
 		b.spill.err = guard.ErrEnded // unless spillLoad returns
 		b.spill.err = b.spillLoad(l)
-		b.spill.took, b.spill.cpu = time.Since(begun), machine.ThreadCPU()-cpu
 	})
-}
-
-// addTime returns a function that adds to *d the time since addTime was called.
-func (b *Buffer) addTime(d *time.Duration) func() {
-	// Receiving from done makes all writes of the spill visible to this goroutine.
-	begun := time.Now()
-	return func() { *d += time.Since(begun) }
 }
 
 // wait waits for the spill under way, if there is one, and makes its error the buffer's.
@@ -53,31 +41,11 @@ func (b *Buffer) wait() {
 		return
 	}
 	// The channel orders the memory: what the spill has written is visible from here on.
-	begun := time.Now()
 	<-b.spill.done
 	b.spill.done = nil
-	b.bookSpill(time.Since(begun))
 	if err := b.spill.err; err != nil {
 		b.fail(err)
 	}
-}
-
-// bookSpill adds the time of the spill that has ended to Stats.SortTime and Stats.SpillTime.
-// waited is how long the buffer waited for it.
-//
-// A spill shares its core with the mapper. So it counts with its processor time, or with the
-// time that the mapper stood still for it if that is more. The second case means that the disk
-// was slow.
-func (b *Buffer) bookSpill(waited time.Duration) {
-	s := &b.spill
-	counts := max(min(s.cpu, s.took), s.held+waited)
-	if s.took > 0 {
-		sorted := time.Duration(float64(counts) * float64(s.sorted) / float64(s.took))
-		b.stats.SortTime += sorted
-		b.stats.SpillTime += counts - sorted
-	}
-	s.sorted, s.took = 0, 0
-	s.cpu, s.held = 0, 0
 }
 
 // spillLoad sorts a load, combines it, writes it as a segment and frees it. It runs on
@@ -86,9 +54,7 @@ func (b *Buffer) bookSpill(waited time.Duration) {
 func (b *Buffer) spillLoad(l *load) error {
 	defer b.sorting.giveBack()
 	defer b.free(l)
-	begun := time.Now()
 	slices, err := b.sort(l)
-	b.spill.sorted = time.Since(begun)
 	if err != nil {
 		return err
 	}
@@ -173,7 +139,7 @@ func (b *Buffer) keep() error {
 		return nil
 	}
 	b.stopDividing(l)
-	slices, err := b.sortNow(l)
+	slices, err := b.sort(l)
 	if err != nil {
 		return err
 	}
@@ -185,12 +151,6 @@ func (b *Buffer) keep() error {
 	}
 	b.adopt(l, slices, record.CountParts(&l.arena, slices, b.o.Parts), nil)
 	return nil
-}
-
-// sortNow sorts a load on the goroutine of the buffer.
-func (b *Buffer) sortNow(l *load) ([]record.Slice, error) {
-	defer b.addTime(&b.stats.SortTime)()
-	return b.sort(l)
 }
 
 // sort sorts a load.
@@ -225,7 +185,7 @@ func (b *Buffer) adopt(l *load, slices []record.Slice, stats []record.PartStat, 
 // segment.
 func (b *Buffer) keepCombined(l *load) error {
 	defer b.free(l)
-	slices, err := b.sortNow(l)
+	slices, err := b.sort(l)
 	if err != nil {
 		return err
 	}
@@ -407,8 +367,4 @@ type Stats struct {
 	CombineIn, CombineOut        int64 // records before and after the combiner or the Folder
 	SpilledRecords, SpilledBytes int64 // written to segments; bytes as stored
 	Expansions, Refusals, Spills int64 // growth by the rule of Dynamic Split, growth refused, segments
-
-	// SortTime is the time of all sorts. SpillTime is the time to combine sorted loads and to
-	// write or keep them (bookSpill says how a spill next to the mapper counts).
-	SortTime, SpillTime time.Duration
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
@@ -318,45 +317,6 @@ func release(t testing.TB, k *kit, outs []*shuffle.MapOutput) {
 	}
 	if left, err := filepath.Glob(filepath.Join(k.dir, "*", "spill-*")); err != nil || len(left) > 0 {
 		t.Fatalf("%d files are left, %v", len(left), err)
-	}
-}
-
-// TestSortsAndSpillsAreTimed: a spill for which the mapper waits counts with its whole time.
-// The time to keep the last load in memory counts too.
-func TestSortsAndSpillsAreTimed(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		records int
-		waits   time.Duration
-		spills  bool
-	}{
-		{"in memory", 20_000, 0, false},
-		{"spilled", 100_000, 0, true},
-		{"spilled by a thread that begins late", 100_000, 20 * time.Millisecond, true},
-	} {
-		k := newKit(t, 64<<20)
-		o, done := k.options(LeastBytes)
-		o.OnDisk = c.spills // then only sorts of spills count
-		o.Background = func(spill func()) { time.Sleep(c.waits); spill() }
-		begun := time.Now()
-		b, err := NewBuffer(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range c.records {
-			b.Emit(fmt.Appendf(nil, "key %d", i*7919%c.records), nil)
-		}
-		out, err := b.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		took, s := time.Since(begun), b.Stats()
-		out.Release()
-		done()
-		least := time.Duration(s.Spills) * c.waits
-		if s.Spills > 0 != c.spills || s.SortTime <= 0 || s.SpillTime <= 0 || s.SortTime+s.SpillTime < least || s.SortTime+s.SpillTime > took {
-			t.Errorf("%s: %+v in %v", c.name, s, took)
-		}
 	}
 }
 

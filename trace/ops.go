@@ -53,7 +53,6 @@ const (
 	OpUsage      // what the process uses
 	OpCores      // how the cores of the machine spent the time since the last such event
 	OpSeen       // the progress of an attempt, for displays; the Ledger does not get it
-	OpTimes      // a map is done; the times in which it read, sorted and spilled
 	OpStatus     // the user's code reports the status of an attempt
 
 	numOps
@@ -165,7 +164,6 @@ var shapes = [numOps]shape{
 	OpUsage:      {name: "usage", values: []string{"cpu_ns", "memory_bytes", "temp_bytes"}},
 	OpCores:      {name: "cores", values: []string{"user_ns", "sys_ns", "iowait_ns", "idle_ns"}},
 	OpSeen:       {name: "seen", parts: ofAttempt, values: []string{"ppm"}},
-	OpTimes:      {name: "times", parts: ofAttempt, values: []string{"read_ns", "sort_ns", "spill_ns"}},
 	OpStatus:     {name: "status", parts: ofAttempt, texts: []string{"text"}},
 }
 
