@@ -33,10 +33,9 @@
 //
 // A full cache is cleared, and the automaton starts over. If the cache has filled up within little text,
 // the automaton gives up for the next 16 MiB. Then the Matcher walks from each offset, and so finds
-// whether a match begins there (places.go). If these walks are long, a simulation of all threads replaces
-// them. Large programs have no simulation: for them the automaton starts over. So the time is linear in
-// the text for every pattern. At worst, each byte makes a state, in a time that is linear in the number
-// of instructions.
+// whether a match begins there (places.go). If these walks are long, the automaton starts over instead.
+// So the time is linear in the text for every pattern. At worst, each byte makes a state, in a time that
+// is linear in the number of instructions.
 package dfa
 
 import (
@@ -64,7 +63,6 @@ type Program struct {
 	lines             *program        // not ordered, and trimmed
 	places            func() *program // not ordered
 	forward, backward *program
-	simulated         func() *nfa // of forward
 }
 
 // Compile compiles a simplified tree, which it does not change. It returns nil if the pattern
@@ -108,7 +106,6 @@ func compileBoth(tree *syntax.Regexp, b Border, several bool) *Program {
 	default:
 		p.lines = p.places()
 	}
-	p.simulated = sync.OnceValue(func() *nfa { return newNFA(p.forward) })
 	return p
 }
 
@@ -128,11 +125,9 @@ type Matcher struct {
 	places     *lines // for the beginnings of matches, in place of starts
 	ends       *runes
 	starts     *runes
-	simulated  *simulation
 	cacheBytes int // for ends and starts
 	linesBytes int // for lines, and for places
 	slow       int // number of bytes until walks from each place are tried again
-	rowBytes   int // for the rows of simulated; 0: not charged yet
 	charge     func(bytes int64) bool
 	charged    int // memory of all automata, in bytes
 }
@@ -158,8 +153,6 @@ func (m *Matcher) Account(charge func(bytes int64) bool) {
 	if charge != nil && m.charged > 0 && !charge(int64(m.charged)) {
 		m.lines, m.places = nil, nil
 		m.ends, m.starts = nil, nil
-		m.simulated = nil
-		m.rowBytes = 0
 		m.charged = 0
 	}
 }
@@ -245,14 +238,11 @@ func (m *Matcher) decideNext(data []byte, from int) (start, end int) {
 	return None, None
 }
 
-// decide is Match if the automaton has exploded: by walks from each place, or by a simulation. If both are slow, the
-// automaton starts over as often as it must.
+// decide is Match if the automaton has exploded: by walks from each place. If they are slow, the automaton starts
+// over as often as it must.
 func (m *Matcher) decide(line []byte) bool {
 	if at, ok := m.firstStart(m.lines, line, 0); ok {
 		return at != None
-	}
-	if m.program.simulated() != nil {
-		return m.simulation().match(line)
 	}
 	d := m.lines
 	explodes := d.explodes
@@ -270,9 +260,7 @@ func (m *Matcher) firstStart(d *lines, line []byte, from int) (at int, ok bool) 
 		return None, false
 	}
 	if at, ok = d.firstStart(line, from); !ok {
-		m.slow = simulatedBytes
-	} else if m.simulated != nil {
-		m.simulated.line = nil // it has not seen this one
+		m.slow = givenUpBytes
 	}
 	return at, ok
 }
@@ -290,34 +278,27 @@ func (m *Matcher) automaton() *lines {
 // explodes reports whether an automaton that has made states while it walked takes longer than what
 // replaces it.
 func (m *Matcher) explodes(states, walked int) bool {
-	n := m.program.simulated()
-	return m.slow <= 0 && walked*placesCost < states*stateCost || n != nil && walked*n.cost < states*stateCost
+	return m.slow <= 0 && walked*placesCost < states*stateCost
 }
 
-// placesCost is about the number of operations that walks from each place take for a byte.
-const placesCost = 8
-
-// simulation returns the simulation that replaces an automaton that has exploded.
-func (m *Matcher) simulation() *simulation {
-	if m.simulated == nil {
-		m.simulated = newSimulation(m.program.simulated())
-	}
-	return m.simulated
-}
+const (
+	placesCost = 8   // about the number of operations that walks from each place take for a byte
+	stateCost  = 300 // about the number of operations that make a state
+)
 
 // gaveUp reports whether something else searches text of the given length in place of the automaton of
-// c. After simulatedBytes, the automaton is tried again, because the text may have changed.
+// c. After givenUpBytes, the automaton is tried again, because the text may have changed.
 func (m *Matcher) gaveUp(c *cache, length int) bool {
 	if c.exploded {
-		if c.walked += length; c.walked > simulatedBytes {
+		if c.walked += length; c.walked > givenUpBytes {
 			c.exploded, c.walked = false, 0
 		}
 	}
 	return c.exploded
 }
 
-// simulatedBytes is large enough that an automaton that explodes again costs little.
-const simulatedBytes = 16 << 20
+// givenUpBytes is large enough that an automaton that explodes again costs little.
+const givenUpBytes = 16 << 20
 
 // Find returns the leftmost-first match in a line that begins at or behind from. from is 0, or not before
 // the end of the last match in the same line. start is None if there is no match.
@@ -331,14 +312,6 @@ func (m *Matcher) Find(line []byte, from int) (start, end int) {
 	if m.gaveUp(&m.ends.cache, len(line)-from) || m.gaveUp(&m.starts.cache, len(line)-from) {
 		if start, end, ok := m.findPlace(line, from); ok {
 			return start, end
-		}
-		if m.program.simulated() != nil {
-			if m.rowBytes == 0 {
-				m.rowBytes = m.room(m.cacheBytes)
-			}
-			if s := m.simulation(); s.rowBytes(line) <= m.rowBytes {
-				return s.find(line, from)
-			}
 		}
 	}
 	// The end is found first, because only a forward search knows which alternative is

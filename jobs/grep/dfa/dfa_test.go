@@ -72,18 +72,15 @@ func matcherOf(t testing.TB, pattern string, b Border, most int) *Matcher {
 }
 
 // matchersOf returns Matchers that work in different ways: with a cache of most bytes that starts over for ever, with
-// one that gives up, with walks from each place, and with simulations from the start.
+// one that gives up, with walks from each place, and with one that has given up and starts over for each line.
 func matchersOf(t testing.TB, pattern string, b Border, most int) map[string]*Matcher {
 	all := map[string]*Matcher{}
-	for _, name := range []string{"cleared", "given up", "places", "simulated"} {
+	for _, name := range []string{"cleared", "given up", "places", "line by line"} {
 		m := matcherOf(t, pattern, b, most)
-		if name == "cleared" || name == "simulated" {
+		if name == "cleared" || name == "line by line" {
 			m.slow = math.MaxInt
 		}
-		if name == "cleared" || name == "places" {
-			m.program.simulated = func() *nfa { return nil }
-		}
-		if name == "places" || name == "simulated" && m.program.simulated() != nil {
+		if name == "places" || name == "line by line" {
 			m.automaton().exploded = true
 			m.Find(nil, 0)
 			m.ends.exploded = true
