@@ -37,24 +37,6 @@ func (p *Placement) Group(tracker int32) int32 {
 	return tracker / p.GroupTrackers
 }
 
-// Level returns how near the input of a map of a job is to a tracker.
-func (p *Placement) Level(job, task, tracker int32) Level {
-	level := LevelAny
-	at := p.replicasOf(job, task)
-	for range p.replicas() {
-		switch c := at.next(); {
-		case c == tracker:
-			return LevelTracker
-		case p.GroupTrackers > 0 && p.Group(c) == p.Group(tracker):
-			level = LevelGroup
-		}
-	}
-	return level
-}
-
-// replicas returns how many trackers have each input: all, if there are fewer than Replicas.
-func (p *Placement) replicas() int32 { return min(p.Replicas, p.Trackers) }
-
 // replicaWalk yields the trackers that have an input, one per call of next. It begins at
 // tracker at and goes on in steps of stride, modulo the number of trackers.
 type replicaWalk struct{ at, stride, trackers uint64 }
@@ -153,27 +135,31 @@ func (x *mapIndex) Given() bool { return x.given != nil }
 
 // Level returns how near the input of a map of a job is to a tracker.
 func (x *mapIndex) Level(p *Placement, job, task, tracker int32) Level {
-	if x.given == nil {
-		return p.Level(job, task, tracker)
-	}
 	level := LevelAny
-	for _, t := range x.givenTo(task) {
+	x.trackers(p, job, task, func(t int32) {
 		switch {
 		case t == tracker:
-			return LevelTracker
+			level = LevelTracker
 		case p.GroupTrackers > 0 && p.Group(t) == p.Group(tracker):
-			level = LevelGroup
+			level = max(level, LevelGroup)
 		}
-	}
+	})
 	return level
 }
 
-// givenTo returns the trackers that Put named for a map; nil: none.
-func (x *mapIndex) givenTo(task int32) []int32 {
-	if int(task) >= len(x.given) {
-		return nil
+// trackers calls visit with the trackers that have the input of a map: those that Put named, or those that the
+// Placement draws. All have it if there are fewer than Placement.Replicas.
+func (x *mapIndex) trackers(p *Placement, job, task int32, visit func(tracker int32)) {
+	if x.given == nil {
+		at := p.replicasOf(job, task)
+		for range min(p.Replicas, p.Trackers) {
+			visit(at.next())
+		}
+	} else if int(task) < len(x.given) {
+		for _, t := range x.given[task] {
+			visit(t)
+		}
 	}
-	return x.given[task]
 }
 
 // Again makes Nearest find a map that is pending again.
@@ -185,22 +171,12 @@ func (x *mapIndex) Again(p *Placement, job, task int32) {
 
 // each calls do with the task for all lists that a map is in.
 func (x *mapIndex) each(p *Placement, job, task int32, do func(*mapList, int32)) {
-	in := func(tracker int32) {
+	x.trackers(p, job, task, func(tracker int32) {
 		do(&x.here[tracker], task)
 		if x.groups != nil {
 			do(&x.groups[p.Group(tracker)], task)
 		}
-	}
-	if x.given != nil {
-		for _, tracker := range x.givenTo(task) {
-			in(tracker)
-		}
-		return
-	}
-	at := p.replicasOf(job, task)
-	for range p.replicas() {
-		in(at.next())
-	}
+	})
 }
 
 // Nearest returns the startable map whose input is nearest to a tracker, and its level. Of

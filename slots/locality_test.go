@@ -18,7 +18,7 @@ func (m maps) Startable(task int32) bool { return !m.started[task] }
 // homes returns the trackers that have an input, from the levels of all trackers.
 func homes(p *Placement, job, task int32) (at []int32) {
 	for tracker := range p.Trackers {
-		if p.Level(job, task, tracker) == LevelTracker {
+		if new(mapIndex).Level(p, job, task, tracker) == LevelTracker {
 			at = append(at, tracker)
 		}
 	}
@@ -73,7 +73,7 @@ func TestTheNearestIsWhatALookAtAllMapsFinds(t *testing.T) {
 				task, level, found := x.Nearest(&p, tracker, m)
 				want, wantLevel := int32(-1), LevelAny
 				for i := range m.ready {
-					if l := p.Level(job, i, tracker); m.Startable(i) && l > wantLevel {
+					if l := x.Level(&p, job, i, tracker); m.Startable(i) && l > wantLevel {
 						want, wantLevel = i, l
 					}
 				}

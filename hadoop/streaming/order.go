@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"mrlocal/internal/stats"
 	"mrlocal/jobs"
 )
 
@@ -70,8 +71,8 @@ func (r *runner) emitPaired(out jobs.Emitter, sortKey, key, value []byte) {
 		case Reversed:
 			first, second = ^uint32(r.attempt.Task), ^second
 		case Shuffled:
-			mixed := mix(uint64(r.attempt.Task)<<40 ^ second)
-			first, second = uint32(mixed>>32), mixed
+			second = stats.Bits(uint64(r.attempt.Task), second)
+			first = uint32(second >> 32)
 		}
 		r.key = binary.BigEndian.AppendUint32(r.key, first)
 		r.key = binary.BigEndian.AppendUint64(r.key, second)
@@ -79,14 +80,6 @@ func (r *runner) emitPaired(out jobs.Emitter, sortKey, key, value []byte) {
 	r.value = binary.AppendUvarint(r.value[:0], uint64(len(key)))
 	r.value = append(append(r.value, key...), value...)
 	out.Emit(r.key, r.value)
-}
-
-// mix is the last step of the generator SplitMix64. It maps each number to another one, as if
-// at random, and no two to the same.
-func mix(n uint64) uint64 {
-	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
-	n = (n ^ n>>27) * 0x94d049bb133111eb
-	return n ^ n>>31
 }
 
 // mapRank returns the rank of a map's records among records with equal keys. Those of map 0

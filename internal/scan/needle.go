@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 )
@@ -53,15 +54,7 @@ func (n *Needle) Tune(sample []byte) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		if n.lit.weigh(a, counts) < n.lit.weigh(b, counts) {
-			return -1
-		}
-		if n.lit.weigh(a, counts) > n.lit.weigh(b, counts) {
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(n.lit.weigh(a, counts), n.lit.weigh(b, counts)) })
 	if len(order) > 1 {
 		n.pair(order, sample)
 	}

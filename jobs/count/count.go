@@ -121,7 +121,7 @@ func (o *Options) compile() (func() jobs.Mapper, error) {
 	}
 	if o.Fields == "" && !o.CSV {
 		if o.Words {
-			return func() jobs.Mapper { return newWordMapper(o.Alnum, o.IgnoreCase) }, nil
+			return func() jobs.Mapper { return lines.NewWordCounter(o.Alnum, o.IgnoreCase) }, nil
 		}
 		return func() jobs.Mapper { return newLineMapper(delim, o.IgnoreCase) }, nil
 	}

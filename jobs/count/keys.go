@@ -2,6 +2,7 @@ package count
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -45,12 +46,7 @@ func (o *Options) ranges() ([]span, error) {
 		}
 		list = append(list, s)
 	}
-	slices.SortFunc(list, func(a, b span) int {
-		if a.first < b.first {
-			return -1
-		}
-		return int(min(a.first-b.first, 1))
-	})
+	slices.SortFunc(list, func(a, b span) int { return cmp.Compare(a.first, b.first) })
 	merged := list[:1]
 	for _, s := range list[1:] {
 		if last := &merged[len(merged)-1]; s.first <= last.last || s.first-1 == last.last {

@@ -26,33 +26,6 @@ func (e *emitter) emit(out jobs.Emitter, data []byte, keys []jobs.Span) {
 	jobs.EmitSpans(out, data, keys, e.one[:])
 }
 
-// wordMapper emits the words of a block.
-type wordMapper struct {
-	emitter
-	fold  bool
-	words *jobs.Words
-}
-
-// newWordMapper makes a mapper for one attempt.
-func newWordMapper(alnum, fold bool) *wordMapper {
-	m := &wordMapper{emitter: newEmitter(), fold: fold, words: jobs.BlankSeparated()}
-	if alnum {
-		m.words = jobs.LettersAndDigits()
-	}
-	return m
-}
-
-// Map implements jobs.Mapper.
-func (m *wordMapper) Map(b jobs.Block, out jobs.Emitter) error {
-	if m.fold {
-		lines.Lower(b.Data)
-	}
-	for words := range m.words.In(b.Data) {
-		m.emit(out, b.Data, words)
-	}
-	return nil
-}
-
 // lineMapper emits the lines of a block as parts of the block.
 type lineMapper struct {
 	emitter

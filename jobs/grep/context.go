@@ -36,8 +36,8 @@ func (m *lineMapper) groups(data []byte) {
 			next = min(end+1, next)
 		}
 		// With -v, the lines between two matches are the selected ones.
-		m.stretch(data, from, start, m.invert)
-		m.stretch(data, start, next, !m.invert)
+		m.stretch(data, from, start, m.Invert)
+		m.stretch(data, start, next, !m.Invert)
 		from, counted = next, next
 	}
 	m.lines += countLines(data[counted:])
@@ -51,7 +51,7 @@ func (m *lineMapper) stretch(data []byte, low, high int, selected bool) {
 	// The frameFile comes before the first line of the file.
 	m.name()
 	// The first After lines may follow a selected line of the block before.
-	after := m.context.After
+	after := m.Context.After
 	for low < high && (selected || after > 0) {
 		end := lineEnd(data[:high], low)
 		m.item(data, low, end, selected)
@@ -64,7 +64,7 @@ func (m *lineMapper) stretch(data []byte, low, high int, selected bool) {
 	// The last Before lines may come before a selected line of the next block. The lines
 	// between are only counted.
 	tail := high
-	for n := int64(0); n < m.context.Before && tail > low; n++ {
+	for n := int64(0); n < m.Context.Before && tail > low; n++ {
 		tail = low + bytes.LastIndexByte(data[low:tail-1], '\n') + 1
 	}
 	m.lines += countLines(data[low:tail])
@@ -91,14 +91,14 @@ func (m *lineMapper) item(data []byte, low, end int, selected bool) {
 func (m *lineMapper) selectedItem(data []byte, low, end int, flags byte) {
 	selected, at := flags&itemSelected != 0, m.offset+int64(low)
 	switch {
-	case m.json: // with -v, the lines around selected ones have the matches
-		m.candidate(flags, 0, m.message(data, low, end, selected != m.invert))
-	case m.matched && !selected:
+	case m.JSON: // with -v, the lines around selected ones have the matches
+		m.candidate(flags, 0, m.message(data, low, end, selected != m.Invert))
+	case m.OnlyMatched && !selected:
 		m.candidate(itemEmpty, 0, nil)
-	case m.matched:
+	case m.OnlyMatched:
 		m.partItems(data, low, end, flags)
 	case m.colors != nil:
-		twice := selected && m.limited() && m.context.After > 0
+		twice := selected && m.limited() && m.Context.After > 0
 		if twice {
 			flags |= itemBeyond
 		}
@@ -117,7 +117,7 @@ func (m *lineMapper) partItems(data []byte, low, end int, flags byte) {
 	line := data[low:end]
 	at := m.offset + int64(low)
 	none := flags | itemEmpty
-	if !m.invert {
+	if !m.Invert {
 		for h := range m.hits(data, low, end) {
 			if h.start < h.end {
 				m.candidate(flags, at+int64(h.begun), m.part(line[h.start:h.end]))
@@ -218,7 +218,7 @@ func (r *releaser) item(number, length int64) error {
 		}
 		return r.itemLine(number, at, flags, length)
 	case flags&itemSelected != 0 && flags&itemNext != 0:
-		g.after, g.cut = r.context.After, false
+		g.after, g.cut = r.Context.After, false
 		return r.itemLine(number, at, flags, length)
 	case flags&itemSelected != 0 && !reached:
 		r.selected++
@@ -226,19 +226,19 @@ func (r *releaser) item(number, length int64) error {
 		if err := r.waiting(number); err != nil {
 			return err
 		}
-		g.after, g.cut = r.context.After, false
+		g.after, g.cut = r.Context.After, false
 		return r.itemLine(number, at, flags, length)
 	case g.after > 0:
 		g.after--
-		if r.matched { // -o writes no lines around selected ones
+		if r.OnlyMatched { // -o writes no lines around selected ones
 			g.last, g.cut = number, true
 			return r.copy(io.Discard, length)
 		}
-		if r.json { // ripgrep calls a line beyond -m a match if it matches
+		if r.JSON { // ripgrep calls a line beyond -m a match if it matches
 			return r.message(number, flags, nil, length)
 		}
 		return r.itemLine(number, at, flags&^itemSelected, length)
-	case reached || r.context.Before == 0:
+	case reached || r.Context.Before == 0:
 		g.cut = true
 		return r.copy(io.Discard, length)
 	}
@@ -252,7 +252,7 @@ func (r *releaser) wait(number, at, length int64) error {
 	if number != g.newest+1 {
 		g.drop()
 	}
-	if g.lines == r.context.Before {
+	if g.lines == r.Context.Before {
 		// Before lines wait already, so the oldest one is removed.
 		g.oldest += itemHead + int(binary.LittleEndian.Uint64(g.before[g.oldest:]))
 		g.lines--
@@ -287,21 +287,21 @@ func (r *releaser) waiting(number int64) error {
 	// The waiting lines are directly before the selected one.
 	first := number - g.lines
 	// GNU grep also separates groups of different files.
-	if !r.json && !r.context.NoSeparator && g.begun && (g.last == 0 || first != g.last+1) {
+	if !r.JSON && !r.Context.NoSeparator && g.begun && (g.last == 0 || first != g.last+1) {
 		separator := "--"
-		if r.context.Separator != nil {
-			separator = *r.context.Separator
+		if r.Context.Separator != nil {
+			separator = *r.Context.Separator
 		}
 		_, _ = r.out.Write(append(r.colors.Paint(nil, Separator, []byte(separator)), '\n'))
 	}
 	for text := g.before[g.oldest:]; len(text) > 0; first++ {
 		end := itemHead + int(binary.LittleEndian.Uint64(text))
 		switch {
-		case r.json:
+		case r.JSON:
 			if err := r.message(first, 0, text[itemHead:end], 0); err != nil {
 				return err
 			}
-		case !r.matched:
+		case !r.OnlyMatched:
 			r.itemHead(first, int64(binary.LittleEndian.Uint64(text[8:])), '-', end > itemHead)
 			_, _ = r.out.Write(text[itemHead:end])
 			_ = r.out.WriteByte(r.eol)
@@ -315,7 +315,7 @@ func (r *releaser) waiting(number int64) error {
 // itemLine writes one line of length bytes, which are still to be read.
 func (r *releaser) itemLine(number, at int64, flags byte, length int64) error {
 	r.groups.last, r.groups.begun = number, true
-	if r.json {
+	if r.JSON {
 		return r.message(number, flags, nil, length)
 	}
 	if flags&itemEmpty != 0 {
@@ -339,7 +339,7 @@ func (r *releaser) itemHead(number, at int64, separator byte, text bool) {
 	if r.names {
 		r.scratch = r.appendPath(r.scratch, string(r.prefix), separator)
 	}
-	if r.numbers {
+	if r.LineNumbers {
 		r.scratch = r.appendNumber(r.scratch, r.number.set(number), separator)
 	}
 	r.scratch = r.appendLead(r.scratch, at, separator, text)

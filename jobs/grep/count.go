@@ -1,11 +1,10 @@
 package grep
 
 import (
-	"bytes"
-	"fmt"
 	"strconv"
 
 	"mrlocal/jobs"
+	"mrlocal/jobs/internal/lines"
 )
 
 // countJobs returns the two jobs of Hadoop's grep example. The first one counts each match, and
@@ -18,13 +17,7 @@ func countJobs(p *program, skipBinary bool) jobs.Chain {
 		NewReducer: func() jobs.Reducer { return jobs.NewSum() },
 		SkipBinary: skipBinary,
 		BuiltIn:    true,
-	}, {
-		Name:       "grep-sort",
-		Ordered:    true,
-		NewMapper:  func() jobs.Mapper { return &rankMapper{} },
-		NewReducer: func() jobs.Reducer { return &rankReducer{} },
-		BuiltIn:    true,
-	}}
+	}, lines.TopJob("grep-sort", jobs.Newline, lines.Kept{}, func() lines.CountFormat { return ranking{} })}
 }
 
 // matchMapper emits each match with the count 1.
@@ -106,29 +99,11 @@ func (m *matchMapper) same(out jobs.Emitter) {
 	}
 }
 
-// rankMapper turns "match TAB count" into keys that sort by descending count, then by match.
-type rankMapper struct{ key []byte }
+// ranking reads the result of the first job, "match TAB count", and writes "count TAB match". A match may
+// contain tabs; the count stands behind the last one.
+type ranking struct{ lines.KeyCount }
 
-// Map implements jobs.Mapper. A match may contain tabs; the count stands behind the last one.
-func (m *rankMapper) Map(b jobs.Block, out jobs.Emitter) error {
-	for line := range b.Lines() {
-		tab := bytes.LastIndexByte(line, '\t')
-		count, err := strconv.ParseUint(string(line[tab+1:]), 10, 64)
-		if tab < 0 || err != nil {
-			return fmt.Errorf("grep-sort: %s at %d: %q is not a match with its count", b.Path, b.Offset, line)
-		}
-		// The first 8 bytes sort by descending count. Reduce removes them.
-		m.key = append(jobs.AppendDescending(m.key[:0], count), line[:tab]...)
-		out.Emit(m.key, nil)
-	}
-	return nil
-}
-
-// rankReducer writes "count TAB match".
-type rankReducer struct{ text [20]byte }
-
-// Reduce implements jobs.Reducer. The keys are in order already, and their values are empty.
-func (r *rankReducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
-	out.Emit(strconv.AppendUint(r.text[:0], jobs.Descending(key), 10), key[8:])
-	return nil
+// Append implements lines.CountFormat.
+func (ranking) Append(dst, match []byte, count uint64) []byte {
+	return append(append(strconv.AppendUint(dst, count, 10), '\t'), match...)
 }

@@ -129,8 +129,8 @@ func New(o Options) (jobs.Chain, error) {
 	}
 	selecting := func(files int) jobs.Job {
 		f := lower(o, files)
-		if f.several = p.several; p.several && f.want == wantLines && f.context == nil {
-			f.context = &Context{NoSeparator: true} // lines of a chunk are items
+		if f.several = p.several; p.several && f.want == wantLines && f.Context == nil {
+			f.Context = &Context{NoSeparator: true} // lines of a chunk are items
 		}
 		return jobs.Job{
 			Name:        "grep",

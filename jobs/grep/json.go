@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -84,20 +85,9 @@ func appendJSON(dst, text []byte) []byte {
 		}
 		dst = append(dst, text[from:i]...)
 		from = i + 1
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\b':
-			dst = append(dst, `\b`...)
-		case '\f':
-			dst = append(dst, `\f`...)
-		case '\n':
-			dst = append(dst, `\n`...)
-		case '\r':
-			dst = append(dst, `\r`...)
-		case '\t':
-			dst = append(dst, `\t`...)
-		default: // a line of a later split may match
+		if k := strings.IndexByte("\"\\\b\f\n\r\t", c); k >= 0 {
+			dst = append(dst, '\\', `"\bfnrt`[k])
+		} else {
 			dst = fmt.Appendf(dst, `\u%04x`, c)
 		}
 	}

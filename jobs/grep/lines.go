@@ -15,27 +15,15 @@ import (
 const binaryHeadBytes = 64 << 10
 
 // form says how selected lines are written. lower makes it from Options as soon as the number
-// of files is known.
+// of files is known. The options that do not go with what is wanted are unset.
 type form struct {
-	names   bool // the path of the file is written before lines and counts
-	numbers bool
-	matched bool // -o
-	invert  bool
-	limit   int64 // most selected lines of each file; math.MaxInt64: no limit
-	want    want
-
-	nulNames    bool
-	offsets     bool
-	tab         bool
-	labels      Labels            // Options.Labels
-	colors      *Scheme           // nil: no colours
-	single      bool              // there is only one file
-	several     bool              // matches may span lines
-	json        bool              // messages instead of lines; context is set then
-	eol         byte              // ends each line of the output
-	context     *Context          // nil: only selected lines, or no lines are wanted
-	binaryMatch func(path string) // Options.BinaryMatch; nil: not set, or no lines are wanted
-	noBinary    bool              // Options.NoBinary
+	Options
+	names   bool    // the path of the file is written before lines and counts
+	limit   int64   // most selected lines of each file; math.MaxInt64: no limit
+	want    want    // of each file
+	colors  *Scheme // nil: no colours
+	several bool    // matches may span lines
+	eol     byte    // ends each line of the output
 }
 
 // want says which result is wanted for each file.
@@ -54,21 +42,8 @@ func (f *form) limited() bool { return f.limit != math.MaxInt64 }
 
 // lower makes the form of the options for the given number of files.
 func lower(o Options, files int) *form {
-	f := &form{
-		names:   o.Names == NamesAlways || o.Names == NamesAuto && files > 1,
-		numbers: o.LineNumbers,
-		matched: o.OnlyMatched,
-		invert:  o.Invert,
-		limit:   math.MaxInt64,
-
-		nulNames: o.NULNames,
-		offsets:  o.Offsets,
-		tab:      o.Tab,
-		labels:   o.Labels,
-		single:   o.Single,
-		eol:      '\n',
-		noBinary: o.NoBinary && !o.Text && !o.NULEnded,
-	}
+	f := &form{Options: o, names: o.Names == NamesAlways || o.Names == NamesAuto && files > 1, limit: math.MaxInt64, eol: '\n'}
+	f.NoBinary = o.NoBinary && !o.Text && !o.NULEnded
 	if o.Color {
 		f.colors = NewColors(o.Colors)
 	}
@@ -85,19 +60,17 @@ func lower(o Options, files int) *form {
 		f.want = wantOthers
 	case o.Count:
 		f.want = wantCounts
-	default:
-		f.context = o.Context
-		if !o.Text && !o.NULEnded {
-			f.binaryMatch = o.BinaryMatch
-		}
-		if o.JSON { // messages have a form of their own for path, number and matches
-			f.json = true
-			f.names = false
-			f.numbers, f.matched = false, false
-			f.offsets = false
-			f.colors = nil
-			f.context = cmp.Or(f.context, &Context{})
-		}
+	}
+	if f.want != wantLines {
+		f.JSON, f.Context = false, nil
+	}
+	if f.want != wantLines || o.Text || o.NULEnded {
+		f.BinaryMatch = nil
+	}
+	if f.JSON { // messages have a form of their own for path, number and matches
+		f.names, f.Offsets = false, false
+		f.LineNumbers, f.OnlyMatched = false, false
+		f.colors, f.Context = nil, cmp.Or(o.Context, &Context{})
 	}
 	if o.MaxCount != nil && *o.MaxCount >= 0 {
 		f.limit = *o.MaxCount
@@ -148,9 +121,9 @@ type lineMapper struct {
 func newLineMapper(p *program, f *form) *lineMapper {
 	m := &lineMapper{form: f, search: newSearch(p), inner: newSearch(p), frames: newFrames(), most: f.limit}
 	m.frames.eol, m.frames.buf = f.eol, m.search.spare[:0]
-	if f.context != nil && f.limited() { // selected lines beyond the limit may be context
+	if f.Context != nil && f.limited() { // selected lines beyond the limit may be context
 		// The subtraction prevents an overflow if there is no limit.
-		m.most += min(f.context.After, math.MaxInt64-m.most)
+		m.most += min(f.Context.After, math.MaxInt64-m.most)
 	}
 	return m
 }
@@ -204,7 +177,7 @@ func (m *lineMapper) enter(b jobs.Block) {
 		m.file = b.File
 		m.path = b.Path
 		m.relative = b.Offset != 0
-		m.path = cmp.Or(m.labels[b.Path], b.Path)
+		m.path = cmp.Or(m.Labels[b.Path], b.Path)
 		m.named = false
 		m.selected = 0
 		m.lines, m.searched = 0, 0
@@ -215,7 +188,7 @@ func (m *lineMapper) enter(b jobs.Block) {
 		if m.want == wantOthers {
 			m.name()
 		}
-		m.found = m.found && !m.noBinary // the file before may be one whose lines do not count
+		m.found = m.found && !m.NoBinary // the file before may be one whose lines do not count
 		if m.binary = false; b.Offset == 0 {
 			m.judge(b.Data)
 		}
@@ -228,7 +201,7 @@ func (m *lineMapper) enter(b jobs.Block) {
 // judge decides by the beginning of a file whether the file is binary. It is called before any line of the file is
 // written, so that the releaser shows none of them.
 func (m *lineMapper) judge(begin []byte) {
-	if (m.binaryMatch != nil || m.noBinary) && !m.binary && bytes.IndexByte(begin[:min(len(begin), binaryHeadBytes)], 0) >= 0 {
+	if (m.BinaryMatch != nil || m.NoBinary) && !m.binary && bytes.IndexByte(begin[:min(len(begin), binaryHeadBytes)], 0) >= 0 {
 		m.binary = true
 		m.frames.frame(frameBinary, int64(m.file), []byte(m.path))
 	}
@@ -251,7 +224,7 @@ func (m *lineMapper) leave() {
 		m.frames.frame(frameCount, m.selected, nil)
 	}
 	// If the file has no match in this split, it may have one in another split.
-	if m.json && (m.named || m.relative || m.more) {
+	if m.JSON && (m.named || m.relative || m.more) {
 		m.frames.frame(frameSearched, int64(m.file), jobs.AppendUint64(nil, uint64(m.searched)))
 	}
 }
@@ -269,7 +242,7 @@ func (m *lineMapper) Flush(out jobs.Emitter) error {
 	m.leave()
 	// For the next split, the releaser needs the number of lines before it, or that the file is
 	// done.
-	if m.more && (m.numbers || m.limited() || m.context != nil || m.want == wantFiles || m.want == wantOthers) {
+	if m.more && (m.LineNumbers || m.limited() || m.Context != nil || m.want == wantFiles || m.want == wantOthers) {
 		payload := jobs.AppendUint64(nil, uint64(m.lines))
 		began := byte(1)
 		if m.relative {
@@ -284,7 +257,7 @@ func (m *lineMapper) Flush(out jobs.Emitter) error {
 // done reports whether the rest of the file is not needed.
 func (m *lineMapper) done() bool {
 	switch {
-	case m.binary && m.noBinary:
+	case m.binary && m.NoBinary:
 		return true
 	case m.want == wantAny:
 		return m.found || m.limit == 0
@@ -305,7 +278,7 @@ func (m *lineMapper) name() {
 	case m.want == wantFiles || m.want == wantOthers:
 		// With -l and -L the path is the output itself.
 		prefix = m.appendName(nil, m.path)
-	case m.context != nil: // the releaser adds the separator, which differs from line to line
+	case m.Context != nil: // the releaser adds the separator, which differs from line to line
 		prefix = []byte(m.path)
 	}
 	m.frames.frame(frameFile, int64(m.file), prefix)
@@ -327,7 +300,7 @@ func (m *lineMapper) block(data []byte) {
 		}
 	case m.want == wantCounts:
 		m.count(data)
-	case m.context != nil:
+	case m.Context != nil:
 		m.groups(data)
 	default:
 		m.each(data)
@@ -336,7 +309,7 @@ func (m *lineMapper) block(data []byte) {
 
 // any reports whether the block has a selected line.
 func (m *lineMapper) any(data []byte) bool {
-	if !m.invert {
+	if !m.Invert {
 		start, _ := m.search.line()
 		return start != none
 	}
@@ -354,7 +327,7 @@ func (m *lineMapper) any(data []byte) bool {
 // count adds up the selected lines of a block without writing them.
 func (m *lineMapper) count(data []byte) {
 	n := m.search.count()
-	if m.invert {
+	if m.Invert {
 		// With -v, the lines without a match are selected.
 		n = countLines(data) - n
 	}
@@ -380,7 +353,7 @@ func (m *lineMapper) each(data []byte) {
 		from = m.selection(data, from, start, end, &counted)
 	}
 	// The lines behind the last selected one count for the next split.
-	if m.numbers && m.more {
+	if m.LineNumbers && m.more {
 		m.lines += countLines(data[min(counted, len(data)):])
 	}
 }
@@ -395,26 +368,26 @@ func (m *lineMapper) selection(data []byte, from, start, end int, counted *int) 
 	}
 	// data[low:high] has the lines to write.
 	low, high := start, next
-	if m.invert {
+	if m.Invert {
 		low, high = from, min(start, len(data))
 	}
 	if low >= high {
 		return next
 	}
 	// Newlines before the selected lines are counted in one call.
-	if m.numbers {
+	if m.LineNumbers {
 		m.lines += int64(bytes.Count(data[*counted:low], []byte{'\n'}))
 		*counted = low
 	}
-	if m.binaryMatch != nil || m.noBinary {
+	if m.BinaryMatch != nil || m.NoBinary {
 		m.name() // the releaser may know that this file is binary
 	}
 	// Lines are written one by one if each needs a prefix, a change, or a check against the
 	// limit.
-	switch apart := m.numbers || m.names || m.offsets || m.matched || m.colors != nil || m.eol == 0 || m.limited(); {
-	case m.matched && m.invert:
+	switch apart := m.LineNumbers || m.names || m.Offsets || m.OnlyMatched || m.colors != nil || m.eol == 0 || m.limited(); {
+	case m.OnlyMatched && m.Invert:
 		m.silent(data[low:high])
-	case apart && m.invert:
+	case apart && m.Invert:
 		*counted = m.apart(data, low, high)
 	case apart:
 		m.one(data, start, end)
@@ -428,7 +401,7 @@ func (m *lineMapper) selection(data []byte, from, start, end int, counted *int) 
 // run writes neighbouring selected lines as they are.
 func (m *lineMapper) run(text []byte) {
 	lines := int64(1)
-	if m.invert {
+	if m.Invert {
 		lines = countLines(text)
 	}
 	m.selected += lines
@@ -477,7 +450,7 @@ func (m *lineMapper) one(data []byte, low, end int) {
 		m.frames.close()
 	}
 	switch {
-	case m.matched:
+	case m.OnlyMatched:
 		m.parts(line, at)
 	case m.colors != nil:
 		m.put(at, m.painted(data, low, end, true), true)
@@ -503,7 +476,7 @@ func (m *lineMapper) parts(line []byte, at int64) {
 // put writes one line of output, whose text is at an offset of the file. first is false for the second
 // and later matches of a line.
 func (m *lineMapper) put(at int64, text []byte, first bool) {
-	if m.offsets || m.tab {
+	if m.Offsets || m.Tab {
 		m.led = append(m.appendLead(m.led[:0], at, ':', len(text) > 0), text...)
 		text = m.led
 	}
@@ -513,17 +486,17 @@ func (m *lineMapper) put(at int64, text []byte, first bool) {
 	}
 	switch {
 	// The number of the line in the file is not known here. The releaser computes it.
-	case m.numbers && m.relative:
+	case m.LineNumbers && m.relative:
 		m.name()
 		switch {
-		case first && !m.matched && !m.limited():
+		case first && !m.OnlyMatched && !m.limited():
 			m.frames.numbered(m.lines, text)
 		case first:
 			m.frames.frame(frameLine, m.lines, text)
 		default:
 			m.frames.frame(frameMore, 0, text)
 		}
-	case m.numbers:
+	case m.LineNumbers:
 		// The number is appended behind the prefix; the next line overwrites it.
 		prefix := m.appendNumber(m.prefix, m.number.set(m.lines), ':')
 		m.frames.line(lines, prefix, text)

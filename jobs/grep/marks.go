@@ -18,7 +18,7 @@ func (f *form) appendSeparator(dst []byte, separator byte) []byte {
 // appendPath appends a path and the separator behind it.
 func (f *form) appendPath(dst []byte, path string, separator byte) []byte {
 	dst = f.colors.Paint(dst, Path, []byte(path))
-	if f.nulNames {
+	if f.NULNames {
 		return append(dst, 0)
 	}
 	return f.appendSeparator(dst, separator)
@@ -27,7 +27,7 @@ func (f *form) appendPath(dst []byte, path string, separator byte) []byte {
 // appendName appends a path that is a line of its own.
 func (f *form) appendName(dst []byte, path string) []byte {
 	dst = f.colors.Paint(dst, Path, []byte(path))
-	if f.nulNames {
+	if f.NULNames {
 		return append(dst, 0)
 	}
 	return append(dst, '\n')
@@ -44,11 +44,11 @@ func (f *form) appendNumber(dst, digits []byte, separator byte) []byte {
 // appendLead appends what stands directly before the text of a line: its offset in the file (-b), and a
 // tab (-T). text says that the line has text.
 func (f *form) appendLead(dst []byte, at int64, separator byte, text bool) []byte {
-	if f.offsets {
+	if f.Offsets {
 		var digits [20]byte
 		dst = f.appendSeparator(f.colors.Paint(dst, Offset, strconv.AppendInt(digits[:0], at, 10)), separator)
 	}
-	if f.tab && text && (f.names || f.numbers || f.offsets) {
+	if f.Tab && text && (f.names || f.LineNumbers || f.Offsets) {
 		dst = append(dst, '\t')
 	}
 	return dst
@@ -62,13 +62,13 @@ func (m *lineMapper) painted(data []byte, low, stop int, selected bool) []byte {
 	if selected {
 		match = SelectedMatch
 	}
-	if selected != (m.invert && m.colors.Reverse) {
+	if selected != (m.Invert && m.colors.Reverse) {
 		whole = SelectedLine
 	}
 	m.shown = m.shown[:0]
 	// m.shown has line[:at] already.
 	at := 0
-	if selected != m.invert && m.colors.Has(match) { // with -v, the lines around selected ones have the matches
+	if selected != m.Invert && m.colors.Has(match) { // with -v, the lines around selected ones have the matches
 		for h := range m.hits(data, low, stop) {
 			if h.start == h.end {
 				continue

@@ -1,11 +1,8 @@
 package grep
 
 import (
-	"regexp/syntax"
-
 	"mrlocal/internal/errs"
 	"mrlocal/jobs/grep/dfa"
-	"mrlocal/jobs/grep/words"
 )
 
 // lineMatcher decides about lines if literals cannot. It belongs to one mapper. A line is
@@ -23,18 +20,8 @@ type lineMatcher interface {
 	NextLine(data []byte, from int) (start, end int)
 }
 
-// newLineMatchers compiles a pattern, given as its simplified tree. It returns a function that makes
-// a lineMatcher for one mapper. It fails with an options error if the pattern is too large.
-func newLineMatchers(tree *syntax.Regexp, b words.Border) (func() lineMatcher, error) {
-	return matchers(dfa.Compile(tree, dfa.Border(b)))
-}
-
-// newTextMatchers is newLineMatchers for texts of several lines. Of the lineMatchers, only Find may be used.
-func newTextMatchers(tree *syntax.Regexp, b words.Border) (func() lineMatcher, error) {
-	return matchers(dfa.CompileText(tree, dfa.Border(b)))
-}
-
-// matchers returns a function that makes a lineMatcher of a program. It fails for a nil program.
+// matchers returns a function that makes a lineMatcher of a program for one mapper. It fails with an options
+// error for a nil program, which stands for a pattern that is too large.
 func matchers(program *dfa.Program) (func() lineMatcher, error) {
 	if program == nil {
 		return nil, errs.Optionf("Options.Patterns", "the expressions distinguish more than 65,535 classes of characters")

@@ -108,7 +108,7 @@ func (m *lineMapper) hits(data []byte, low, end int) iter.Seq[hit] {
 		line := data[low:end]
 		m.inner.begin(line)
 		m.walker.reset(m.inner, line)
-		m.walker.empties = m.json
+		m.walker.empties = m.JSON
 		for start, stop := m.walker.next(); start != none && yield(hit{start, stop, start}); start, stop = m.walker.next() {
 		}
 	}
@@ -152,10 +152,10 @@ func (m *lineMapper) room(data []byte, low, high int) bool {
 func (m *lineMapper) wholeText(data []byte) {
 	m.offset = 0
 	from := 0
-	for low, high := range m.search.chunks(data, m.invert) {
-		m.lineRun(data, from, low, m.invert)
+	for low, high := range m.search.chunks(data, m.Invert) {
+		m.lineRun(data, from, low, m.Invert)
 		if from = low; !m.done() {
-			m.lineRun(data, low, high, !m.invert)
+			m.lineRun(data, low, high, !m.Invert)
 			from = high
 		}
 		if m.done() {
@@ -163,13 +163,13 @@ func (m *lineMapper) wholeText(data []byte) {
 		}
 	}
 	if !m.done() {
-		m.lineRun(data, from, len(data), m.invert)
+		m.lineRun(data, from, len(data), m.Invert)
 	}
 }
 
 // lineRun writes or counts a chunk, or the lines between two chunks.
 func (m *lineMapper) lineRun(data []byte, low, high int, selected bool) {
-	chunk := selected != m.invert
+	chunk := selected != m.Invert
 	if low >= high {
 		return
 	}
@@ -205,7 +205,7 @@ func (m *lineMapper) lineRun(data []byte, low, high int, selected bool) {
 func (m *lineMapper) chunk(data []byte, low, high int) {
 	m.name()
 	m.selected++
-	if m.json { // one message
+	if m.JSON { // one message
 		if !m.room(data, low, high) {
 			return
 		}

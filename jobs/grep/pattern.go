@@ -77,30 +77,36 @@ func compile(o Options) (*program, error) {
 
 // compileSeveral compiles patterns whose matches may span lines. several is false if none can.
 func (p *program) compileSeveral(parts []string, o Options) (several bool, err error) {
-	text := "(?m:" + strings.Join(parts, ")|(?m:") + ")"
-	if o.IgnoreCase {
-		text = "(?i:" + text + ")"
+	tree, err := simplified(joined(parts, "(?m:", o.IgnoreCase), false)
+	if err != nil || !dfa.Spans(tree) && !o.Whole {
+		return false, err
 	}
-	tree, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return false, patternError(text, err)
-	}
-	if tree = tree.Simplify(); !dfa.Spans(tree) && !o.Whole {
-		return false, nil
-	}
-	p.newLines, err = newTextMatchers(tree, p.border)
+	p.newLines, err = matchers(dfa.CompileText(tree, dfa.Border(p.border)))
 	return true, err
 }
 
-// compileParts compiles patterns, of which any may match.
-func (p *program) compileParts(parts []string, o Options) error {
-	// The groups keep the flags and alternatives of a pattern inside of it. Of several alternatives
-	// that match at one offset, the first one is preferred.
-	text := "(?:" + strings.Join(parts, ")|(?:") + ")"
-	if o.IgnoreCase {
+// joined returns a pattern of which any of parts may match. The groups, which begin with the given text, keep
+// the flags and alternatives of a part inside of it. Of several alternatives that match at one offset, the first
+// one is preferred.
+func joined(parts []string, group string, ignoreCase bool) string {
+	text := group + strings.Join(parts, ")|"+group) + ")"
+	if ignoreCase {
 		text = "(?i:" + text + ")"
 	}
-	return p.compileText(text, o.NULEnded)
+	return text
+}
+
+// simplified parses a pattern in RE2 syntax. exchanged says that it is for text in which NUL and newline are
+// exchanged.
+func simplified(text string, exchanged bool) (*syntax.Regexp, error) {
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, patternError(text, err)
+	}
+	if exchanged {
+		lines.ExchangeRunes(tree)
+	}
+	return tree.Simplify(), nil
 }
 
 // fixed compiles fixed strings. A few of them become literals, and an expression for texts in which
@@ -163,25 +169,20 @@ func (p *program) useWords(list []string, o Options) error {
 
 // fallBack compiles fixed strings to an expression, too.
 func (p *program) fallBack(text string) error {
-	tree, err := syntax.Parse(text, syntax.Perl)
+	tree, err := simplified(text, false)
 	if err != nil {
-		return patternError(text, err)
+		return err
 	}
-	p.newLines, err = newLineMatchers(tree.Simplify(), p.border)
+	p.newLines, err = matchers(dfa.Compile(tree, dfa.Border(p.border)))
 	return err
 }
 
-// compileText compiles one regular expression in RE2 syntax. exchanged says that it is for text
-// in which NUL and newline are exchanged.
-func (p *program) compileText(text string, exchanged bool) error {
-	tree, err := syntax.Parse(text, syntax.Perl)
+// compileParts compiles patterns, of which any may match.
+func (p *program) compileParts(parts []string, o Options) error {
+	tree, err := simplified(joined(parts, "(?:", o.IgnoreCase), o.NULEnded)
 	if err != nil {
-		return patternError(text, err)
+		return err
 	}
-	if exchanged {
-		lines.ExchangeRunes(tree)
-	}
-	tree = tree.Simplify()
 	// With literals that each match must contain, candidate lines are found without an
 	// automaton.
 	n := words.Few.Analyse(tree)
@@ -194,7 +195,7 @@ func (p *program) compileText(text string, exchanged bool) error {
 	for _, l := range p.literals {
 		p.oddFolds = p.oddFolds || l.Fold && strings.ContainsAny(l.Text, "ks")
 	}
-	p.newLines, err = newLineMatchers(tree, p.border)
+	p.newLines, err = matchers(dfa.Compile(tree, dfa.Border(p.border)))
 	return err
 }
 

@@ -47,7 +47,7 @@ func newReleaser(p *program, f *form) *releaser {
 		file:    -1,
 
 		binary:   -1,
-		groups:   groups{begun: f.context != nil && f.context.Continued},
+		groups:   groups{begun: f.Context != nil && f.Context.Continued},
 		messages: messages{start: time.Now(), early: -1},
 	}
 }
@@ -89,7 +89,7 @@ func (r *releaser) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
 func (r *releaser) Finish(w io.Writer) error {
 	r.out.Reset(w)
 	r.endFile()
-	if r.json && r.limit > 0 {
+	if r.JSON && r.limit > 0 {
 		r.messages.all.writeSummary(r.out, time.Since(r.messages.start))
 	}
 	return r.out.Flush()
@@ -113,14 +113,14 @@ func (r *releaser) frame(kind uint8, number, length int64) (jobs.Verdict, error)
 			r.endFile()
 			r.file, r.selected = number, 0
 			r.groups.reset()
-			if r.json {
+			if r.JSON {
 				r.startFile()
 			}
 		}
 		r.prefix = append(r.prefix[:0], payload...)
 		return jobs.Continue, err
 	case frameCount:
-		if !r.noBinary || r.file != r.binary {
+		if !r.NoBinary || r.file != r.binary {
 			r.selected += number
 		}
 	case frameSearched:
@@ -147,7 +147,7 @@ func (r *releaser) frame(kind uint8, number, length int64) (jobs.Verdict, error)
 func (r *releaser) text(kind uint8, number, length int64) error {
 	switch {
 	case r.binary >= 0 && r.file == r.binary:
-		if r.noBinary {
+		if r.NoBinary {
 			return r.copy(io.Discard, length)
 		}
 		if kind != frameItem {
@@ -171,7 +171,7 @@ func (r *releaser) foundBinary() {
 	}
 	r.named = true
 	r.records++
-	r.binaryMatch(string(r.path))
+	r.BinaryMatch(string(r.path))
 }
 
 // lines copies a frame of text, up to the limit.
@@ -261,7 +261,7 @@ func (r *releaser) found(number int64) jobs.Verdict {
 	if r.want != wantAny {
 		number = r.file
 	}
-	if r.noBinary && number == r.binary {
+	if r.NoBinary && number == r.binary {
 		return jobs.Continue
 	}
 	if r.want == wantAny {
@@ -296,7 +296,7 @@ func (r *releaser) stayOpen(file int64, payload []byte) jobs.Verdict {
 		return jobs.Continue
 	}
 	if (r.want == wantFiles || r.want == wantOthers) && r.selected > 0 || r.limited() && r.selected >= r.limit && r.groups.after == 0 {
-		if r.single {
+		if r.Single {
 			return jobs.EndJob
 		}
 		return jobs.EndFile
@@ -306,7 +306,7 @@ func (r *releaser) stayOpen(file int64, payload []byte) jobs.Verdict {
 
 // endFile writes the end of a file: its count (-c), its path (-L), or the end message (--json).
 func (r *releaser) endFile() {
-	if r.json {
+	if r.JSON {
 		r.endMessage()
 		return
 	}

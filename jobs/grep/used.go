@@ -26,9 +26,9 @@ func (r *releaser) Used(file int32, text io.Reader) (int64, error) {
 		return 0, nil
 	case r.limit == 0:
 		return 0, nil
-	case r.want == wantAny && r.records == 0 || first && (binary && r.noBinary || r.single && r.want != wantAny && r.selected == 0):
+	case r.want == wantAny && r.records == 0 || first && (binary && r.NoBinary || r.Single && r.want != wantAny && r.selected == 0):
 		return -1, nil
-	case !first && (!r.limited() || binary && r.limit > 1 || r.single && !binary && r.selected < r.limit):
+	case !first && (!r.limited() || binary && r.limit > 1 || r.Single && !binary && r.selected < r.limit):
 		return -1, nil
 	}
 	s := newSearch(r.program)
@@ -80,7 +80,7 @@ func (r *releaser) skip(s *search, data []byte, left *int64) int {
 		return from
 	}
 	for low, high := range s.found(data, r) {
-		if r.invert {
+		if r.Invert {
 			if others(low); *left == 0 {
 				return from
 			}
@@ -89,7 +89,7 @@ func (r *releaser) skip(s *search, data []byte, left *int64) int {
 		}
 		from = high
 	}
-	if r.invert {
+	if r.Invert {
 		return others(len(data))
 	}
 	return 0
@@ -98,7 +98,7 @@ func (r *releaser) skip(s *search, data []byte, left *int64) int {
 // found returns the lines of data that match, or with -U the chunks.
 func (s *search) found(data []byte, r *releaser) iter.Seq2[int, int] {
 	if r.several {
-		return s.chunks(data, r.invert)
+		return s.chunks(data, r.Invert)
 	}
 	return func(yield func(low, high int) bool) {
 		s.begin(data)

@@ -22,14 +22,11 @@ import (
 func NewAdjacencyList() (jobs.Chain, error) {
 	return jobs.Chain{{
 		Name: "adjacency-list", Ordered: true, BuiltIn: true,
-		GroupBytes: adjacencyListNodeBytes,
+		GroupBytes: firstField,
 		NewMapper:  func() jobs.Mapper { return &adjacencyListMapper{} },
 		NewReducer: func() jobs.Reducer { return &adjacencyListReducer{} },
 	}}, nil
 }
-
-// adjacencyListNodeBytes returns the length of the node at the start of key, with its TAB.
-func adjacencyListNodeBytes(key []byte) int { return bytes.IndexByte(key, '\t') + 1 }
 
 // The byte between a node and its neighbour says whether the edge comes from the neighbour or
 // leads to it.
@@ -71,7 +68,7 @@ type adjacencyListReducer struct {
 
 // Reduce emits a node and its neighbours.
 func (r *adjacencyListReducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
-	n := adjacencyListNodeBytes(key)
+	n := firstField(key)
 	r.Text, r.last = r.Text[:0], append(r.last[:0], from)
 	for vs.Next() {
 		neighbour := vs.Key()[n:]

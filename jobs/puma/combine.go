@@ -1,6 +1,9 @@
 package puma
 
-import "mrlocal/jobs"
+import (
+	"mrlocal/jobs"
+	"mrlocal/jobs/internal/lines"
+)
 
 // This file has the job Combine of Gridmix: it counts words, and the maps combine their output
 // (Gridmix2, CombinerJobCreator: TokenCounterMapper with IntSumReducer as combiner). The result is
@@ -15,24 +18,8 @@ import "mrlocal/jobs"
 func NewCombine() (jobs.Chain, error) {
 	return jobs.Chain{{
 		Name: "combine", Ordered: true, BuiltIn: true,
-		NewMapper: func() jobs.Mapper {
-			return &combineMapper{words: jobs.BlankSeparated(), one: jobs.AppendUint64(nil, 1)}
-		},
+		NewMapper:  func() jobs.Mapper { return lines.NewWordCounter(false, false) },
 		NewFolder:  func() jobs.Folder { return jobs.Sum{} },
 		NewReducer: func() jobs.Reducer { return jobs.NewSum() },
 	}}, nil
-}
-
-// combineMapper emits words. one is the count 1 in the format of jobs.Sum.
-type combineMapper struct {
-	words *jobs.Words
-	one   []byte
-}
-
-// Map emits each word with the count 1.
-func (m *combineMapper) Map(b jobs.Block, out jobs.Emitter) error {
-	for words := range m.words.In(b.Data) {
-		jobs.EmitSpans(out, b.Data, words, m.one)
-	}
-	return nil
 }

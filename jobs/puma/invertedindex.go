@@ -1,8 +1,6 @@
 package puma
 
 import (
-	"bytes"
-
 	"mrlocal/jobs"
 	"mrlocal/jobs/internal/lines"
 )
@@ -20,15 +18,12 @@ import (
 func NewInvertedIndex() (jobs.Chain, error) {
 	return jobs.Chain{{
 		Name: "inverted-index", Ordered: true, BuiltIn: true,
-		GroupBytes: invertedIndexWordBytes,
+		GroupBytes: firstField,
 		NewMapper:  func() jobs.Mapper { return &invertedIndexMapper{DocumentWords: lines.NewDocumentWords()} },
 		NewFolder:  func() jobs.Folder { return jobs.Sum{} },
-		NewReducer: func() jobs.Reducer { return &lines.ListReducer{GroupBytes: invertedIndexWordBytes} },
+		NewReducer: func() jobs.Reducer { return &lines.ListReducer{GroupBytes: firstField} },
 	}}, nil
 }
-
-// invertedIndexWordBytes returns the length of the word at the start of key, with its TAB.
-func invertedIndexWordBytes(key []byte) int { return bytes.IndexByte(key, '\t') + 1 }
 
 // invertedIndexMapper emits the words of documents.
 type invertedIndexMapper struct {

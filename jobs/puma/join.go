@@ -27,7 +27,7 @@ const JoinInputs = 2
 func NewJoin() (jobs.Chain, error) {
 	return jobs.Chain{{
 		Name: "join", Ordered: true, BuiltIn: true,
-		GroupBytes: func(key []byte) int { return bytes.IndexByte(key, '\t') + 1 },
+		GroupBytes: firstField,
 		NewMapper:  func() jobs.Mapper { return &joinMapper{} },
 		NewReducer: func() jobs.Reducer { return &joinReducer{} },
 	}}, nil

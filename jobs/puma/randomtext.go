@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/stats"
 	"mrlocal/jobs"
 )
 
@@ -108,9 +109,7 @@ func (m *randomTextMapper) invent() string {
 
 // below returns a random number below n, by SplitMix64.
 func (m *randomTextMapper) below(n int) int {
+	bits := stats.Bits(m.random)
 	m.random += 0x9e3779b97f4a7c15
-	z := m.random
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return int((z ^ z>>31) >> 33 % uint64(n))
+	return int(bits >> 33 % uint64(n))
 }

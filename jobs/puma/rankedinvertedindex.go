@@ -23,15 +23,11 @@ import (
 func NewRankedInvertedIndex() (jobs.Chain, error) {
 	return jobs.Chain{{
 		Name: "ranked-inverted-index", Ordered: true, BuiltIn: true,
-		GroupBytes: rankedInvertedIndexSequenceBytes,
+		GroupBytes: firstField,
 		NewMapper:  func() jobs.Mapper { return &rankedInvertedIndexMapper{} },
 		NewReducer: func() jobs.Reducer { return &rankedInvertedIndexReducer{} },
 	}}, nil
 }
-
-// rankedInvertedIndexSequenceBytes returns the length of the sequence at the start of key, with its TAB. A
-// sequence has no TAB.
-func rankedInvertedIndexSequenceBytes(key []byte) int { return bytes.IndexByte(key, '\t') + 1 }
 
 // rankedInvertedIndexMapper emits keys. key is scratch.
 type rankedInvertedIndexMapper struct{ key []byte }
@@ -43,8 +39,8 @@ func (m *rankedInvertedIndexMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	for line := range b.Lines() {
 		tab := bytes.LastIndexByte(line, '\t')
 		bar := bytes.LastIndexByte(line[:max(tab, 0)], '|')
-		count, ok := rankedInvertedIndexNumber(line[tab+1:])
-		if bar < 0 || !ok || bytes.IndexByte(line[:bar], '\t') >= 0 {
+		count, err := strconv.ParseUint(string(line[tab+1:]), 10, 64)
+		if bar < 0 || err != nil || bytes.IndexByte(line[:bar], '\t') >= 0 {
 			return errs.Inputf(b.Path, "line at byte %d: %q is not a line of sequence-count: want word|word|word|document TAB count", at, line[:min(len(line), 80)])
 		}
 		m.key = append(append(m.key[:0], line[:bar]...), '\t')
@@ -55,25 +51,11 @@ func (m *rankedInvertedIndexMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// rankedInvertedIndexNumber parses a decimal rankedInvertedIndexNumber of at most 19 digits.
-func rankedInvertedIndexNumber(text []byte) (n uint64, ok bool) {
-	if len(text) == 0 || len(text) > 19 {
-		return 0, false
-	}
-	for _, c := range text {
-		if c -= '0'; c > 9 {
-			return 0, false
-		}
-		n = n*10 + uint64(c)
-	}
-	return n, true
-}
-
 type rankedInvertedIndexReducer struct{ lines.Growing }
 
 // Reduce emits a sequence and its documents.
 func (r *rankedInvertedIndexReducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
-	n := rankedInvertedIndexSequenceBytes(key)
+	n := firstField(key)
 	r.Text = append(r.Text[:0], key[:n]...) // with its TAB: an Emitter writes none next to an empty key
 	for vs.Next() {
 		if len(r.Text) > n {

@@ -10,9 +10,6 @@
 package wordcount
 
 import (
-	"bytes"
-	"strconv"
-
 	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/internal/lines"
@@ -34,7 +31,7 @@ func New(o Options) (jobs.Chain, error) {
 	count := jobs.Job{
 		Name:       "wordcount",
 		Ordered:    o.Top == 0,
-		NewMapper:  func() jobs.Mapper { return newMapper(o) },
+		NewMapper:  func() jobs.Mapper { return lines.NewWordCounter(o.Alnum, o.IgnoreCase) },
 		NewFolder:  func() jobs.Folder { return jobs.Sum{} },
 		NewReducer: func() jobs.Reducer { return jobs.NewSum() },
 		BuiltIn:    true,
@@ -43,51 +40,6 @@ func New(o Options) (jobs.Chain, error) {
 		return jobs.Chain{count}, nil
 	}
 	top := lines.Kept{Top: o.Top}
-	count.NewReducer = func() jobs.Reducer { return lines.NewSum(top, format{}) }
-	return jobs.Chain{count, lines.TopJob("wordcount-top", jobs.Newline, top, func() lines.CountFormat { return format{} })}, nil
-}
-
-// mapper emits each word with the count 1.
-type mapper struct {
-	one   [8]byte // the count 1 in the format of jobs.Sum; never changed
-	lower bool
-	words *jobs.Words
-}
-
-// newMapper returns a mapper for one attempt.
-func newMapper(o Options) *mapper {
-	m := &mapper{lower: o.IgnoreCase}
-	if o.Alnum {
-		m.words = jobs.LettersAndDigits()
-	} else {
-		m.words = jobs.BlankSeparated()
-	}
-	jobs.AppendUint64(m.one[:0], 1)
-	return m
-}
-
-// Map emits the words of a block. It may change the block, which it owns until it returns.
-func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
-	if m.lower {
-		lines.Lower(b.Data)
-	}
-	for words := range m.words.In(b.Data) {
-		jobs.EmitSpans(out, b.Data, words, m.one[:])
-	}
-	return nil
-}
-
-// format is "word TAB count", the format of the reducer without Top.
-type format struct{}
-
-// Append implements lines.CountFormat.
-func (format) Append(dst, word []byte, count uint64) []byte {
-	return strconv.AppendUint(append(append(dst, word...), '\t'), count, 10)
-}
-
-// Cut implements lines.CountFormat. A word has no TAB, so the only TAB ends it.
-func (format) Cut(record []byte) (word []byte, count uint64, ok bool) {
-	tab := bytes.LastIndexByte(record, '\t')
-	count, err := strconv.ParseUint(string(record[tab+1:]), 10, 64)
-	return record[:max(tab, 0)], count, tab >= 0 && err == nil
+	count.NewReducer = func() jobs.Reducer { return lines.NewSum(top, lines.KeyCount{}) }
+	return jobs.Chain{count, lines.TopJob("wordcount-top", jobs.Newline, top, func() lines.CountFormat { return lines.KeyCount{} })}, nil
 }

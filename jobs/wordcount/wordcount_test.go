@@ -13,6 +13,7 @@ import (
 
 	"mrlocal/internal/errs"
 	"mrlocal/jobs"
+	"mrlocal/jobs/internal/lines"
 	"mrlocal/jobs/jobtest"
 )
 
@@ -186,7 +187,7 @@ func (d *discard) Emit(key, value []byte) { d.words++; d.bytes += len(key) }
 func TestMapDoesNotAllocate(t *testing.T) {
 	data := []byte(sample(1000))
 	for _, o := range []Options{{}, {Alnum: true, IgnoreCase: true}} {
-		m, out := newMapper(o), &discard{}
+		m, out := lines.NewWordCounter(o.Alnum, o.IgnoreCase), &discard{}
 		if n := testing.AllocsPerRun(50, func() { _ = m.Map(jobs.Block{Data: data}, out) }); n != 0 {
 			t.Errorf("%+v: %v allocations per block", o, n)
 		}
@@ -200,7 +201,7 @@ func BenchmarkMap(b *testing.B) {
 		options Options
 	}{{"plain", Options{}}, {"alnum", Options{Alnum: true}}, {"ignorecase", Options{IgnoreCase: true}}} {
 		b.Run("words="+c.name, func(b *testing.B) {
-			m, out, data := newMapper(c.options), &discard{}, bytes.Clone(text)
+			m, out, data := lines.NewWordCounter(c.options.Alnum, c.options.IgnoreCase), &discard{}, bytes.Clone(text)
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			for b.Loop() {

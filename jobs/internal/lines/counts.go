@@ -1,9 +1,13 @@
 package lines
 
 import (
+	"bytes"
+	"cmp"
 	"container/heap"
 	"encoding/binary"
 	"fmt"
+	"math"
+	"strconv"
 
 	"mrlocal/jobs"
 )
@@ -16,6 +20,21 @@ type CountFormat interface {
 	// Cut parses a record that Append has written. key is a part of record, or valid until the
 	// next call. ok is false if record is something else.
 	Cut(record []byte) (key []byte, count uint64, ok bool)
+}
+
+// KeyCount is the CountFormat "key TAB count". The last TAB ends the key.
+type KeyCount struct{}
+
+// Append implements CountFormat.
+func (KeyCount) Append(dst, key []byte, count uint64) []byte {
+	return strconv.AppendUint(append(append(dst, key...), '\t'), count, 10)
+}
+
+// Cut implements CountFormat.
+func (KeyCount) Cut(record []byte) (key []byte, count uint64, ok bool) {
+	tab := bytes.LastIndexByte(record, '\t')
+	count, err := strconv.ParseUint(string(record[tab+1:]), 10, 64)
+	return record[:max(tab, 0)], count, tab >= 0 && err == nil
 }
 
 // Kept says which keys are kept. The zero value keeps all of them.
@@ -83,18 +102,22 @@ func (s *sum) emit(key []byte, total uint64, out jobs.Emitter) {
 }
 
 // TopJob makes the second job of a chain. It reads the records of the first job and writes the
-// o.Top most frequent keys, by descending count, then by key.
+// o.Top most frequent keys, or all, by descending count, then by key.
 func TopJob(name string, delim jobs.Delim, o Kept, newFormat func() CountFormat) jobs.Job {
-	return jobs.Job{
+	top := cmp.Or(o.Top, math.MaxInt64)
+	job := jobs.Job{
 		Name:       name,
 		Delim:      delim,
-		Reduces:    1,
 		Ordered:    true,
-		NewMapper:  func() jobs.Mapper { return &rank{name: name, delim: delim, format: newFormat(), best: best{n: o.Top}} },
-		NewReducer: func() jobs.Reducer { return &head{left: o.Top, format: newFormat()} },
-		Partition:  func([]byte, int) int { return 0 }, // one reducer must see all keys
+		NewMapper:  func() jobs.Mapper { return &rank{name: name, delim: delim, format: newFormat(), best: best{n: top}} },
+		NewReducer: func() jobs.Reducer { return &head{left: top, format: newFormat()} },
 		BuiltIn:    true,
 	}
+	if o.Top > 0 { // one reducer must see all keys
+		job.Reduces = 1
+		job.Partition = func([]byte, int) int { return 0 }
+	}
+	return job
 }
 
 // rank turns records into keys that sort by descending count. It leaves out a record if at

@@ -97,6 +97,35 @@ func (r *ListReducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) erro
 	return nil
 }
 
+// wordCounter emits each word of a block with the count 1.
+type wordCounter struct {
+	one   [8]byte // the count 1 in the format of jobs.Sum; never changed
+	fold  bool
+	words *jobs.Words
+}
+
+// NewWordCounter returns a mapper for one attempt that emits each word with the count 1. With alnum, words
+// are runs of ASCII letters and digits. With fold, it changes A to Z in the block to a to z.
+func NewWordCounter(alnum, fold bool) jobs.Mapper {
+	m := &wordCounter{fold: fold, words: jobs.BlankSeparated()}
+	if alnum {
+		m.words = jobs.LettersAndDigits()
+	}
+	jobs.AppendUint64(m.one[:0], 1)
+	return m
+}
+
+// Map implements jobs.Mapper.
+func (m *wordCounter) Map(b jobs.Block, out jobs.Emitter) error {
+	if m.fold {
+		Lower(b.Data)
+	}
+	for words := range m.words.In(b.Data) {
+		jobs.EmitSpans(out, b.Data, words, m.one[:])
+	}
+	return nil
+}
+
 // DocumentWords emits the words of documents with the count 1. A mapper embeds it. It builds
 // the keys of several hundred words and emits them together.
 type DocumentWords struct {
