@@ -143,7 +143,7 @@ func (b *batchReader) set(job *batchJob, a *workload.Arg, all []setting.Setting)
 	if s == nil {
 		return b.unknown(job, a, all)
 	}
-	if len(a.Values) > 1 && !s.Many() {
+	if len(a.Values) > 1 && !s.Value.Many {
 		return b.errorf(a.Pos, job.ListedJob, a.Name, "takes one value")
 	}
 	for _, text := range a.Values {

@@ -20,7 +20,7 @@ Exit codes: 0 the runs are equal; 1 they differ; 2 wrong usage, a file that is c
 func makeCompare(e Env) *flags.Command {
 	var p term.Picture
 	// In the order of trace.Grouping, without its default.
-	by := setting.OneOf(func() string { return "" }, func(i int) { p.By = trace.Grouping(i + 1) }, "pools", "jobs", "phases")
+	by := setting.OneOf(nil, func(i int) { p.By = trace.Grouping(i + 1) }, "pools", "jobs", "phases")
 	return &flags.Command{Usage: "show how two recorded runs differ, and why", Args: "FIRST SECOND", Long: compareHelp, Examples: []string{"mrlocal compare run.jsonl.fair run.jsonl.pi-dhfs"},
 		Settings: append([]setting.Setting{
 			setting.Of("gantt", "", "give letters in the gantts to `jobs|pools|phases`", "jobs; pools if there are more jobs than letters", by),

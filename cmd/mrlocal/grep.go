@@ -93,7 +93,7 @@ func (c *grepCommand) outputSettings() []setting.Setting {
 // colorSetting returns --color, which may stand without a value.
 func (c *grepCommand) colorSetting(name string) setting.Setting {
 	choice := setting.Choice(&c.color, "auto", "always", "never")
-	return own(name, setting.Custom{Bare: true, Read: func(text string) error {
+	return own(name, setting.Value{Bare: true, Set: func(text string) error {
 		if text == "true" {
 			text = "auto"
 		}

@@ -31,7 +31,7 @@ func (o *PageOptions) Settings() []setting.Setting {
 // RunSettings returns Settings and --ui, for a command that runs something.
 func (o *PageOptions) RunSettings() []setting.Setting {
 	ui := setting.Of("ui", "", "print the address of a page that follows the run: slots, loans, decisions with their reasons; --ui=hold keeps the page after the run until Ctrl-C", "",
-		setting.Custom{Bare: true, Words: []string{"hold"}, Read: func(text string) error {
+		setting.Value{Bare: true, Words: []string{"hold"}, Set: func(text string) error {
 			if o.On, o.Hold = true, text == "hold"; !o.Hold && text != "true" {
 				return fmt.Errorf("%s: no such choice; --ui or --ui=hold", errs.Quote(text))
 			}

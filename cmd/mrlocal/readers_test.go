@@ -63,7 +63,7 @@ func TestOneSettingMeansTheSameEverywhere(t *testing.T) {
 		given := map[string]string{}
 		for range rapid.IntRange(1, 3).Draw(t, "settings") {
 			name := rapid.SampledFrom(names).Draw(t, "name")
-			values := append([]string{"0", "1", "2", "3", "0.5", "1.5", "-1", "20s", "0s", "64MiB", "x", "0=0.5", "7=0.5", "map=1,reduce=2"}, setting.Named(own.Fields(), name).Choices()...)
+			values := append([]string{"0", "1", "2", "3", "0.5", "1.5", "-1", "20s", "0s", "64MiB", "x", "0=0.5", "7=0.5", "map=1,reduce=2"}, setting.Named(own.Fields(), name).Value.Words...)
 			given[name] = rapid.SampledFrom(values).Draw(t, "value")
 		}
 		policy := rapid.SampledFrom([]string{"fifo", "fair", "dynamicmr", "omo"}).Draw(t, "policy")

@@ -34,7 +34,7 @@ func NewScheduling() Scheduling {
 // when the line is read.
 func (s *Scheduling) Settings(b setup.Bounds, several bool) []setting.Setting {
 	sched := setting.Of("sched", "Policy", "slot policy `NAME`; mrlocal policies lists them", mrlocal.DefaultPolicy,
-		setting.Custom{Words: registry.Names(), Read: func(text string) error { return s.readPolicies(text, several) }})
+		setting.Value{Words: registry.Names(), Set: func(text string) error { return s.readPolicies(text, several) }})
 	if several {
 		sched.Help = "slot policies `NAME[,NAME]`, one run each, or all; see mrlocal policies"
 	}

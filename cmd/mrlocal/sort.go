@@ -68,7 +68,7 @@ func (c *sortCommand) orderSettings() []setting.Setting {
 // workSettings returns the other flags of GNU sort.
 func (c *sortCommand) workSettings() []setting.Setting {
 	return []setting.Setting{
-		own("check,c", setting.Custom{Bare: true, Read: c.readCheck}), bareFlag("merge,m", &c.merge), bareFlag("unique,u", &c.job.Unique), bareFlag("stable,s", &c.job.Stable),
+		own("check,c", setting.Value{Bare: true, Set: c.readCheck}), bareFlag("merge,m", &c.merge), bareFlag("unique,u", &c.job.Unique), bareFlag("stable,s", &c.job.Stable),
 		bareFlag("zero-terminated,z", &c.job.ZeroEnded), bareFlag("debug", &c.debug), reads("output,o", c.readOutput), reads("buffer-size,S", c.readBufferSize),
 		own("temporary-directory,T", setting.List(&c.temporary)), reads("parallel", c.readParallel), own("batch-size", setting.Count(&c.batch, 2, math.MaxInt)),
 		own("files0-from", setting.Text(&c.names)), own("random-source", setting.Text(&c.source)),

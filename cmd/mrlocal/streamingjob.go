@@ -31,7 +31,7 @@ func StreamingJob() *Job {
 func streamingJob(j *Job) {
 	var generic, args []string // arguments of hadoop-streaming; the generic ones stand first
 	add := func(to *[]string, option, name, help, otherwise string, many bool) setting.Setting {
-		return setting.Of(name, "", help, otherwise, setting.Custom{Many: many, Read: func(text string) error {
+		return setting.Of(name, "", help, otherwise, setting.Value{Many: many, Set: func(text string) error {
 			*to = append(*to, option, text)
 			return nil
 		}})

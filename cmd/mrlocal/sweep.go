@@ -56,7 +56,7 @@ func makeSweep(e Env) *flags.Command {
 		}
 	}
 	for i := range all {
-		all[i].Value = setting.Custom{Bare: all[i].Toggle(), Words: all[i].Choices(), Read: func(string) error { return nil }}
+		all[i].Value = setting.Value{Bare: all[i].Toggle(), Words: all[i].Value.Words, Set: func(string) error { return nil }}
 	}
 	return &flags.Command{Usage: "run a workload file over slot configurations, shares and policies", Args: "WORKLOAD", Long: sweepHelp, Run: c.run, Settings: append(all, c.own()...),
 		Examples: []string{"mrlocal sweep two.yaml --borrow-map 0..1/0.5 --sched pi-dhfs", "mrlocal sweep two.yaml --total-slots 4 --map-slots 1..3 --svg curve.svg"}}

@@ -24,7 +24,7 @@ func TestEachFlagOfOneValueIsSwept(t *testing.T) {
 			x := &all[i]
 			values := texts[x.Metavar()]
 			if values == nil {
-				values = slices.Clone(x.Choices())
+				values = slices.Clone(x.Value.Words)
 			}
 			if !x.Single() || x.Name == "seed" {
 				continue

@@ -305,7 +305,7 @@ func (p *Program) complete(args []string) error {
 	if c != nil && len(before) > 0 {
 		last, isFlag := strings.CutPrefix(before[len(before)-1], "--")
 		if s := setting.Named(c.Settings, last); isFlag && s != nil && !s.Toggle() {
-			words = s.Choices()
+			words = s.Value.Words
 		} else if strings.HasPrefix(typed, "-") {
 			for _, s := range c.Settings {
 				words = append(words, "--"+s.Name)

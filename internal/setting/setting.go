@@ -10,21 +10,13 @@ package setting
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"mrlocal/internal/errs"
 )
-
-// Value reads the value of a setting from text, and keeps it where its maker has said. It is the
-// interface of the values of package flag.
-type Value interface {
-	// Set reads text. It fails if text has another form or is out of range. The error does not have
-	// the name of the setting.
-	Set(text string) error
-	String() string // text that Set reads; "" if the zero value is there, which stands for the default
-}
 
 // Setting is one thing that a user can set.
 type Setting struct {
@@ -36,9 +28,9 @@ type Setting struct {
 
 	Group string // heading of the help; "": the flag belongs to one command
 	Short string // letter of the flag, or ""
-	// Literal: the word after the flag is its value, even if it looks like a flag. Maybe: the flag may
-	// stand without a value. Its value follows an equals sign. Whole: the name must not be shortened where a tool allows it.
-	Literal, Maybe, Whole bool
+	// Literal: the word after the flag is its value, even if it looks like a flag. Whole: the name must not be
+	// shortened where a tool allows it.
+	Literal, Whole bool
 }
 
 // Of returns a setting. otherwise describes its default.
@@ -72,16 +64,7 @@ func (s *Setting) Flag() string {
 }
 
 // Toggle reports whether the flag takes no value.
-func (s *Setting) Toggle() bool {
-	b, ok := s.Value.(interface{ IsBoolFlag() bool })
-	return ok && b.IsBoolFlag()
-}
-
-// Many reports whether each value is added to those before; else the last one counts.
-func (s *Setting) Many() bool {
-	m, ok := s.Value.(interface{ Adds() bool })
-	return ok && m.Adds()
-}
+func (s *Setting) Toggle() bool { return s.Value.Bare }
 
 // Metavar returns the name of the value in the help: the part of Help in backquotes.
 func (s *Setting) Metavar() string {
@@ -95,14 +78,6 @@ func (s *Setting) Metavar() string {
 func (s *Setting) Single() bool {
 	name := s.Metavar()
 	return slices.Contains([]string{"N", "X", "SHARE", "TIME", "SIZE"}, name) || strings.Contains(name, "|")
-}
-
-// Choices returns the words that the setting takes, the default first; nil: it takes others.
-func (s *Setting) Choices() []string {
-	if c, ok := s.Value.(interface{ Choices() []string }); ok {
-		return c.Choices()
-	}
-	return nil
 }
 
 // Named returns the setting of that name, or nil. It points into all.
@@ -144,18 +119,10 @@ func Without(all []Setting, names ...string) []Setting {
 // stands for the default, and is always in range. The error names the field.
 func Check(all []Setting) error {
 	for i := range all {
-		if err := Valid(all[i].Value); err != nil {
+		if err := all[i].Value.Check(); err != nil {
 			field, _, _ := strings.Cut(strings.ReplaceAll(all[i].Field, "=", " "), " ")
 			return errs.Optionf("Options."+field, "%w", err)
 		}
-	}
-	return nil
-}
-
-// Valid says what is wrong with the value that is there; nil: nothing.
-func Valid(v Value) error {
-	if c, ok := v.(interface{ Check() error }); ok {
-		return c.Check()
 	}
 	return nil
 }
@@ -171,27 +138,19 @@ func Fields(all []Setting) func(text string) string {
 			flags[name] = cmp.Or(flags[name], strings.TrimSpace(all[i].Flag()+" "+value))
 		}
 	}
-	inside := func(r rune) bool { return r == '.' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+	words := regexp.MustCompile(`[.\pL\p{Nd}]+`)
 	return func(text string) string {
-		var b strings.Builder
-		for text != "" {
-			word := text[:len(text)-len(strings.TrimLeftFunc(text, inside))]
+		return words.ReplaceAllStringFunc(text, func(word string) string {
 			name, isField := strings.CutPrefix(word, "Options.")
 			if !isField {
 				name, isField = strings.CutPrefix(word, "Submission.")
 			}
 			name = strings.TrimRight(name, ".") // of a sentence
-			if isField && name != "" {
-				b.WriteString(cmp.Or(flags[name], key(name)) + word[strings.LastIndex(word, name)+len(name):])
-			} else {
-				b.WriteString(word)
+			if !isField || name == "" {
+				return word
 			}
-			text = text[len(word):]
-			between := text[:len(text)-len(strings.TrimLeftFunc(text, func(r rune) bool { return !inside(r) }))]
-			b.WriteString(between)
-			text = text[len(between):]
-		}
-		return b.String()
+			return cmp.Or(flags[name], key(name)) + word[strings.LastIndex(word, name)+len(name):]
+		})
 	}
 }
 

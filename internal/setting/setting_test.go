@@ -48,7 +48,7 @@ func TestATextThatASettingShowsIsReadAgain(t *testing.T) {
 	} {
 		var o options
 		v := o.values()[name]
-		if err := v.Set(text); err != nil || v.String() != text || setting.Valid(v) != nil {
+		if err := v.Set(text); err != nil || v.String() != text || v.Check() != nil {
 			t.Errorf("%s: %q, %v instead of %q", name, v.String(), err, text)
 		}
 	}

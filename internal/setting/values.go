@@ -1,6 +1,7 @@
 package setting
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -12,43 +13,62 @@ import (
 	"mrlocal/internal/ppm"
 )
 
-// value is a Value of one Go type. parse reads a text, and says what is wrong with it. check says what is wrong with
-// the value v, which parse has read from text. format is the reverse of parse.
-type value[T comparable] struct {
-	p      *T
-	parse  func(text string) (T, error)
-	check  func(v T, text string) error
-	format func(v T) string
+// Value reads the value of a setting from text, and keeps it where its maker has said.
+type Value struct {
+	// Set reads text. It fails if text has another form or is out of range. The error does not have
+	// the name of the setting. A user may repeat a flag, so it may be called several times.
+	Set   func(text string) error
+	Show  func() string // text that Set reads; "" if the zero value is there, which stands for the default. nil: always ""
+	Valid func() error  // says what is wrong with the value that is there; nil: nothing
+	Bare  bool          // the flag takes no value; Set gets "true"
+	Many  bool          // each call of Set adds a value; else the last one counts
+	Words []string      // words that Set takes, the default first; nil: it takes others
 }
 
-// Set implements Value.
-func (v value[T]) Set(text string) error {
-	x, err := v.parse(text)
-	if err == nil {
-		err = v.check(x, text)
-	}
-	if err == nil {
-		*v.p = x
-	}
-	return err
-}
-
-// String implements Value.
-func (v value[T]) String() string {
-	var zero T
-	if v.p == nil || *v.p == zero {
+// String returns the value that is there as a text.
+func (v Value) String() string {
+	if v.Show == nil {
 		return ""
 	}
-	return v.format(*v.p)
+	return v.Show()
 }
 
 // Check says what is wrong with the value that is there; nil: nothing.
-func (v value[T]) Check() error {
-	var zero T
-	if *v.p == zero {
+func (v Value) Check() error {
+	if v.Valid == nil {
 		return nil
 	}
-	return v.check(*v.p, v.format(*v.p))
+	return v.Valid()
+}
+
+// typed returns a Value of one Go type. parse reads a text, and says what is wrong with it. check says what is wrong
+// with a value, which parse has read from text. format is the reverse of parse.
+func typed[T comparable](p *T, parse func(text string) (T, error), check func(v T, text string) error, format func(v T) string) Value {
+	var zero T
+	return Value{
+		Set: func(text string) error {
+			x, err := parse(text)
+			if err == nil {
+				err = check(x, text)
+			}
+			if err == nil {
+				*p = x
+			}
+			return err
+		},
+		Show: func() string {
+			if *p == zero {
+				return ""
+			}
+			return format(*p)
+		},
+		Valid: func() error {
+			if *p == zero {
+				return nil
+			}
+			return check(*p, format(*p))
+		},
+	}
 }
 
 // between returns a check that a number lies from least to most.
@@ -68,7 +88,7 @@ func between[T int | int32 | int64 | uint64 | ppm.Share | time.Duration](least, 
 func Count[T int | int32 | int64](p *T, least, most T) Value {
 	format := func(n T) string { return strconv.FormatInt(int64(n), 10) }
 	check := between(least, most, format)
-	return value[T]{p, func(text string) (T, error) {
+	return typed(p, func(text string) (T, error) {
 		// ParseInt would accept a plus sign.
 		digits := strings.TrimPrefix(text, "-")
 		if digits == "" || strings.Trim(digits, "0123456789") != "" {
@@ -82,7 +102,7 @@ func Count[T int | int32 | int64](p *T, least, most T) Value {
 			return 0, wrong(text, "too large; at most %d", most)
 		}
 		return T(n), nil
-	}, check, format}
+	}, check, format)
 }
 
 // Limit returns the value of a bound as GNU tools read it. A negative number means that there is none, which is nil.
@@ -103,37 +123,37 @@ func Limit(p **int64) Value {
 // Seed returns the value of a seed of drawn numbers, from 1 on.
 func Seed(p *uint64) Value {
 	format := func(n uint64) string { return strconv.FormatUint(n, 10) }
-	return value[uint64]{p, func(text string) (uint64, error) {
+	return typed(p, func(text string) (uint64, error) {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
 			return 0, wrong(text, "not a whole number up to 18446744073709551615")
 		}
 		return n, nil
-	}, between(1, math.MaxUint64, format), format}
+	}, between(1, math.MaxUint64, format), format)
 }
 
 // Size returns the value of a number of bytes from least to most: 4096, 64MiB, 100MB (decimal), 1.5G
 // (binary).
 func Size(p *int64, least, most int64) Value {
-	return value[int64]{p, func(text string) (int64, error) {
-		n, problem := ppm.ParseBytes(text)
-		if problem != "" {
-			return 0, wrong(text, "%s", problem)
-		}
-		return n, nil
-	}, between(least, most, ppm.FormatBytes), ppm.FormatBytes}
+	return typed(p, parseSize, between(least, most, ppm.FormatBytes), ppm.FormatBytes)
+}
+
+func parseSize(text string) (int64, error) {
+	n, problem := ppm.ParseBytes(text)
+	if problem != "" {
+		return 0, wrong(text, "%s", problem)
+	}
+	return n, nil
 }
 
 // Rate returns the value of a number of bytes a second, at least least. The text may end in /s.
 func Rate(p *int64, least int64) Value {
-	v := Size(p, least, math.MaxInt64).(value[int64])
-	size := v.parse
-	v.parse = func(text string) (int64, error) { return size(strings.TrimSuffix(text, "/s")) }
-	return v
+	parse := func(text string) (int64, error) { return parseSize(strings.TrimSuffix(text, "/s")) }
+	return typed(p, parse, between(least, math.MaxInt64, ppm.FormatBytes), ppm.FormatBytes)
 }
 
 // Share returns the value of a share from 0 to 1, with at most six decimals.
-func Share(p *ppm.Share) Value { return value[ppm.Share]{p, parseShare, checkShare, ppm.Share.String} }
+func Share(p *ppm.Share) Value { return typed(p, parseShare, checkShare, ppm.Share.String) }
 
 // ParseShare reads a share from 0 to 1, with at most six decimals.
 func ParseShare(text string) (ppm.Share, error) {
@@ -172,7 +192,7 @@ func checkShare(p ppm.Share, text string) error {
 
 // Mark returns the value of a share above 0, as a number up to 1.
 func Mark(p *float64) Value {
-	return value[float64]{p, func(text string) (float64, error) {
+	return typed(p, func(text string) (float64, error) {
 		share, err := ParseShare(text)
 		return float64(share) / float64(ppm.One), err
 	}, func(x float64, text string) error {
@@ -180,12 +200,12 @@ func Mark(p *float64) Value {
 			return wrong(text, "must be more than 0, and at most 1")
 		}
 		return nil
-	}, func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }}
+	}, func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) })
 }
 
 // Number returns the value of a finite number above 0.
 func Number(p *float64) Value {
-	return value[float64]{p, func(text string) (float64, error) {
+	return typed(p, func(text string) (float64, error) {
 		x, err := strconv.ParseFloat(text, 64)
 		if err != nil {
 			return 0, wrong(text, "want a number above 0")
@@ -196,24 +216,24 @@ func Number(p *float64) Value {
 			return wrong(text, "want a number above 0")
 		}
 		return nil
-	}, func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }}
+	}, func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) })
 }
 
 // Factor returns the value of a decimal number from least to most, as 1.5.
 func Factor(p *ppm.Share, least, most ppm.Share) Value {
-	return value[ppm.Share]{p, func(text string) (ppm.Share, error) {
+	return typed(p, func(text string) (ppm.Share, error) {
 		f, err := ppm.Parse(text)
 		if err != nil {
 			return 0, wrong(text, "not a factor; write a decimal number such as 1.5")
 		}
 		return f, nil
-	}, between(least, most, ppm.Share.String), ppm.Share.String}
+	}, between(least, most, ppm.Share.String), ppm.Share.String)
 }
 
 // Time returns the value of a duration, as 250ms, 20s or 1m30s. With a least value of 0 it may be 0
 // too.
 func Time(p *time.Duration, least time.Duration) Value {
-	return value[time.Duration]{p, ParseTime, func(d time.Duration, text string) error {
+	return typed(p, ParseTime, func(d time.Duration, text string) error {
 		switch {
 		case d <= 0 && least == 1:
 			return wrong(text, "must be more than 0s")
@@ -221,7 +241,7 @@ func Time(p *time.Duration, least time.Duration) Value {
 			return wrong(text, "too small; at least %v", least)
 		}
 		return nil
-	}, time.Duration.String}
+	}, time.Duration.String)
 }
 
 // ParseTime reads a duration: 250ms, 20s, 1m30s, or 0.
@@ -241,68 +261,46 @@ func ParseTime(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// choice is a Value that is one of some words. index is that of the word.
-type choice struct {
-	words []string // the default first
-	get   func() string
-	set   func(index int)
-}
-
-// Set implements Value. Its error suggests the nearest word, or lists all words if several are equally
-// near.
-func (c choice) Set(text string) error {
-	if i := slices.Index(c.words, text); i >= 0 {
-		c.set(i)
+// OneOf returns the value of a choice between words. get returns the word that is chosen, and set gets
+// the index of another. The first one is the default. get is nil if nobody asks for the word. The error of
+// a mistake suggests the nearest word, or lists all words if several are equally near.
+func OneOf(get func() string, set func(index int), words ...string) Value {
+	v := Value{Words: words, Show: get, Set: func(text string) error {
+		if i := slices.Index(words, text); i >= 0 {
+			set(i)
+			return nil
+		}
+		// Nearest returns the first of several equally near names. With the reversed list it returns
+		// another one if there is a tie.
+		backwards := slices.Clone(words)
+		slices.Reverse(backwards)
+		if n := errs.Nearest(text, words); n != "" && n == errs.Nearest(text, backwards) {
+			return wrong(text, "no such choice; did you mean %s?", n)
+		}
+		return wrong(text, "no such choice; one of %s", strings.Join(words, ", "))
+	}}
+	v.Valid = func() error {
+		if text := v.String(); text != "" && !slices.Contains(words, text) {
+			return wrong(text, "no such choice; one of %s", strings.Join(words, ", "))
+		}
 		return nil
 	}
-	// Nearest returns the first of several equally near names. With the reversed list it returns
-	// another one if there is a tie.
-	backwards := slices.Clone(c.words)
-	slices.Reverse(backwards)
-	if n := errs.Nearest(text, c.words); n != "" && n == errs.Nearest(text, backwards) {
-		return wrong(text, "no such choice; did you mean %s?", n)
-	}
-	return wrong(text, "no such choice; one of %s", strings.Join(c.words, ", "))
-}
-
-// String implements Value.
-func (c choice) String() string {
-	if c.get == nil {
-		return ""
-	}
-	return c.get()
-}
-
-// Choices returns the words.
-func (c choice) Choices() []string { return c.words }
-
-// Check says that the value that is there is none of the words.
-func (c choice) Check() error {
-	if text := c.get(); text != "" && !slices.Contains(c.words, text) {
-		return wrong(text, "no such choice; one of %s", strings.Join(c.words, ", "))
-	}
-	return nil
-}
-
-// OneOf returns the value of a choice between words. get returns the word that is chosen, and set gets
-// the index of another. The first one is the default.
-func OneOf(get func() string, set func(index int), words ...string) Value {
-	return choice{words, get, set}
+	return v
 }
 
 // Choice returns the value of a text that is one of words. The first one is the default, as is "".
 func Choice(p *string, words ...string) Value {
-	return choice{words, func() string { return *p }, func(i int) { *p = words[i] }}
+	return OneOf(func() string { return *p }, func(i int) { *p = words[i] }, words...)
 }
 
 // Enum returns the value of a number whose names are words, from 0 on. The first one is the default.
 func Enum[T ~int | ~int8 | ~uint8](p *T, words ...string) Value {
-	return choice{words, func() string {
+	return OneOf(func() string {
 		if int(*p) >= len(words) {
 			return strconv.Itoa(int(*p))
 		}
 		return words[*p]
-	}, func(i int) { *p = T(i) }}
+	}, func(i int) { *p = T(i) }, words...)
 }
 
 // Either returns the value of a choice between two words. yes is the word that sets *p, and no clears
@@ -312,12 +310,12 @@ func Either(p *bool, yes, no string, otherwise bool) Value {
 	if otherwise {
 		words = []string{yes, no}
 	}
-	return choice{words, func() string {
+	return OneOf(func() string {
 		if *p {
 			return yes
 		}
 		return no
-	}, func(i int) { *p = words[i] == yes }}
+	}, func(i int) { *p = words[i] == yes }, words...)
 }
 
 // Toggle returns the value of a flag without a value, which sets *p.
@@ -325,58 +323,20 @@ func Toggle(p *bool) Value { return Call(func() { *p = true }) }
 
 // Text returns the value of a text that is not empty, as a path.
 func Text(p *string) Value {
-	return value[string]{p, func(text string) (string, error) {
+	return typed(p, func(text string) (string, error) {
 		if text == "" {
 			return "", errors.New("the value is empty")
 		}
 		return text, nil
-	}, func(string, string) error { return nil }, func(s string) string { return s }}
-}
-
-// Custom is a Value made of functions. Read may be called several times, for a flag that adds to a list.
-type Custom struct {
-	Read  func(text string) error // as Value.Set
-	Show  func() string           // as Value.String; nil: ""
-	Valid func() error            // says what is wrong with the value that is there; nil: nothing
-	Bare  bool                    // the flag takes no value; Read gets "true"
-	Words []string                // some words that Read takes; nil: unknown
-	Many  bool                    // each call of Read adds a value; else the last one counts
-}
-
-// Set implements Value.
-func (c Custom) Set(text string) error { return c.Read(text) }
-
-// String implements Value.
-func (c Custom) String() string {
-	if c.Show == nil {
-		return ""
-	}
-	return c.Show()
-}
-
-// IsBoolFlag reports whether the flag takes no value.
-func (c Custom) IsBoolFlag() bool { return c.Bare }
-
-// Choices returns c.Words.
-func (c Custom) Choices() []string { return c.Words }
-
-// Adds returns c.Many.
-func (c Custom) Adds() bool { return c.Many }
-
-// Check calls Valid.
-func (c Custom) Check() error {
-	if c.Valid == nil {
-		return nil
-	}
-	return c.Valid()
+	}, func(string, string) error { return nil }, func(s string) string { return s })
 }
 
 // Func returns a value that read reads.
-func Func(read func(text string) error) Value { return Custom{Read: read} }
+func Func(read func(text string) error) Value { return Value{Set: read} }
 
 // Call returns the value of a flag without a value, for which f is called.
 func Call(f func()) Value {
-	return Custom{Bare: true, Read: func(text string) error {
+	return Value{Bare: true, Set: func(text string) error {
 		if text != "true" {
 			return errors.New("takes no value")
 		}
@@ -394,55 +354,42 @@ func List(p *[]string) Value {
 }
 
 // Each returns a value that may be given several times. add reads each.
-func Each(add func(text string) error) Value { return Custom{Read: add, Many: true} }
-
-// optional is a Value that may be missing: *p is nil until it is set.
-type optional[T any] struct {
-	p  **T
-	of func(*T) Value
-}
-
-// Set implements Value.
-func (o optional[T]) Set(text string) error {
-	var x T
-	err := o.of(&x).Set(text)
-	if err == nil {
-		*o.p = &x
-	}
-	return err
-}
-
-// String implements Value. A zero that was given is a text, too.
-func (o optional[T]) String() string {
-	if o.p == nil || *o.p == nil {
-		return ""
-	}
-	if text := o.of(*o.p).String(); text != "" {
-		return text
-	}
-	return "0"
-}
-
-// Check says what is wrong with the value that is there; nil: nothing.
-func (o optional[T]) Check() error {
-	if *o.p == nil {
-		return nil
-	}
-	return Valid(o.of(*o.p))
-}
+func Each(add func(text string) error) Value { return Value{Set: add, Many: true} }
 
 // OrZero returns a value that also takes 0, which clears *p.
 func OrZero[T any](p *T, v Value) Value {
-	return Custom{Read: func(text string) error {
+	return Value{Show: v.Show, Valid: v.Valid, Set: func(text string) error {
 		if text == "0" || text == "0s" {
-			var zero T
-			*p = zero
+			*p = *new(T)
 			return nil
 		}
 		return v.Set(text)
-	}, Show: v.String, Valid: func() error { return Valid(v) }}
+	}}
 }
 
-// Optional returns the value of something that a user may leave out, and for which zero is a value of its own. of makes the
-// value of the thing itself, such as Share.
-func Optional[T any](p **T, of func(*T) Value) Value { return optional[T]{p, of} }
+// Optional returns the value of something that a user may leave out: *p is nil until it is set. Zero is a value of its
+// own. of makes the value of the thing itself, such as Share.
+func Optional[T any](p **T, of func(*T) Value) Value {
+	return Value{
+		Set: func(text string) error {
+			var x T
+			err := of(&x).Set(text)
+			if err == nil {
+				*p = &x
+			}
+			return err
+		},
+		Show: func() string {
+			if *p == nil {
+				return ""
+			}
+			return cmp.Or(of(*p).String(), "0")
+		},
+		Valid: func() error {
+			if *p == nil {
+				return nil
+			}
+			return of(*p).Check()
+		},
+	}
+}

@@ -44,10 +44,10 @@ type Picture struct {
 // which the gantt appears.
 func (p *Picture) Settings(where string) []setting.Setting {
 	groups := []string{"true", "pools", "jobs", "phases"} // in the order of trace.Grouping; --gantt alone gives true
-	gantt := setting.OneOf(func() string { return "" }, func(i int) { p.On, p.By = true, trace.Grouping(i) }, groups...)
+	gantt := setting.OneOf(nil, func(i int) { p.On, p.By = true, trace.Grouping(i) }, groups...)
 	return setting.In("INPUT AND OUTPUT", []setting.Setting{
 		setting.Of("gantt", "", "draw which job used which slot when"+where+". A row is a slot, a letter is a job, lower case means lent, and a dot means idle. Below it are the numbers of running maps and reduces of each pool at each step of time. With --gantt=pools a letter is a pool, as when there are more jobs than letters. With --gantt=phases it is a phase of a task, with --gantt=jobs always a job", "",
-			setting.Custom{Bare: true, Words: groups[1:], Read: gantt.Set}),
+			setting.Value{Bare: true, Words: groups[1:], Set: gantt.Set}),
 		setting.Of("step", "", "`TIME` of a step in the counts of --gantt", "10s for simulated runs of 20s to 1000s, otherwise chosen by the length of the run", setting.Time(&p.Step, 1)),
 		setting.Of("width", "", "draw --gantt in lines of `N` columns", "the width of the terminal, else 100", setting.Count(&p.Width, leastColumns, mostColumns)),
 	})

@@ -196,7 +196,7 @@ func localityDelay(p **time.Duration) setting.Value {
 
 // override returns the value of a share that replaces another one.
 func override(p *Override) setting.Value {
-	return setting.Custom{Read: func(text string) error {
+	return setting.Value{Set: func(text string) error {
 		p.Given = true
 		return setting.Share(&p.Share).Set(text)
 	}, Show: func() string {
@@ -204,12 +204,12 @@ func override(p *Override) setting.Value {
 			return ""
 		}
 		return p.Share.String()
-	}, Valid: func() error { return setting.Valid(setting.Share(&p.Share)) }}
+	}, Valid: func() error { return setting.Share(&p.Share).Check() }}
 }
 
 // weights returns the value of map=N,reduce=N, in either order. Both must be there.
 func weights(p *slots.Weights) setting.Value {
-	return setting.Custom{Read: func(text string) error {
+	return setting.Value{Set: func(text string) error {
 		var w slots.Weights
 		for part := range strings.SplitSeq(text, ",") {
 			kind, number, _ := strings.Cut(part, "=")

@@ -45,7 +45,7 @@ func (o *Options) Fields() []setting.Setting {
 		setting.Of("arrivals", "Arrivals", "when jobs arrive: `poisson|fixed|bursts`", "poisson", setting.Choice(&o.Arrivals, "poisson", "fixed", "bursts")),
 		setting.Of("every", "Every", "`TIME` between two jobs on average", "10s", setting.Time(&o.Every, 1)),
 		setting.Of("burst", "Burst", "`N` jobs of a burst arrive at once; bursts are a Poisson process", "10", setting.Count(&o.Burst, 1, 1_000_000)),
-		setting.Of("sizes", "Sizes", "bytes of input of a job, a `LAW`: lognormal:MEDIAN,SIGMA, pareto:LEAST,ALPHA, or fb-2009, the ten classes of a trace of Facebook that SWIM published", "lognormal:1GiB,1.5", setting.Custom{Read: o.Sizes.read, Valid: o.Sizes.check}),
+		setting.Of("sizes", "Sizes", "bytes of input of a job, a `LAW`: lognormal:MEDIAN,SIGMA, pareto:LEAST,ALPHA, or fb-2009, the ten classes of a trace of Facebook that SWIM published", "lognormal:1GiB,1.5", setting.Value{Set: o.Sizes.read, Valid: o.Sizes.check}),
 		setting.Of("most", "Sizes.Most", "no job reads more than `SIZE`, except those of fb-2009", "1TiB", setting.Size(&o.Sizes.Most, 1, math.MaxInt64)),
 		setting.Of("shuffle", "Shuffle", "`X` bytes of map output for each byte of input; 0: no reduces; fb-2009 has its own", "0.5", setting.Optional(&o.Shuffle, func(x *ppm.Share) setting.Value { return setting.Factor(x, 0, mostFactor) })),
 		setting.Of("pools", "Pools", "draw the pool of a job from `NAME[=WEIGHT],…`, as prod=2,adhoc", "a pool for each job", setting.Func(o.readPools)),

@@ -403,7 +403,7 @@ func TestAPolicyRecordsItsOptions(t *testing.T) {
 func setOther(t *testing.T, f setting.Setting) {
 	text := map[string]string{"SHARE": "0.25", "TIME": "7s", "N": "7", "map=N,reduce=N": "map=2,reduce=3"}[f.Metavar()]
 	if text == "" {
-		text = f.Choices()[1]
+		text = f.Value.Words[1]
 	}
 	if err := f.Value.Set(text); err != nil {
 		t.Fatal(f.Name, err)
