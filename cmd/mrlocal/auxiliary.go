@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -19,6 +21,7 @@ import (
 // stands for a flag that is not set; Close and OnStdout accept it. One goroutine uses it at a time.
 type AuxFile struct {
 	path   string
+	parent bool // the first write makes the directory of the file
 	format output.Format
 	f      *os.File           // nil: not created yet
 	pack   *output.Compressor // compresses into f; nil: plain text
@@ -28,50 +31,6 @@ type AuxFile struct {
 
 // stdout is the path of standard output.
 const stdout = "-"
-
-// openAuxFile checks that the file of that path can be written, and that it is not an input or an
-// output of the run. It does not create the file. flag is the name of the flag, for errors. A file
-// whose name ends in .gz or .zst is compressed. openAuxFile returns nil if path is "".
-func openAuxFile(flag, path string, inputs, outputs []string) (*AuxFile, error) {
-	if path == "" {
-		return nil, nil
-	}
-	format, err := output.BySuffix.Of(path)
-	if err != nil {
-		return nil, errs.Optionf("--"+flag, "%s: is not written as %s; end the name in .gz or .zst, or in something else", path, filepath.Ext(path))
-	}
-	info, err := os.Stat(path)
-	if err == nil && info.IsDir() {
-		return nil, errs.Optionf("--"+flag, "%s: is a directory; name a file", path)
-	}
-	// A device or pipe, such as /dev/null, cannot be destroyed, so it may also be an input or an
-	// output.
-	if err != nil || info.Mode().IsRegular() {
-		if err := checkApart(flag, path, inputs, outputs); err != nil {
-			return nil, err
-		}
-	}
-	switch {
-	case err == nil:
-		if err := writable(path); err != nil {
-			return nil, errs.Optionf("--"+flag, "%s: %v", path, errs.Cause(err))
-		}
-	case errors.Is(err, fs.ErrNotExist):
-		// The first write creates the file. Its directory must exist now.
-		parent := filepath.Dir(path)
-		if info, err := os.Stat(parent); err != nil {
-			return nil, errs.Optionf("--"+flag, "%s: %v", parent, errs.Cause(err))
-		} else if !info.IsDir() {
-			return nil, errs.Optionf("--"+flag, "%s: not a directory", parent)
-		}
-		if err := writable(parent); err != nil {
-			return nil, errs.Optionf("--"+flag, "%s: cannot be created: %v", path, errs.Cause(err))
-		}
-	default:
-		return nil, errs.Optionf("--"+flag, "%s: %v", path, errs.Cause(err))
-	}
-	return &AuxFile{path: path, format: format}, nil
-}
 
 // CheckBelow checks that path can be written after the missing directories above it are created. It
 // creates nothing. flag is the name of the flag, for its options error.
@@ -94,22 +53,6 @@ func CheckBelow(flag, path string) error {
 	}
 	if err != nil {
 		return errs.Optionf("--"+flag, "%s: %v", at, errs.Cause(err))
-	}
-	return nil
-}
-
-// checkApart returns an options error if path is an input or an output of the run, or lies within one.
-func checkApart(flag, path string, inputs, outputs []string) error {
-	place := paths.Locate(path)
-	// Expand turns globs among the inputs into paths.
-	if in, ok := paths.Enclosing(place, paths.Expand(inputs)); ok {
-		if other, err := os.Stat(in); err == nil && !other.IsDir() {
-			return errs.Optionf("--"+flag, "%s: is an input of the run", path)
-		}
-		return errs.Optionf("--"+flag, "%s: lies inside the input %s; give a name outside", path, in)
-	}
-	if out, ok := paths.Enclosing(place, outputs); ok {
-		return errs.Optionf("--"+flag, "%s: lies inside the output %s; give a name outside", path, out)
 	}
 	return nil
 }
@@ -152,6 +95,11 @@ func (s *AuxFile) Write(p []byte) (int, error) {
 // write is Write for a file.
 func (s *AuxFile) write(p []byte) (int, error) {
 	if s.f == nil {
+		if s.parent {
+			if err := os.MkdirAll(filepath.Dir(s.path), 0o777); err != nil {
+				return 0, err
+			}
+		}
 		f, err := create(s.path)
 		if err != nil {
 			return 0, err
@@ -191,6 +139,14 @@ type Work struct {
 	// Stdout is the standard output for auxiliary files. nil: the result goes there, and the path - is
 	// refused.
 	Stdout io.Writer
+
+	taken map[string]target // what flags write to, by place
+}
+
+// target is what a flag writes to.
+type target struct {
+	flag      string
+	directory bool
 }
 
 // PackAs sets the compression that the name path asks for, which is not the file's own. flag is the
@@ -206,9 +162,16 @@ func (s *AuxFile) PackAs(flag, path string) (err error) {
 }
 
 // Open checks that the auxiliary file of that path can be written, and that the command does not
-// read or write it otherwise. It does not create the file. flag is the name of the flag, for its
-// options error. The path - is standard output. Open returns nil if path is "".
+// read or write it otherwise. It does not create the file. A file whose name ends in .gz or .zst is
+// compressed. flag is the name of the flag, for its options error. The path - is standard output. Open
+// returns nil if path is "".
 func (w *Work) Open(flag, path string) (*AuxFile, error) {
+	if path == "" {
+		return nil, nil
+	}
+	if err := w.take(flag, path, false); err != nil {
+		return nil, err
+	}
 	if path == stdout {
 		if w.Stdout == nil {
 			return nil, errs.Optionf("--"+flag, "-: standard output has the result; name a file for one of them")
@@ -218,22 +181,89 @@ func (w *Work) Open(flag, path string) (*AuxFile, error) {
 	if err := w.checkOutputs(flag, path); err != nil {
 		return nil, err
 	}
-	return openAuxFile(flag, path, w.Inputs, w.Outputs)
+	format, err := output.BySuffix.Of(path)
+	if err != nil {
+		return nil, errs.Optionf("--"+flag, "%s: is not written as %s; end the name in .gz or .zst, or in something else", path, filepath.Ext(path))
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		return nil, errs.Optionf("--"+flag, "%s: is a directory; name a file", path)
+	}
+	// A device or pipe, such as /dev/null, cannot be destroyed, so it may also be an input or an
+	// output.
+	if err != nil || info.Mode().IsRegular() {
+		if err := w.checkApart(flag, path); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case err == nil:
+		if err := writable(path); err != nil {
+			return nil, errs.Optionf("--"+flag, "%s: %v", path, errs.Cause(err))
+		}
+	case errors.Is(err, fs.ErrNotExist):
+		// The first write creates the file. Its directory must exist now.
+		parent := filepath.Dir(path)
+		if info, err := os.Stat(parent); err != nil {
+			return nil, errs.Optionf("--"+flag, "%s: %v", parent, errs.Cause(err))
+		} else if !info.IsDir() {
+			return nil, errs.Optionf("--"+flag, "%s: not a directory", parent)
+		}
+		if err := writable(parent); err != nil {
+			return nil, errs.Optionf("--"+flag, "%s: cannot be created: %v", path, errs.Cause(err))
+		}
+	default:
+		return nil, errs.Optionf("--"+flag, "%s: %v", path, errs.Cause(err))
+	}
+	return &AuxFile{path: path, format: format}, nil
 }
 
 // CheckDirectory returns an options error if the directory path is an input or an output of the
-// command, or lies within one.
-func (w *Work) CheckDirectory(flag, path string) error {
-	if err := w.checkOutputs(flag, path); err != nil {
-		return err
+// command, or lies within one, or if another flag writes to a file of those names in it.
+func (w *Work) CheckDirectory(flag, path string, names []string) error {
+	err := cmp.Or(w.take(flag, path, true), w.checkOutputs(flag, path), w.checkApart(flag, path))
+	for _, name := range names {
+		err = cmp.Or(err, w.take(flag, filepath.Join(path, name), false))
 	}
-	return checkApart(flag, path, w.Inputs, w.Outputs)
+	return err
 }
 
-// checkOutputs returns an options error if path, which may be "", is an output, which may not exist yet.
+// take notes that a flag writes to path. Several flags may name one directory, or one device.
+func (w *Work) take(flag, path string, directory bool) error {
+	at := path
+	if path != stdout {
+		at = paths.Locate(path) // one place for two names of a file, by links or by relative paths
+	}
+	if other, ok := w.taken[at]; ok && !(other.directory && directory) && !Device(path) {
+		return errs.Optionf("--"+other.flag+", --"+flag, "%s: name two different files", path)
+	}
+	if w.taken == nil {
+		w.taken = map[string]target{}
+	}
+	w.taken[at] = target{flag, directory}
+	return nil
+}
+
+// checkApart returns an options error if path is an input or an output of the run, or lies within one.
+func (w *Work) checkApart(flag, path string) error {
+	place := paths.Locate(path)
+	// Expand turns globs among the inputs into paths.
+	if in, ok := paths.Enclosing(place, paths.Expand(w.Inputs)); ok {
+		if other, err := os.Stat(in); err == nil && !other.IsDir() {
+			return errs.Optionf("--"+flag, "%s: is an input of the run", path)
+		}
+		return errs.Optionf("--"+flag, "%s: lies inside the input %s; give a name outside", path, in)
+	}
+	if out, ok := paths.Enclosing(place, w.Outputs); ok {
+		return errs.Optionf("--"+flag, "%s: lies inside the output %s; give a name outside", path, out)
+	}
+	return nil
+}
+
+// checkOutputs returns an options error if path is an output, which may not exist yet.
 func (w *Work) checkOutputs(flag, path string) error {
 	for _, out := range slices.Concat(w.Files, w.Outputs) {
-		if path != "" && out != "" && paths.Locate(path) == paths.Locate(out) {
+		if out != "" && paths.Locate(path) == paths.Locate(out) {
 			return errs.Optionf("--"+flag, "%s: is the output too; name another", path)
 		}
 	}
@@ -256,6 +286,21 @@ func WithSuffix(path, suffix string) string {
 func Device(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.IsDir() && !info.Mode().IsRegular()
+}
+
+// Save calls write with the file, and closes it. If the file cannot be written as a whole, Save removes it, unless it
+// is a device.
+func (s *AuxFile) Save(write func(io.Writer) error) error {
+	err := write(s)
+	if err = cmp.Or(err, s.Close()); err == nil {
+		return nil
+	}
+	if info, stat := os.Stat(s.path); s.stdout == nil && stat == nil && info.Mode().IsRegular() {
+		if removed := os.Remove(s.path); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
+			err = errors.Join(err, removed)
+		}
+	}
+	return fmt.Errorf("%s: %w", errs.Quote(s.path), err)
 }
 
 // Replace writes text as the whole file, and closes it. It completes a temporary file first, so that an

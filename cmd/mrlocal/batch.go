@@ -123,7 +123,7 @@ func (c *batchCommand) runAll(ctx context.Context, p *Page) (int, error) {
 	}
 	// At most one auxiliary file or result may be standard output. Tables and gantts then go to
 	// standard error, so that they do not mix with it.
-	if files.OnStdout() || c.stdout != nil {
+	if files.toStdout || c.stdout != nil {
 		c.Stdout = c.Stderr
 	}
 	// All runs are checked before the first one. Otherwise a later policy could fail after hours because
@@ -132,7 +132,7 @@ func (c *batchCommand) runAll(ctx context.Context, p *Page) (int, error) {
 	profiles := make([]string, len(c.Names)) // of each policy; "": --profile is not given
 	for i, name := range c.Names {
 		profiles[i] = WithSuffix(c.out.Profile, suffix(name, c.Names))
-		err = cmp.Or(err, CheckProfile(profiles[i], c.places(c.Names)))
+		err = cmp.Or(err, CheckProfile(profiles[i]))
 	}
 	if err != nil {
 		return 0, err
@@ -144,7 +144,7 @@ func (c *batchCommand) runAll(ctx context.Context, p *Page) (int, error) {
 		s := c.shown.Screen(c.Env, &c.picture)
 		s.Also = files.Watch(i, p.Watch(name, nil))
 		var done *report.Report
-		err := recordProfile(profiles[i], c.places(c.Names), func(on bool) (err error) {
+		err := recordProfile(profiles[i], func(on bool) (err error) {
 			c.engine.Profile = on
 			done, err = c.batch.run(ctx, c.Env, s, name, suffix(name, c.Names), files.Events(i))
 			return err

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"mrlocal/internal/errs"
-	"mrlocal/internal/paths"
 	"mrlocal/internal/setting"
+	"mrlocal/output"
 	"mrlocal/trace"
 	"mrlocal/view"
 	"mrlocal/view/export"
@@ -69,10 +68,9 @@ func HTMLSetting(path *string) setting.Setting {
 	return setting.Of("html", "", "write table and chart as one `FILE` for a browser, without scripts", "", setting.Text(path))
 }
 
-// file is a picture or table of one run that a flag asks for.
-type file struct {
-	path  string                                 // not ""
-	out   *AuxFile                               // nil: save opens it, because its directory may not exist yet
+// drawing is a picture or table of one run that a flag asks for.
+type drawing struct {
+	out   *AuxFile
 	write func(w io.Writer, m *view.Model) error // writes the file from the model of the run
 }
 
@@ -81,11 +79,10 @@ type file struct {
 type Files struct {
 	names    []string      // of the runs: the policies, or the job
 	work     Work          // what the command reads and writes
-	taken    places        // what the flags write to
 	toStdout bool          // a file is standard output
 	events   []*AuxFile    // by run; nil: not wanted
 	report   *AuxFile      // of all runs; nil: not wanted
-	files    [][]file      // by run
+	drawings [][]drawing   // by run
 	models   []*view.Model // by run; nil: no picture is wanted, or the pictures are written
 	html     *webReport    // of all runs; nil: not wanted
 }
@@ -95,7 +92,7 @@ type Files struct {
 // runs write to o.Events.NAME, or all to o.Events if it is a device. Open fails with an options error
 // if a file cannot be written, or if two flags name the same file.
 func (o *Outputs) Open(names []string, w Work) (*Files, error) {
-	f := &Files{names: names, work: w, taken: places{}, events: make([]*AuxFile, len(names)), files: make([][]file, len(names)), models: make([]*view.Model, len(names))}
+	f := &Files{names: names, work: w, events: make([]*AuxFile, len(names)), drawings: make([][]drawing, len(names)), models: make([]*view.Model, len(names))}
 	err := f.openEvents(o.Events, o.Profile)
 	if err == nil {
 		f.report, err = f.open("report", o.Report)
@@ -105,9 +102,9 @@ func (o *Outputs) Open(names []string, w Work) (*Files, error) {
 		f.draw("trace", o.Trace, export.Chrome), f.draw("metrics", o.Metrics, export.Metrics),
 		f.openTables(o.CSV))
 	if err == nil && o.HTML != "" {
-		// This only checks the path. webReport.add opens the file again after each run.
-		_, err = f.open("html", o.HTML)
-		f.html = &webReport{path: o.HTML, work: w, title: "Runs of mrlocal", events: newPacker()}
+		var out *AuxFile
+		out, err = f.open("html", o.HTML)
+		f.html = &webReport{out: out, events: newPacker()}
 		f.watch()
 	}
 	return f, err
@@ -126,9 +123,6 @@ func (f *Files) open(flag, path string) (*AuxFile, error) {
 	if path == "-" && len(f.names) > 1 && flag != "report" {
 		return nil, errs.Optionf("--"+flag, "-: standard output takes the file of one run, and there are %d", len(f.names))
 	}
-	if err := f.taken.add(path, target{flag: flag}); err != nil {
-		return nil, err
-	}
 	out, err := f.work.Open(flag, path)
 	f.toStdout = f.toStdout || out.OnStdout()
 	return out, err
@@ -137,7 +131,10 @@ func (f *Files) open(flag, path string) (*AuxFile, error) {
 // openEvents opens the event file of each run. profile is the directory of --profile; "": none.
 func (f *Files) openEvents(path, profile string) (err error) {
 	for i := range f.names {
-		if err = f.taken.addDirectory("profile", f.pathOf(i, profile), ProfileNames()); err != nil {
+		if profile != "" {
+			err = f.work.CheckDirectory("profile", f.pathOf(i, profile), ProfileNames())
+		}
+		if err != nil {
 			return err
 		}
 		if f.events[i], err = f.open("events", f.pathOf(i, path)); err == nil {
@@ -153,12 +150,11 @@ func (f *Files) openEvents(path, profile string) (err error) {
 // draw adds the picture of a flag of each run, which write draws; "" adds nothing.
 func (f *Files) draw(flag, path string, write func(w io.Writer, m *view.Model) error) error {
 	for i := range f.names {
-		own := f.pictureOf(i, path)
-		out, err := f.open(flag, own)
+		out, err := f.open(flag, f.pictureOf(i, path))
 		if err != nil || out == nil {
 			return err
 		}
-		f.files[i] = append(f.files[i], file{own, out, write})
+		f.drawings[i] = append(f.drawings[i], drawing{out, write})
 	}
 	f.watch()
 	return nil
@@ -167,30 +163,30 @@ func (f *Files) draw(flag, path string, write func(w io.Writer, m *view.Model) e
 // openTables adds the files of --csv of each run, which lie in the directory path; "" adds nothing. If
 // the directory exists, it checks each file, so that one that cannot be written is reported before the run.
 func (f *Files) openTables(path string) error {
-	if path == "-" {
+	switch path {
+	case "":
+		return nil
+	case "-":
 		return errs.Optionf("--csv", "-: standard output cannot hold a directory of tables")
 	}
 	for i := range f.names {
 		dir := f.pathOf(i, path)
-		if dir == "" {
-			return nil
-		}
-		if err := cmp.Or(f.taken.add(dir, target{"csv", true}), f.work.CheckDirectory("csv", dir)); err != nil {
+		if err := f.work.CheckDirectory("csv", dir, nil); err != nil {
 			return err
 		}
 		_, missing := os.Stat(dir)
 		for _, t := range export.Tables() {
-			path := filepath.Join(dir, t.Name)
-			err := CheckBelow("csv", path)
+			out := &AuxFile{path: filepath.Join(dir, t.Name), parent: true, format: output.None}
+			err := CheckBelow("csv", out.path)
 			if err == nil && missing == nil {
-				_, err = f.open("csv", path)
+				out, err = f.open("csv", out.path)
 			} else if err == nil {
-				err = f.taken.add(path, target{flag: "csv"})
+				err = f.work.take("csv", out.path, false)
 			}
 			if err != nil {
 				return err
 			}
-			f.files[i] = append(f.files[i], file{path, nil, t.Write})
+			f.drawings[i] = append(f.drawings[i], drawing{out, t.Write})
 		}
 	}
 	f.watch()
@@ -209,42 +205,6 @@ func (f *Files) Events(i int) io.Writer {
 	default:
 		return io.MultiWriter(w, f.html.events)
 	}
-}
-
-// places has what the flags write to, by place, so that no two write to one file.
-type places map[string]target
-
-// target is a file of a flag, or a directory, which other flags may use too.
-type target struct {
-	flag      string
-	directory bool
-}
-
-// addDirectory adds a directory of a flag, and the files of those names in it; "" adds nothing.
-func (p places) addDirectory(flag, dir string, names []string) error {
-	err := p.add(dir, target{flag, true})
-	for _, name := range names {
-		if dir != "" {
-			err = cmp.Or(err, p.add(filepath.Join(dir, name), target{flag: flag}))
-		}
-	}
-	return err
-}
-
-// add adds what a flag writes to path; "" adds nothing. Several flags may name one device.
-func (p places) add(path string, t target) error {
-	if path == "" {
-		return nil
-	}
-	at := path
-	if path != "-" {
-		at = paths.Locate(path) // one place for two names of a file, by links or by relative paths
-	}
-	if other, ok := p[at]; ok && !(other.directory && t.directory) && !Device(path) {
-		return errs.Optionf("--"+other.flag+", --"+t.flag, "%s: name two different files", path)
-	}
-	p[at] = t
-	return nil
 }
 
 // pictureOf returns the path of a picture of run i. With several runs, the name of the run stands
@@ -267,18 +227,6 @@ func (f *Files) pathOf(i int, path string) string {
 		return WithSuffix(path, "."+f.names[i])
 	}
 	return path
-}
-
-// OnStdout reports whether one of the files is standard output.
-func (f *Files) OnStdout() bool { return f.toStdout }
-
-// HasReport reports whether a --report file is wanted.
-func (f *Files) HasReport() bool { return f.report != nil }
-
-// Report calls write with the --report file and closes the file, even after an error. It must not
-// be called unless HasReport.
-func (f *Files) Report(write func(io.Writer) error) error {
-	return errors.Join(write(f.report), f.report.Close())
 }
 
 // Watch returns a function for the field Watch of run i. It calls next, which may be nil, and then
@@ -305,8 +253,8 @@ func (f *Files) CloseEvents(i int) error {
 	}
 	// A run that was refused has no slots, and leaves no file.
 	if m := f.models[i]; m != nil && len(m.Lanes) > 0 {
-		for _, o := range f.files[i] {
-			err = errors.Join(err, o.save(m))
+		for _, d := range f.drawings[i] {
+			err = errors.Join(err, d.out.Save(func(w io.Writer) error { return d.write(w, m) }))
 		}
 		if f.html != nil {
 			err = errors.Join(err, f.html.add(f.names[i], m))
@@ -318,28 +266,4 @@ func (f *Files) CloseEvents(i int) error {
 	// A model of a long run takes hundreds of megabytes, and the next run makes its own.
 	f.models[i] = nil
 	return err
-}
-
-// save writes the file from model m and closes it. If the file cannot be written as a whole, save
-// removes it, unless it is a device. save creates the directory of a table if it does not exist.
-func (o *file) save(m *view.Model) error {
-	if o.out == nil {
-		if err := os.MkdirAll(filepath.Dir(o.path), 0o777); err != nil {
-			return err
-		}
-		var err error
-		if o.out, err = new(Work).Open("csv", o.path); err != nil {
-			return err
-		}
-	}
-	err := o.write(o.out, m)
-	if err = cmp.Or(err, o.out.Close()); err == nil {
-		return nil
-	}
-	if info, stat := os.Stat(o.path); stat == nil && info.Mode().IsRegular() {
-		if removed := os.Remove(o.path); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
-			err = errors.Join(err, removed)
-		}
-	}
-	return fmt.Errorf("%s: %w", errs.Quote(o.path), err)
 }

@@ -30,17 +30,14 @@ type recording struct {
 	files []*os.File // under temporary names, in the order of ProfileNames
 }
 
-// CheckProfile checks that recordProfile can record into dir. It leaves no file behind. dir must not be
-// an input or an output of the command, or lie within one. If dir is "", there is nothing to check.
-func CheckProfile(dir string, beside Work) error {
+// CheckProfile checks that recordProfile can record into dir. It leaves no file behind. If dir is "", there is
+// nothing to check.
+func CheckProfile(dir string) error {
 	if dir == "" {
 		return nil
 	}
 	if dir == stdout {
 		return errs.Optionf("--profile", "-: standard output cannot hold a profile, which is four files; name a directory")
-	}
-	if err := beside.CheckDirectory("profile", dir); err != nil {
-		return err
 	}
 	r := &recording{dir: dir}
 	err := r.open()
@@ -51,11 +48,11 @@ func CheckProfile(dir string, beside Work) error {
 // recordProfile calls run and records it into dir, which it creates if necessary. If dir is "", it only
 // calls run. on reports whether the run is recorded. It returns the error of run joined with
 // its own. A process can record only one run at a time.
-func recordProfile(dir string, beside Work, run func(on bool) error) error {
+func recordProfile(dir string, run func(on bool) error) error {
 	if dir == "" {
 		return run(false)
 	}
-	if err := CheckProfile(dir, beside); err != nil {
+	if err := CheckProfile(dir); err != nil {
 		return err
 	}
 	r := &recording{dir: dir}

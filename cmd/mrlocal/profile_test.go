@@ -54,7 +54,7 @@ func checkWhole(t *testing.T, dir string) {
 func TestARunIsRecordedWhetherItFailsOrNot(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "p")
 	for _, want := range []error{nil, errors.New("failed")} { // the second into the directory of the first
-		err := recordProfile(dir, Work{}, func(on bool) error {
+		err := recordProfile(dir, func(on bool) error {
 			if !on {
 				t.Error("the run does not know")
 			}
@@ -71,7 +71,7 @@ func TestAPanicLeavesWholeProfiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "p")
 	func() {
 		defer func() { _ = recover() }()
-		_ = recordProfile(dir, Work{}, func(bool) error { panic("a bug") })
+		_ = recordProfile(dir, func(bool) error { panic("a bug") })
 	}()
 	checkWhole(t, dir)
 }
@@ -79,14 +79,14 @@ func TestAPanicLeavesWholeProfiles(t *testing.T) {
 func TestWhatIsRefusedLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	refusal := errs.Optionf("--x", "no")
-	err := recordProfile(filepath.Join(dir, "p"), Work{}, func(bool) error { return refusal })
+	err := recordProfile(filepath.Join(dir, "p"), func(bool) error { return refusal })
 	if !errs.IsUsage(err) || len(names(t, dir)) > 0 {
 		t.Errorf("error %v, files %q", err, names(t, dir))
 	}
 }
 
 func TestNobodyAsked(t *testing.T) {
-	err := recordProfile("", Work{}, func(on bool) error {
+	err := recordProfile("", func(on bool) error {
 		if on {
 			t.Error("the run believes that it is recorded")
 		}
@@ -116,7 +116,10 @@ func TestADirectoryThatCannotBe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := names(t, dir)
-			err := recordProfile(c.dir, c.beside, func(bool) error { t.Error("it runs"); return nil })
+			_, err := (&Outputs{Profile: c.dir}).Open([]string{"sort"}, c.beside)
+			if err == nil {
+				err = recordProfile(c.dir, func(bool) error { t.Error("it runs"); return nil })
+			}
 			if !errs.IsUsage(err) || len(names(t, dir)) != len(before) {
 				t.Errorf("error %v, files %q", err, names(t, dir))
 			}

@@ -23,9 +23,7 @@ const mostReasons = 200
 // webReport is the file of --html, which has all runs. It is written again after each run, so that
 // a later run that fails does not take the earlier ones with it.
 type webReport struct {
-	path   string
-	work   Work // what the command reads and writes, for checks of path
-	title  string
+	out    *AuxFile   // is written again from its start after each run
 	runs   []html.Run // that have ended
 	events *packer    // the events of the current run
 }
@@ -85,18 +83,14 @@ func (r *webReport) add(name string, m *view.Model) error {
 		})
 	}
 	r.runs = append(r.runs, run)
-	out, err := r.work.Open("html", r.path)
-	if err != nil {
-		return err
-	}
-	o := file{path: r.path, out: out, write: func(w io.Writer, _ *view.Model) error {
-		d := html.New(w, r.title)
+	again := *r.out
+	return again.Save(func(w io.Writer) error {
+		d := html.New(w, "Runs of mrlocal")
 		for i := range r.runs {
 			d.Run(r.runs[i])
 		}
 		return d.Close()
-	}}
-	return o.save(m)
+	})
 }
 
 // barOf returns the bar of the attempt whose start has the sequence number seq, or nil.
@@ -108,37 +102,19 @@ func barOf(m *view.Model, seq uint64) *view.Bar {
 	return &m.Bars[at]
 }
 
-// HTML checks the path of --html of a command whose result is a table. It returns nil if path is
-// "". w has what the command reads and writes.
-func HTML(path string, w Work) (*Table, error) {
-	out, err := w.Open("html", path)
-	if out == nil || err != nil {
-		return nil, err
-	}
-	return &Table{file{path: path, out: out}}, nil
-}
-
-// Table is the file of --html for a command whose result is a table, such as sweep. The methods of
-// a nil Table do nothing.
-type Table struct{ file }
-
-// OnStdout reports whether the file is standard output.
-func (t *Table) OnStdout() bool { return t != nil && t.out.OnStdout() }
-
-// Write writes the file and closes it. It has the text csv as a table and, unless chart is nil, the
-// SVG that chart writes. If verdicts is true, it also has pictures that compare figures with those
-// of a paper.
-func (t *Table) Write(title string, csv []byte, verdicts bool, chart func(w io.Writer) error) error {
-	if t == nil {
+// saveTable writes the file of --html for a command whose result is a table, such as sweep. It has the text csv as a
+// table and, unless chart is nil, the SVG that chart writes. If verdicts is true, it also has pictures that compare
+// figures with those of a paper. For a nil file it does nothing.
+func (s *AuxFile) saveTable(title string, csv []byte, verdicts bool, chart func(w io.Writer) error) error {
+	if s == nil {
 		return nil
 	}
-	t.write = func(w io.Writer, _ *view.Model) error {
+	return s.Save(func(w io.Writer) error {
 		d := html.New(w, title)
 		if chart != nil {
 			d.Picture("Chart", chart)
 		}
 		d.CSV("Figures", csv, verdicts)
 		return d.Close()
-	}
-	return t.save(nil)
+	})
 }

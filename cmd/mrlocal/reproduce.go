@@ -24,8 +24,8 @@ type reproduceCommand struct {
 	list, file, document bool   // document: --write
 	format               string // text, csv, json or markdown
 	htmlPath             string
-	html                 *Table // of --html; nil: none
-	seeds                int    // the largest number of seeds of each experiment; 0: the number in its file
+	html                 *AuxFile // of --html; nil: none
+	seeds                int      // the largest number of seeds of each experiment; 0: the number in its file
 }
 
 // makeReproduce returns mrlocal reproduce, which runs the experiments of the papers. It uses only the
@@ -65,7 +65,7 @@ func (c *reproduceCommand) run(ctx context.Context, line *flags.Line) (int, erro
 	case c.document && len(line.Words) > 0:
 		return 0, errs.Optionf("--write", "writes all experiments; name none of them")
 	}
-	if c.html, err = HTML(c.htmlPath, Work{Stdout: c.Stdout}); err != nil {
+	if c.html, err = (&Work{Stdout: c.Stdout}).Open("html", c.htmlPath); err != nil {
 		return 0, err
 	}
 	return Done, c.runAll(ctx, some)
@@ -135,7 +135,7 @@ func (c *reproduceCommand) runAll(ctx context.Context, all []*bench.Experiment) 
 		}
 	}
 	text, err := bench.Written(results, c.format)
-	err = errors.Join(err, c.Write(text), c.html.Write("The papers' figures and ours", bench.CSV(results), true, nil))
+	err = errors.Join(err, c.Write(text), c.html.saveTable("The papers' figures and ours", bench.CSV(results), true, nil))
 	if err != nil || !c.document {
 		return err
 	}

@@ -133,13 +133,13 @@ func (c *runCommand) runChain(ctx context.Context, p *Page, chain jobs.Chain, be
 	}
 	// done is nil only if the engine has refused the run.
 	var done *mrlocal.Report
-	err = recordProfile(c.out.Profile, beside, func(on bool) (err error) {
+	err = recordProfile(c.out.Profile, func(on bool) (err error) {
 		j.Profile = on
 		done, err = runOn(ctx, c.Env, s, chain, j.Options)
 		return err
 	})
-	if files.HasReport() && done != nil { // err may be set: a failed run has a report too
-		err = errors.Join(err, files.Report(func(w io.Writer) error { return report.WriteJSON(w, reported(j.Stream, done)) }))
+	if files.report != nil && done != nil { // err may be set: a failed run has a report too
+		err = errors.Join(err, report.WriteJSON(files.report, reported(j.Stream, done)), files.report.Close())
 	}
 	if closed := files.CloseEvents(0); closed != nil && err == nil {
 		return 0, fmt.Errorf("%w; the result is complete", closed)

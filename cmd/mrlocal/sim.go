@@ -107,7 +107,7 @@ func (c *simCommand) runAll(ctx context.Context, name string, p *Page) (int, err
 		return 0, err
 	}
 	// If a file is standard output, tables and gantts must not mix with it.
-	if files.OnStdout() {
+	if files.toStdout {
 		c.Stdout = c.Stderr
 	}
 	notes, code := NewNotes(c.Stderr), Done
@@ -237,8 +237,8 @@ func workloadName(words []string) (string, error) {
 // printReports writes the file of --report. Without --report it writes a table to standard output,
 // and if verbose is true the figures and counters of each run above it.
 func printReports(e Env, files *Files, reports []*report.Report, verbose bool) error {
-	if files.HasReport() {
-		return files.Report(func(w io.Writer) error { return report.WriteJSON(w, reports) })
+	if out := files.report; out != nil {
+		return errors.Join(report.WriteJSON(out, reports), out.Close())
 	}
 	// A single write for the whole table keeps lines of standard error from appearing inside it.
 	var b bytes.Buffer

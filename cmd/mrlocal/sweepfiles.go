@@ -8,7 +8,6 @@ import (
 
 	"mrlocal/bench/study"
 	"mrlocal/internal/errs"
-	"mrlocal/internal/paths"
 	"mrlocal/internal/setting"
 )
 
@@ -31,33 +30,18 @@ func (s *sweepFiles) settings() []setting.Setting {
 }
 
 // open checks the paths of all files before the first run, so that a long sweep does not fail at its end. It
-// creates no file. files has an entry for each flag but --html, which is nil if the flag is missing. web is nil
-// without --html.
-func (s *sweepFiles) open(w Work) (files map[string]*AuxFile, web *Table, err error) {
+// creates no file. files has an entry for each flag, which is nil if the flag is missing.
+func (s *sweepFiles) open(w Work) (files map[string]*AuxFile, err error) {
 	files = map[string]*AuxFile{}
-	taken := map[string]string{}
 	for _, f := range [][2]string{{"csv", s.csv}, {"svg", s.svg}, {"json", s.json}, {"results", s.results}, {"html", s.html}} {
-		flag, path := f[0], f[1]
-		if path == "" {
-			continue
-		}
-		if other := taken[paths.Locate(path)]; other != "" {
-			return nil, nil, errs.Optionf("--"+other+", --"+flag, "%s: name two different files", path)
-		}
-		taken[paths.Locate(path)] = flag
-		if flag == "html" {
-			web, err = HTML(path, w)
-		} else {
-			files[flag], err = w.Open(flag, path)
-		}
-		if err != nil {
-			return nil, nil, err
+		if files[f[0]], err = w.Open(f[0], f[1]); err != nil {
+			return nil, err
 		}
 	}
 	if path := s.results; path == "-" || Device(path) {
-		return nil, nil, errs.Optionf("--results", "%s: is not a file that a sweep can go on with", path)
+		return nil, errs.Optionf("--results", "%s: is not a file that a sweep can go on with", path)
 	}
-	return files, web, nil
+	return files, nil
 }
 
 // sweep is a sweep whose flags are read and whose runs can begin.
@@ -74,7 +58,7 @@ type sweep struct {
 // output, the table goes to stderr. note gets the notes of the runs. failed reports whether jobs of a run
 // did not succeed, in the runs that the file of --results had too.
 func (s *sweepFiles) write(ctx context.Context, o *sweep, w Work, stderr io.Writer, note func(string)) (failed bool, err error) {
-	files, web, err := s.open(w)
+	files, err := s.open(w)
 	if err != nil {
 		return false, err
 	}
@@ -89,8 +73,10 @@ func (s *sweepFiles) write(ctx context.Context, o *sweep, w Work, stderr io.Writ
 		return false, err
 	}
 	stdout := w.Stdout
-	if web.OnStdout() || files["csv"].OnStdout() || files["svg"].OnStdout() || files["json"].OnStdout() {
-		stdout = stderr
+	for _, f := range files {
+		if f.OnStdout() {
+			stdout = stderr
+		}
 	}
 	// The table comes first, so that a file that cannot be written does not hide it. All files are tried.
 	if _, err := stdout.Write(done.Table()); err != nil && !errors.Is(err, syscall.EPIPE) {
@@ -105,5 +91,5 @@ func (s *sweepFiles) write(ctx context.Context, o *sweep, w Work, stderr io.Writ
 	save("csv", func(w io.Writer) error { _, err := w.Write(csv); return err })
 	save("svg", chart.WriteSVG)
 	save("json", func(w io.Writer) error { return done.WriteJSON(w, o.name) })
-	return done.Failed(), errors.Join(err, web.Write("Sweep of "+o.name, csv, false, chart.WriteSVG))
+	return done.Failed(), errors.Join(err, files["html"].saveTable("Sweep of "+o.name, csv, false, chart.WriteSVG))
 }

@@ -34,8 +34,8 @@ func TestProgressIsTheSlowModel(t *testing.T) {
 			}
 		}
 		for id, j := range m.jobs {
-			for k := range j.kinds {
-				got, done := &j.kinds[k], int32(0)
+			for k := range trace.Kinds {
+				got, done := j.of(trace.Kind(k)), int32(0)
 				for task := range int32(40) {
 					if r.Done(&trace.Event{Job: int32(id), Kind: trace.Kind(k), Task: task}, n) {
 						done++

@@ -55,10 +55,8 @@ func (b *block) draw(m *model, now time.Duration, columns, rows int) []byte {
 	running := b.choose(m, b.most-others)
 	b.title(m, now, running)
 	for _, j := range b.jobs {
-		for k := range j.kinds {
-			if j.kinds[k].total > 0 {
-				b.bar(j, trace.Kind(k), now)
-			}
+		for _, k := range j.phases() {
+			b.bar(j, k, now)
 		}
 	}
 	// One line is kept for the resources.
@@ -77,7 +75,7 @@ func (b *block) draw(m *model, now time.Duration, columns, rows int) []byte {
 func (b *block) choose(m *model, bars int) (running int) {
 	b.jobs = b.jobs[:0]
 	if !m.several {
-		if j := m.current(); j != nil && j.bars() <= bars {
+		if j := m.current(); j != nil && len(j.phases()) <= bars {
 			b.jobs = append(b.jobs, j)
 		}
 		return len(b.jobs)
@@ -87,21 +85,11 @@ func (b *block) choose(m *model, bars int) (running int) {
 			continue
 		}
 		running++
-		if bars -= j.bars(); bars >= 0 {
+		if bars -= len(j.phases()); bars >= 0 {
 			b.jobs = append(b.jobs, j)
 		}
 	}
 	return running
-}
-
-// bars returns the number of bars of the job: one for each kind that has tasks.
-func (j *shownJob) bars() (n int) {
-	for k := range j.kinds {
-		if j.kinds[k].total > 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // title draws the line with the policy and the time. For a batch, it also has the number of ended jobs.
@@ -109,12 +97,8 @@ func (b *block) title(m *model, now time.Duration, running int) {
 	b.name(m.policy, max(leastBar, b.width/3))
 	b.text("  %s", duration(now))
 	if m.several {
-		ended, jobs := 0, ""
-		for _, j := range m.jobs {
-			if j.ended() {
-				ended++
-			}
-		}
+		ended, _ := m.all()
+		jobs := ""
 		if b.wide() {
 			jobs = " jobs"
 		}
@@ -140,13 +124,13 @@ func (b *block) bar(j *shownJob, k trace.Kind, now time.Duration) {
 	if b.wide() {
 		b.pad(names + len(" reduce "))
 	}
-	share := j.kinds[k].share()
+	share := j.of(k).share()
 	columns := max(leastBar, b.width-b.column-figures-len("[]"))
 	done := min(columns, int(share*float64(columns)))
 	b.text("[%s%s] %3d%%", strings.Repeat("#", done), strings.Repeat("-", columns-done), int64(100*share))
 	// The place of an unknown figure stays blank.
 	if b.wide() {
-		b.text("%10s", size(j.kinds[k].doneBytes(k), unit, ""))
+		b.text("%10s", size(j.of(k).doneBytes(k), unit, ""))
 	}
 	b.text("%*s", len(" 99.9MiB/s"+unit), size(j.bytesPerSecond(k, now), unit, "/s"))
 	if left := j.remaining(k, now); left > 0 {

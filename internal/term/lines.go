@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/internal/invariant"
 	"mrlocal/trace"
 )
 
@@ -58,9 +57,6 @@ type noteLine struct {
 	Note string `json:"note"`
 }
 
-// interval returns the time between two objects.
-func (l *jsonLines) interval() time.Duration { return linesInterval }
-
 // draw writes an object with the state of m.
 func (l *jsonLines) draw(m *model, now time.Duration) { l.write(m.state(now)) }
 
@@ -99,20 +95,18 @@ func (m *model) state(now time.Duration) *stateLine {
 		if j.ended() {
 			s.JobsEnded++
 		}
-		if !j.runs() && j.state != shownEnded {
+		if !j.runs() && (j.reported || !j.ended()) {
 			continue
 		}
-		if j.ended() {
-			invariant.Move(&j.state, shownReported)
-		}
-		s.Jobs = append(s.Jobs, jobLine{Name: j.name, Ended: j.ended(), Sealed: j.sealed, Maps: j.facts(trace.Map, now), Reduces: j.facts(trace.Reduce, now)})
+		j.reported = j.ended()
+		s.Jobs = append(s.Jobs, jobLine{Name: j.name, Ended: j.ended(), Sealed: j.counts.Sealed, Maps: j.facts(trace.Map, now), Reduces: j.facts(trace.Reduce, now)})
 	}
 	return s
 }
 
 // facts returns the figures of the tasks of kind k.
 func (j *shownJob) facts(k trace.Kind, now time.Duration) phaseFacts {
-	t := &j.kinds[k]
+	t := j.of(k)
 	return phaseFacts{Total: t.total, Running: t.running, Done: t.done, Share: t.share(),
 		Bytes: int64(t.doneBytes(k)), BytesPerSecond: float64(int64(j.bytesPerSecond(k, now))), RemainingS: inSeconds(j.remaining(k, now))}
 }

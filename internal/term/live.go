@@ -23,7 +23,6 @@ const eraseBelow = "\r\x1b[J"
 type live struct {
 	w       io.Writer
 	size    func() (columns, rows int)
-	every   time.Duration                                               // between two drawings
 	picture func(m *model, now time.Duration, columns, rows int) []byte // nothing: there is no drawing now
 	next    []byte                                                      // scratch memory of draw
 	shown   []byte                                                      // the bytes that drew the block on the screen; empty: there is no block
@@ -31,11 +30,8 @@ type live struct {
 
 // newLive returns a display that draws a block on the terminal w. size returns the current size of w.
 func newLive(w io.Writer, l look, size func() (columns, rows int)) *live {
-	return &live{w: w, size: size, every: liveInterval, picture: (&block{look: l}).draw}
+	return &live{w: w, size: size, picture: (&block{look: l}).draw}
 }
-
-// interval returns the time between two drawings.
-func (l *live) interval() time.Duration { return l.every }
 
 // draw draws the picture in place of the one before, if it has changed.
 func (l *live) draw(m *model, now time.Duration) {

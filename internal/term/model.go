@@ -2,7 +2,7 @@
 // elsewhere a line every few seconds. Programs can get JSON objects. A table comes at the end.
 //
 // A Screen belongs to one run. Its follower applies each event of the run to a model, the state of
-// jobs and slots, and a display draws the model into memory. Only the goroutine of the follower writes to the
+// jobs and slots, and a display draws the model into memory. The goroutine of the screen writes that to the
 // terminal, so that a slow one does not slow the run down. A Picture keeps all events of a run and draws the
 // gantt of --gantt.
 //
@@ -14,7 +14,6 @@ package term
 import (
 	"time"
 
-	"mrlocal/internal/invariant"
 	"mrlocal/trace"
 )
 
@@ -35,30 +34,12 @@ type model struct {
 
 // shownJob is the state of one job.
 type shownJob struct {
-	id     int32
-	name   string
-	counts *trace.JobTasks    // of the attempts; sync copies it to kinds and sealed
-	kinds  [trace.Kinds]tasks // the maps and the reduces
-	sealed bool               // the number of maps is final
-	state  shownState
-
-	mapsEnd time.Duration // when the last map was done; 0: not yet
-}
-
-// shownState is how far a job has come.
-type shownState uint8
-
-const (
-	shownOpen     shownState = iota
-	shownEnded               // its last event has come
-	shownReported            // a JSON object has shown it as ended
-)
-
-func (s shownState) String() string { return [...]string{"open", "ended", "reported"}[s] }
-
-// Next lists the states that may follow s, for checked builds.
-func (s shownState) Next() []shownState {
-	return [...][]shownState{{shownEnded}, {shownReported}, nil}[s]
+	id          int32
+	name        string
+	counts      *trace.JobTasks            // of the attempts
+	first, last [trace.Kinds]time.Duration // the start of the first attempt, or -1; the end of the last finished task
+	mapsEnd     time.Duration              // when the last map was done; 0: not yet
+	reported    bool                       // a JSON object has shown the job as ended
 }
 
 // usage is a sample of the resources that the process uses.
@@ -72,8 +53,22 @@ type tasks struct {
 	total, done, running int32 // without the tasks that are not needed; running: attempts
 	ppm                  int64 // progress of the running attempts together, in parts per million
 	bytes                int64 // that finished maps have read, or that reduces have copied
-	// first is the start of the first attempt, or -1. last is the end of the last finished task.
-	first, last time.Duration
+}
+
+// of returns the state of the tasks of kind k.
+func (j *shownJob) of(k trace.Kind) tasks {
+	c := j.counts
+	return tasks{c.Total[k] - c.Dropped[k], c.Done[k] - c.Dropped[k], c.Running[k], c.Progress[k], c.Bytes[k]}
+}
+
+// phases returns the kinds of tasks that the job has.
+func (j *shownJob) phases() (all []trace.Kind) {
+	for k := range trace.Kind(trace.Kinds) {
+		if j.of(k).total > 0 {
+			all = append(all, k)
+		}
+	}
+	return all
 }
 
 // Cells of slots without an attempt. model.cell has those of busy slots.
@@ -112,14 +107,9 @@ func (m *model) apply(e *trace.Event, texts func(ref int32) []string) {
 		m.submit(e, texts(e.Ref))
 	case trace.OpUsage:
 		m.before, m.usage = m.usage, usage{e.At, time.Duration(e.A), e.B, e.C}
-	case trace.OpLostTracker:
-		for _, j := range m.jobs {
-			j.sync()
-		}
-	case trace.OpAssign:
-	default:
+	case trace.OpMapsDone:
 		if j := m.job(e.Job); j != nil {
-			j.event(e)
+			j.mapsEnd = e.At
 		}
 	}
 }
@@ -130,10 +120,9 @@ func (m *model) submit(e *trace.Event, texts []string) {
 	if len(texts) > 0 {
 		j.name = texts[0]
 	}
-	for k := range j.kinds {
-		j.kinds[k].first = -1
+	for k := range j.first {
+		j.first[k] = -1
 	}
-	j.sync()
 	// In a chain, a job is submitted after the one before has ended.
 	m.several = m.several || m.current() != nil && !m.current().ended()
 	m.jobs = append(m.jobs, j)
@@ -141,34 +130,11 @@ func (m *model) submit(e *trace.Event, texts []string) {
 
 // attempt notes the times of an attempt that has started or ended.
 func (j *shownJob) attempt(a *trace.Attempt) {
-	t := &j.kinds[a.Kind]
-	if t.first < 0 {
-		t.first = a.From
+	if j.first[a.Kind] < 0 {
+		j.first[a.Kind] = a.From
 	}
 	if a.Done {
-		t.last = a.To
-	}
-}
-
-// event notes an event about the job.
-func (j *shownJob) event(e *trace.Event) {
-	switch e.Op {
-	case trace.OpMapsDone:
-		j.mapsEnd = e.At
-	case trace.OpJobEnd:
-		invariant.Reach(&j.state, shownEnded)
-	}
-	j.sync()
-}
-
-// sync takes the numbers of tasks and attempts.
-func (j *shownJob) sync() {
-	c := j.counts
-	j.sealed = c.Sealed
-	for k := range j.kinds {
-		t := &j.kinds[k]
-		t.total, t.done, t.running = c.Total[k]-c.Dropped[k], c.Done[k]-c.Dropped[k], c.Running[k]
-		t.ppm, t.bytes = c.Progress[k], c.Bytes[k]
+		j.last[a.Kind] = a.To
 	}
 }
 
@@ -230,37 +196,39 @@ func (m *model) current() *shownJob {
 }
 
 // ended reports whether the job has ended.
-func (j *shownJob) ended() bool { return j.state >= shownEnded }
+func (j *shownJob) ended() bool { return j.counts.Ended }
 
 // runs reports whether a task of the job has started and the job has not ended. The displays leave
 // out jobs that wait for their first slot.
 func (j *shownJob) runs() bool {
-	return !j.ended() && (j.kinds[trace.Map].started() || j.kinds[trace.Reduce].started())
+	return !j.ended() && (j.of(trace.Map).started() || j.of(trace.Reduce).started())
 }
 
 // all returns the number of ended jobs, and a job whose tasks are the sums of those of all jobs.
 func (m *model) all() (ended int, sum shownJob) {
 	// The sum is sealed if all jobs that have not ended are.
-	sum.sealed = true
+	all := trace.JobTasks{Sealed: true}
 	for _, j := range m.jobs {
 		if j.ended() {
 			ended++
 		}
-		sum.sealed = sum.sealed && (j.sealed || j.ended())
-		for k := range j.kinds {
-			t, s := &j.kinds[k], &sum.kinds[k]
-			s.total, s.done, s.running, s.ppm = s.total+t.total, s.done+t.done, s.running+t.running, s.ppm+t.ppm
+		all.Sealed = all.Sealed && (j.counts.Sealed || j.ended())
+		for k := range trace.Kind(trace.Kinds) {
+			t := j.of(k)
+			all.Total[k] += t.total
+			all.Done[k] += t.done
+			all.Progress[k] += t.ppm
 		}
 	}
-	return ended, sum
+	return ended, shownJob{counts: &all}
 }
 
 // started reports whether a task has started.
-func (t *tasks) started() bool { return t.done > 0 || t.running > 0 }
+func (t tasks) started() bool { return t.done > 0 || t.running > 0 }
 
 // share returns the share of the tasks that is done, from 0 to 1. A running attempt counts with its
 // progress.
-func (t *tasks) share() float64 {
+func (t tasks) share() float64 {
 	if t.total <= 0 {
 		return 0
 	}
@@ -269,7 +237,7 @@ func (t *tasks) share() float64 {
 
 // doneBytes returns the bytes that the tasks have read or copied. For running maps it is an
 // estimate, which assumes that each map reads as much as the finished ones on average.
-func (t *tasks) doneBytes(k trace.Kind) float64 {
+func (t tasks) doneBytes(k trace.Kind) float64 {
 	switch {
 	case k == trace.Map && t.done <= 0:
 		return 0
@@ -282,16 +250,16 @@ func (t *tasks) doneBytes(k trace.Kind) float64 {
 // bytesPerSecond returns the mean rate at which tasks of the kind have read or copied so far, or 0
 // if it is not known yet.
 func (j *shownJob) bytesPerSecond(k trace.Kind, now time.Duration) float64 {
-	t := &j.kinds[k]
+	t := j.of(k)
 	// After the last task, the rate is that of the whole phase, so it does not change any more.
 	switch {
 	case k == trace.Map && j.mapsEnd > 0:
 		now = j.mapsEnd
 	case t.done == t.total:
-		now = t.last
+		now = j.last[k]
 	}
-	seconds := (now - t.first).Seconds()
-	if seconds <= 0 || t.first < 0 {
+	seconds := (now - j.first[k]).Seconds()
+	if seconds <= 0 || j.first[k] < 0 {
 		return 0
 	}
 	return t.doneBytes(k) / seconds
@@ -300,14 +268,13 @@ func (j *shownJob) bytesPerSecond(k trace.Kind, now time.Duration) float64 {
 // remaining estimates the time that the tasks of the kind still need. It assumes that they go on at
 // the speed so far. It returns 0 if there is too little to go by.
 func (j *shownJob) remaining(k trace.Kind, now time.Duration) time.Duration {
-	t := &j.kinds[k]
-	share := t.share()
+	share := j.of(k).share()
 	// Below 2 % the speed is too uncertain. While the number of maps may grow, the share of done
 	// maps has no meaning.
-	if share < 0.02 || share >= 1 || t.first < 0 || k == trace.Map && !j.sealed {
+	if share < 0.02 || share >= 1 || j.first[k] < 0 || k == trace.Map && !j.counts.Sealed {
 		return 0
 	}
-	return time.Duration(float64(now-t.first) / share * (1 - share))
+	return time.Duration(float64(now-j.first[k]) / share * (1 - share))
 }
 
 // cores returns the mean number of cores that the process used between the last two samples, or 0

@@ -33,7 +33,7 @@ func (m *model) line(now time.Duration) string {
 	if left := j.remaining(trace.Map, now); left > 0 {
 		fmt.Fprintf(&b, " %s to go", roundTime(left))
 	}
-	if j.kinds[trace.Reduce].total > 0 {
+	if j.of(trace.Reduce).total > 0 {
 		fmt.Fprintf(&b, ", %s", m.phase(j, trace.Reduce))
 	}
 	fmt.Fprintf(&b, ", slots %s", m.strip(now))
@@ -44,7 +44,7 @@ func (m *model) line(now time.Duration) string {
 func (m *model) batchLine(now time.Duration) string {
 	ended, sum := m.all()
 	text := fmt.Sprintf("%d of %d jobs ended: %s", ended, len(m.jobs), m.phase(&sum, trace.Map))
-	if sum.kinds[trace.Reduce].total > 0 {
+	if sum.of(trace.Reduce).total > 0 {
 		text += ", " + m.phase(&sum, trace.Reduce)
 	}
 	return text + ", slots " + m.strip(now)
@@ -53,9 +53,9 @@ func (m *model) batchLine(now time.Duration) string {
 // phase returns the share and the counts of the tasks of one kind of a job. A plus sign means that
 // there may be more maps.
 func (m *model) phase(j *shownJob, k trace.Kind) string {
-	t := &j.kinds[k]
+	t := j.of(k)
 	more := ""
-	if k == trace.Map && !j.sealed {
+	if k == trace.Map && !j.counts.Sealed {
 		more = "+"
 	}
 	return fmt.Sprintf("%s %.0f%% (%d/%d%s)", k, 100*t.share(), t.done, t.total, more)
@@ -71,9 +71,6 @@ func roundTime(d time.Duration) time.Duration {
 
 // plain is the display that writes a line every plainInterval to w.
 type plain struct{ w io.Writer }
-
-// interval returns the time between two lines.
-func (p plain) interval() time.Duration { return plainInterval }
 
 // draw writes a line on the state of m.
 func (p plain) draw(m *model, now time.Duration) {
@@ -94,11 +91,10 @@ const (
 // NewQuietScreen returns a screen for a tool. On a terminal it shows a line of progress if the run
 // takes longer than quietTime. Elsewhere, and on a dumb terminal, it shows nothing. line is as for NewScreen.
 func NewQuietScreen(stderr io.Writer, dumb bool, line func(error) string) *Screen {
-	s := &Screen{stderr: stderr, line: line, quiet: true}
+	s := &Screen{out: outbox{to: stderr}, line: line, quiet: true}
 	if !dumb && IsTerminal(stderr) && Width(stderr) >= leastWidth {
-		out := &outbox{to: stderr}
-		s.display, s.tears = &live{w: out, size: sizeOf(stderr), every: lineInterval, picture: oneLine}, true
-		s.follower = follow(s.display, out)
+		s.show(&live{w: &s.out, size: sizeOf(stderr), picture: oneLine}, lineInterval)
+		s.tears = true
 	}
 	return s
 }
@@ -110,10 +106,8 @@ func oneLine(m *model, now time.Duration, columns, _ int) []byte {
 		return nil
 	}
 	text := errs.OneLine(j.name)
-	for k := range j.kinds {
-		if t := &j.kinds[k]; t.total > 0 {
-			text += fmt.Sprintf("  %s %d/%d", trace.Kind(k), t.done, t.total)
-		}
+	for _, k := range j.phases() {
+		text += fmt.Sprintf("  %s %d/%d", k, j.of(k).done, j.of(k).total)
 	}
 	if rate := j.bytesPerSecond(trace.Map, now); rate > 0 {
 		text += "  " + humanize.IBytes(uint64(rate)) + "/s"

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/term"
 
@@ -18,7 +19,6 @@ import (
 // Screen writes to standard error during one run: notes, progress and, at the end, a table. Any
 // goroutine may call its methods.
 type Screen struct {
-	stderr  io.Writer
 	line    func(err error) string // returns the line of a note
 	quiet   bool                   // there is no table unless Verbose is true
 	picture *Picture
@@ -31,13 +31,21 @@ type Screen struct {
 	// Also is called after Watch has followed the stream; nil: nothing is. It must be set before the run.
 	Also func(*trace.Stream)
 
-	follower *follower // nil: no progress is shown
-	tears    bool      // the display moves the cursor, so results on the same terminal would mix with it
-	display  display   // of follower
+	tears    bool          // the display moves the cursor, so results on the same terminal would mix with it
+	display  display       // nil: no progress is shown
+	every    time.Duration // between two drawings
+	follower follower      // has what display shows
+	started  time.Time     // of the run
+	ended    chan struct{} // closed by Stop
+	once     sync.Once     // for Stop
+	done     sync.WaitGroup
 
-	mu   sync.Mutex   // orders notes and the end of the display
-	part bytes.Buffer // for stacks: a line that has not ended yet; under mu
-	held []string     // notes that appear with the table; under mu
+	mu       sync.Mutex   // orders drawings, notes and the end of the display
+	stopping bool         // Stop was called; under mu
+	stopped  bool         // display is closed; under mu
+	out      outbox       // to which display writes; under mu
+	part     bytes.Buffer // for stacks: a line that has not ended yet; under mu
+	held     []string     // notes that appear with the table; under mu
 }
 
 // Terminal has the properties of the terminal that the environment variables show.
@@ -64,22 +72,19 @@ func TerminalOf(getenv func(string) string) Terminal {
 // A terminal that cannot move its cursor, or that is too small for the block, gets plain. picture
 // may be nil. Otherwise Watch lets it watch the run too. line returns the line of a note, with its newline.
 func NewScreen(stderr io.Writer, mode string, t Terminal, picture *Picture, line func(error) string) *Screen {
-	s := &Screen{stderr: stderr, line: line, quiet: mode == "none" || mode == "json", picture: picture}
+	s := &Screen{out: outbox{to: stderr}, line: line, quiet: mode == "none" || mode == "json", picture: picture}
 	size := sizeOf(stderr)
 	columns, rows := size()
-	out := &outbox{to: stderr}
 	switch {
 	case mode == "none":
-		return s
 	case mode == "json":
-		s.display = &jsonLines{out}
+		s.show(&jsonLines{&s.out}, linesInterval)
 	case mode == "auto" && !t.Dumb && IsTerminal(stderr) && columns >= leastWidth && rows > leastLines:
-		s.display, s.tears = newLive(out, look{t.NoColor, t.ASCII}, size), true
+		s.show(newLive(&s.out, look{t.NoColor, t.ASCII}, size), liveInterval)
+		s.tears = true
 	default:
-		s.display = plain{out}
+		s.show(plain{&s.out}, plainInterval)
 	}
-	// follow starts no goroutine. This happens when the run begins.
-	s.follower = follow(s.display, out)
 	return s
 }
 
@@ -88,8 +93,8 @@ func (s *Screen) Watch(stream *trace.Stream) {
 	if s.picture != nil {
 		s.picture.Watch(stream)
 	}
-	if s.follower != nil {
-		s.follower.watch(stream)
+	if s.display != nil {
+		s.follow(stream)
 	}
 	if s.Also != nil {
 		s.Also(stream)
@@ -107,17 +112,6 @@ func (s *Screen) Results(stdout io.Writer) io.Writer {
 		return &results{w: stdout, before: s.Stop}
 	}
 	return stdout
-}
-
-// Stop ends the display and removes a block or line from the terminal. It may be called again.
-func (s *Screen) Stop() {
-	if s.follower == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	// The lock keeps a note from being written before the block is removed.
-	s.follower.stop()
 }
 
 // Note writes text as a line of the run. If Silent is true, it does nothing. It keeps a note on
@@ -147,11 +141,11 @@ func (s *Screen) Write(text string) {
 // writeLocked writes whole lines. The caller holds mu.
 func (s *Screen) writeLocked(text string) {
 	// A running display knows where lines may appear. After it has stopped, it must not draw.
-	if s.follower != nil && !s.follower.stopped() {
-		s.follower.note(text)
+	if s.display != nil && !s.stopped {
+		s.change(func(*model, time.Duration) { s.display.note(text) })
 		return
 	}
-	_, _ = io.WriteString(s.stderr, text)
+	_, _ = io.WriteString(s.out.to, text)
 }
 
 // longSeconds is the makespan above which a run gets a table by default.
@@ -164,13 +158,13 @@ func (s *Screen) Table(r *report.Report) {
 	held := strings.Join(s.held, "")
 	s.held = nil
 	s.mu.Unlock()
-	if s.Silent || !s.Verbose && (s.quiet || r.MakespanSeconds <= longSeconds || !IsTerminal(s.stderr)) {
+	if s.Silent || !s.Verbose && (s.quiet || r.MakespanSeconds <= longSeconds || !IsTerminal(s.out.to)) {
 		return
 	}
 	s.Write(held)
-	_ = table(s.stderr, r)
+	_ = table(s.out.to, r)
 	if s.Verbose {
-		_ = report.WriteFigures(s.stderr, r)
+		_ = report.WriteFigures(s.out.to, r)
 	}
 }
 

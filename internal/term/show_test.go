@@ -127,29 +127,28 @@ func TestNamesOfJobsAreEscaped(t *testing.T) {
 	}
 }
 
-// recorder is a display that draws every millisecond.
+// recorder is a display that keeps what it draws.
 type recorder struct {
 	plain
 	buf bytes.Buffer
 }
 
-func (r *recorder) interval() time.Duration { return time.Millisecond }
-
 func TestAFollowerDrawsWhatTheStreamHasAndStops(t *testing.T) {
 	r := &recorder{}
 	r.w = &r.buf
-	f := follow(r, &outbox{to: io.Discard})
+	f := &Screen{out: outbox{to: io.Discard}}
+	f.show(r, time.Millisecond)
 	s := trace.NewStream()
-	f.watch(s)
+	f.Watch(s)
 	s.Open(trace.Header{Slots: twoSlots})
 	e := submit()
 	e.Ref = s.Refer("wordcount", "pool", "user")
 	s.Append(e)
 	s.Append(start(trace.Map, 0, 0, 0))
 	time.Sleep(50 * time.Millisecond)
-	f.stop()
-	f.stop()
-	if !f.stopped() || !strings.Contains(r.buf.String(), "mrlocal: wordcount: map 0% (0/4), reduce 0% (0/1), slots M.\n") {
+	f.Stop()
+	f.Stop()
+	if !f.stopped || !strings.Contains(r.buf.String(), "mrlocal: wordcount: map 0% (0/4), reduce 0% (0/1), slots M.\n") {
 		t.Errorf("drew %q", r.buf.String())
 	}
 	if err := s.Close(); err != nil {
@@ -168,12 +167,12 @@ func (s stuck) Write(p []byte) (int, error) {
 // A follower has every event, and the run does not wait for the terminal.
 func TestAFollowerLosesNothing(t *testing.T) {
 	const maps = 100_000
-	out := &outbox{to: stuck{make(chan struct{})}}
-	r := &recorder{}
-	r.w = out
-	f := follow(r, out)
+	terminal, r := stuck{make(chan struct{})}, &recorder{}
+	f := &Screen{out: outbox{to: terminal}}
+	r.w = &f.out
+	f.show(r, time.Millisecond)
 	s := trace.NewStream()
-	f.watch(s)
+	f.Watch(s)
 	s.Open(trace.Header{Slots: twoSlots})
 	e := submit()
 	e.Job, e.A = 0, maps
@@ -189,9 +188,9 @@ func TestAFollowerLosesNothing(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	close(out.to.(stuck).closed)
-	f.stop()
-	if got := f.mu.model.line(0); !strings.Contains(got, "map 100% (100000/100000)") {
+	close(terminal.closed)
+	f.Stop()
+	if got := f.follower.model.line(0); !strings.Contains(got, "map 100% (100000/100000)") {
 		t.Error(got)
 	}
 }
@@ -201,8 +200,6 @@ type slow struct {
 	plain
 	inside, overlaps, draws atomic.Int32
 }
-
-func (d *slow) interval() time.Duration { return time.Millisecond }
 
 func (d *slow) draw(*model, time.Duration) {
 	d.draws.Add(1)
@@ -220,9 +217,10 @@ func (d *slow) note(string) {
 // TestNotesAndDrawingsTakeTurns: a note that comes while the follower draws would join the line.
 func TestNotesAndDrawingsTakeTurns(t *testing.T) {
 	d := &slow{}
-	screen := &Screen{display: d, follower: follow(d, &outbox{to: io.Discard})}
+	screen := &Screen{out: outbox{to: io.Discard}}
+	screen.show(d, time.Millisecond)
 	s := trace.NewStream()
-	screen.follower.watch(s)
+	screen.Watch(s)
 	s.Open(trace.Header{Slots: twoSlots})
 	for deadline := time.Now().Add(10 * time.Second); d.draws.Load() < 20 && time.Now().Before(deadline); {
 		screen.Write("a note\n")
