@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -42,16 +43,30 @@ func (s *source) lines(from, to int) int {
 	return n
 }
 
-// module's sources, read once per test.
+// load returns the module's sources. They are read once for all tests, which only read them.
 func load(t *testing.T) (*token.FileSet, []*source) {
 	t.Helper()
+	m := parsed()
+	if m.err != nil {
+		t.Fatal(m.err)
+	}
+	return m.fset, m.all
+}
+
+type sources struct {
+	fset *token.FileSet
+	all  []*source
+	err  error
+}
+
+var parsed = sync.OnceValue(func() (m sources) {
+	m.fset = token.NewFileSet()
 	root, err := filepath.Abs("../..")
 	if err != nil {
-		t.Fatal(err)
+		m.err = err
+		return m
 	}
-	fset := token.NewFileSet()
-	var all []*source
-	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+	m.err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -66,7 +81,7 @@ func load(t *testing.T) (*token.FileSet, []*source) {
 		if err != nil {
 			return err
 		}
-		file, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
+		file, err := parser.ParseFile(m.fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
@@ -76,17 +91,14 @@ func load(t *testing.T) (*token.FileSet, []*source) {
 		if pkg == "." {
 			pkg = ""
 		}
-		all = append(all, &source{path: below, pkg: pkg, file: file, code: codeLines(text)})
+		m.all = append(m.all, &source{path: below, pkg: pkg, file: file, code: codeLines(text)})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
+	if m.err == nil && len(m.all) < 20 {
+		m.err = fmt.Errorf("only %d sources found below %s", len(m.all), root)
 	}
-	if len(all) < 20 {
-		t.Fatalf("only %d sources found below %s", len(all), root)
-	}
-	return fset, all
-}
+	return m
+})
 
 // codeLines marks the lines that hold a token other than a comment.
 func codeLines(text []byte) []bool {
