@@ -398,7 +398,11 @@ func (a *attempt) notifySpill(e shuffle.Event) {
 		shuffle.Begin: trace.OpBuffer, shuffle.Grow: trace.OpGrow, shuffle.Refuse: trace.OpRefuse, shuffle.SpillStart: trace.OpSpillStart, shuffle.SpillEnd: trace.OpSpillEnd,
 		shuffle.Evict: trace.OpEvict, shuffle.MergePass: trace.OpMergeEnd,
 	}[e.Kind]
-	a.detail(op, e.Bytes, cmp.Or(e.Records, e.ToBytes), 0) // no event has both
+	first, second := e.Bytes, cmp.Or(e.Records, e.ToBytes) // no event has both
+	if e.Kind == shuffle.MergePass {
+		first, second = int64(e.Runs), e.Bytes
+	}
+	a.detail(op, first, second, 0)
 }
 
 // detail makes an event of the attempt. trace.Op says what the three numbers mean.

@@ -404,7 +404,7 @@ func (m *Merge) pass(w *Writer, from, to int) error {
 		return err
 	}
 	m.runs = slices.Replace(m.runs, from, to, mergeRun{file: &m.file, index: index})
-	m.o.Notify(Event{Kind: MergePass, Bytes: w.TotalBytes, Records: w.TotalRecords})
+	m.o.Notify(Event{Kind: MergePass, Runs: to - from, Bytes: w.TotalBytes})
 	return nil
 }
 

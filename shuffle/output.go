@@ -25,7 +25,7 @@ const (
 	SpillStart                  // Bytes, Records: collected
 	SpillEnd                    // Bytes, Records: written
 	Evict                       // Bytes, Records: written
-	MergePass                   // Bytes, Records: written by an intermediate pass
+	MergePass                   // Runs: read by an intermediate pass, Bytes: written
 )
 
 // Event is one event of a kvbuffer, a map output or a merge. EventKind says what the numbers
@@ -34,6 +34,7 @@ type Event struct {
 	Kind           EventKind
 	Bytes, Records int64
 	ToBytes        int64
+	Runs           int
 }
 
 // MemoryRun is the run in memory of a map output: the records that the map attempt collected
