@@ -75,13 +75,14 @@ type Buffer struct {
 	part    func(key []byte, parts int) int // nil: one partition, or Options.Cuts gives the partition
 	keyRoom []byte                          // reused memory for Options.AppendKey
 
-	// Invariant: heldBytes <= max(capacityBytes, leastHeldBytes). Two things are excepted: a
-	// record longer than a chunk, and blocks that were taken.
+	// Invariant: heldBytes <= max(capacityBytes, leastHeldBytes). Three things are excepted: a
+	// record longer than a chunk, blocks that were taken, and two chunks while the buffer may grow.
 	heldBytes     atomic.Int64 // chunks of the load and of a spill under way
 	capacityBytes int64        // abs in the rule of Dynamic Split
 	markBytes     int64        // the spill mark: SpillPercent of the capacity
 	mayGrow       bool
-	doneBytes     int64 // pfs: stored bytes of the split that were read
+	doneBytes     int64 // stored bytes of the split that were read, up to the end of the block that is mapped
+	blockBytes    int64 // stored bytes of that block
 	totalBytes    int64 // tfs: all stored bytes of the split; 0: not known
 
 	// The chunk that the block being mapped lies in (Lend).
@@ -199,9 +200,10 @@ func (b *Buffer) begin() {
 	b.room = b.markBytes
 }
 
-// SetProgress sets how many of the stored bytes of the split were read: pfs and tfs in the rule
-// of Dynamic Split. If totalBytes is 0, the size is not known, and the buffer does not grow.
+// SetProgress sets how many of the stored bytes of the split were read, up to the end of the block
+// that is mapped next. If totalBytes is 0, the size is not known, and the buffer does not grow.
 func (b *Buffer) SetProgress(doneBytes, totalBytes int64) {
+	b.blockBytes = doneBytes - b.doneBytes
 	b.doneBytes, b.totalBytes = doneBytes, totalBytes
 }
 
@@ -255,7 +257,7 @@ func (b *Buffer) Emit(key, value []byte) {
 	// One test covers a full index chunk, a full data chunk, the spill mark, and a sticky
 	// error. After an error there is no room in any of them.
 	if b.n == len(b.cur) || need > len(b.data)-b.off || int64(need) > b.room {
-		if !b.makeRoom(need) {
+		if !b.makeRoom(need, key, value) {
 			b.emitAlone(key, value)
 			return
 		}
@@ -340,7 +342,7 @@ func (b *Buffer) emitAlone(key, value []byte) {
 		return
 	}
 	if need > b.room {
-		b.atMark(need)
+		b.atMark(need, key, value)
 	}
 	if b.err == nil && need <= b.room && b.emitBig(key, value, need) {
 		return

@@ -142,7 +142,7 @@ const slotCharge = slotBytes*3/2 + record.EntryBytes
 func (b *Buffer) placeFor(hash uint32, stored int) *tableChunk {
 	need := int64(slotCharge + stored)
 	if need > b.room {
-		b.atMark(need)
+		b.atMark(need, nil, nil)
 	}
 	for b.err == nil {
 		t := &b.load.table

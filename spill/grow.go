@@ -1,6 +1,8 @@
 package spill
 
 import (
+	"reflect"
+
 	"mrlocal/internal/membudget"
 	"mrlocal/shuffle"
 	"mrlocal/shuffle/record"
@@ -9,13 +11,13 @@ import (
 
 // makeRoom makes room for a record of up to need bytes in the chunks being filled. It takes
 // chunks, grows the buffer, or spills. It returns false after an error, after the end, and for
-// a record that is longer than a chunk.
-func (b *Buffer) makeRoom(need int) bool {
+// a record that is longer than a chunk. The record is made of key and value.
+func (b *Buffer) makeRoom(need int, key, value []byte) bool {
 	if !b.alive() || need > membudget.ChunkBytes {
 		return false
 	}
 	if int64(need) > b.room {
-		b.atMark(int64(need))
+		b.atMark(int64(need), key, value)
 	}
 	for b.err == nil && (b.n == len(b.cur) || need > len(b.data)-b.off) {
 		if b.n == len(b.cur) && !b.nextIndex() || need > len(b.data)-b.off && !b.nextData() {
@@ -74,9 +76,15 @@ func (b *Buffer) countEntries() {
 // may grow beyond its floor, because the capacity was granted before. It returns false if the
 // capacity is used up and may not grow, or if the lease has no memory.
 func (b *Buffer) chunk() (*membudget.Chunk, bool) {
+	most := b.capacityBytes
+	if b.mayGrow {
+		// The rule of growth counts what is used. Two chunks are used in part: of records, and of the
+		// index.
+		most += 2 * membudget.ChunkBytes
+	}
 	// heldBytes is atomic, because a spill under way frees its chunks on another thread.
-	over := b.heldBytes.Load()+membudget.ChunkBytes > max(b.capacityBytes, leastHeldBytes)
-	if over && !(b.mayGrow && b.grow(membudget.ChunkBytes)) && !b.load.slim() {
+	over := b.heldBytes.Load()+membudget.ChunkBytes > max(most, leastHeldBytes)
+	if over && !(b.mayGrow && b.grow(membudget.ChunkBytes, nil, nil)) && !b.load.slim() {
 		return nil, false
 	}
 	if !b.reserve(reserveChunks + 1) {
@@ -102,10 +110,10 @@ func (b *Buffer) reserve(chunks int64) bool {
 	return short <= 0 || b.lease.Grow(short)
 }
 
-// atMark is called when a record of need bytes would pass the spill mark. The buffer grows by
-// the rule of Dynamic Split, or spills.
-func (b *Buffer) atMark(need int64) {
-	if b.mayGrow && b.grow(need) {
+// atMark is called when a record of need bytes, made of key and value, would pass the spill mark.
+// The buffer grows by the rule of Dynamic Split, or spills.
+func (b *Buffer) atMark(need int64, key, value []byte) {
+	if b.mayGrow && b.grow(need, key, value) {
 		return
 	}
 	b.countEntries()
@@ -114,18 +122,40 @@ func (b *Buffer) atMark(need int64) {
 	}
 }
 
+// processedBytes returns pfs: the stored bytes of the split that the mapper had processed before
+// the record. They end where the key or the value lies in the block that is lent. The whole block
+// counts if neither is a part of it, as for keys that the mapper has made.
+func (b *Buffer) processedBytes(key, value []byte) int64 {
+	block := b.lent.data
+	at := max(offsetIn(block, key), offsetIn(block, value))
+	if at < 0 {
+		return b.doneBytes
+	}
+	// Stored bytes and bytes of the block differ if the input is compressed.
+	return b.doneBytes - b.blockBytes + int64(float64(b.blockBytes)*float64(at)/float64(len(block)))
+}
+
+// offsetIn returns where part begins in data, or -1 if it is empty or not a part of data.
+func offsetIn(data, part []byte) int {
+	from, at := reflect.ValueOf(data).Pointer(), reflect.ValueOf(part).Pointer()
+	if len(part) == 0 || at < from || at >= from+uintptr(len(data)) {
+		return -1
+	}
+	return int(at - from)
+}
+
 // grow applies the rule of Dynamic Split [Split11, dynamic buffer enlargement]. abs bytes are
-// allocated after pfs of the tfs bytes of the split were read. The whole split then needs x
+// allocated after pfs of the tfs bytes of the split were processed. The whole split then needs x
 // bytes: pfs : tfs = abs : x. The buffer grows to x if x < afm * threshold, where afm is the
 // free memory for each map.
 //
 // The size of a table does not follow the input. So a table doubles instead, unless
 // Options.TablesInProportion is set. After the first refusal the buffer never grows again, and
 // only spills. grow returns false if the buffer did not grow.
-func (b *Buffer) grow(need int64) bool {
+func (b *Buffer) grow(need int64, key, value []byte) bool {
 	abs := b.capacityBytes
 	g := rule.Growth{
-		AbsBytes: abs, PfsBytes: b.doneBytes, TfsBytes: b.totalBytes, Doubles: b.mode != sortMode && !b.o.TablesInProportion,
+		AbsBytes: abs, PfsBytes: b.processedBytes(key, value), TfsBytes: b.totalBytes, Doubles: b.mode != sortMode && !b.o.TablesInProportion,
 		LeastBytes: int64(float64(b.markBytes-b.room+need)/b.o.SpillPercent) + 1,
 	}
 	x := g.NeedsBytes()

@@ -4,8 +4,55 @@ import (
 	"fmt"
 	"testing"
 
+	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 )
+
+// TestTheBufferGrowsOnceIfItsInputIsEven maps 1 MiB in four blocks of records of one length, with a
+// buffer that starts with 64 KiB. pfs counts what the mapper has processed of the first block, so
+// x is right at the first growth [Split11, "buffer terms"].
+func TestTheBufferGrowsOnceIfItsInputIsEven(t *testing.T) {
+	const record, split = 64, 1 << 20
+	var spans []jobs.Span
+	for at := uint32(0); at < membudget.ChunkBytes; at += record {
+		spans = append(spans, jobs.Span{Off: at, Len: record})
+	}
+	for name, pass := range map[string]func(b *Buffer, data []byte){
+		"blocks that the buffer takes over": func(b *Buffer, data []byte) { b.Take(jobs.Block{Data: data}, spans) },
+		"keys that are parts of the block":  func(b *Buffer, data []byte) { b.EmitSpans(data, spans, nil) },
+		"values that are parts of the block": func(b *Buffer, data []byte) {
+			for _, s := range spans {
+				b.Emit([]byte("key"), data[s.Off:s.Off+s.Len])
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKit(t, 64<<20)
+			o, done := k.options(8 << 20)
+			o.StartBytes, o.NoGrowth, o.AfmBytes = 64<<10, false, func() int64 { return 1 << 40 }
+			b, err := NewBuffer(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for read := int64(membudget.ChunkBytes); read <= split; read += membudget.ChunkBytes {
+				c, ok := o.Lease.Big(membudget.ChunkBytes)
+				if !ok {
+					t.Fatal("no memory for a block")
+				}
+				b.SetProgress(read, split)
+				loan := lend(b, c)
+				if pass(b, c.Data); !reclaim(b, loan) {
+					o.Lease.Free(c)
+				}
+			}
+			if s := b.Stats(); s.Expansions != 1 || s.Spills != 0 {
+				t.Errorf("%d growths to %d bytes, %d spills; want one growth", s.Expansions, b.capacityBytes, s.Spills)
+			}
+			b.Discard()
+			done()
+		})
+	}
+}
 
 // TestTablesGrowByBothRules counts words of a vocabulary of 20,000 in a table that starts with
 // 64 KiB [Split11, "buffer terms"]. By pfs : tfs = abs : x the table takes more memory than by

@@ -71,7 +71,7 @@ func (b *Buffer) Take(blk jobs.Block, spans []jobs.Span) {
 	b.data, b.off = nil, 0 // addresses ascend with arrival, so the chunk with lower addresses must not be filled further
 	for len(spans) > 0 && b.err == nil {
 		if b.room < 0 {
-			b.atMark(record.EntryBytes)
+			b.atMark(record.EntryBytes, blk.Data[spans[0].Off:], nil)
 		}
 		base := b.load.arena.Add(blk.Data)
 		if b.o.AppendKey != nil {
@@ -113,8 +113,10 @@ func (b *Buffer) takeSpans(data []byte, base uint64, spans []jobs.Span) []jobs.S
 			n = 1
 		}
 		b.load.records += int64(n)
+		// The last record of n has passed the mark.
+		passed := data[spans[n-1].Off:]
 		if spans = spans[n:]; b.room < 0 && len(spans) > 0 {
-			b.atMark(record.EntryBytes)
+			b.atMark(record.EntryBytes, passed, nil)
 		}
 	}
 	return nil
@@ -150,7 +152,7 @@ func (b *Buffer) index(data []byte, base uint64, spans []jobs.Span) int {
 // description of 16 bytes in the chunk being filled: the address and the length of the record.
 func (b *Buffer) takeLong(data []byte, base uint64, s jobs.Span) {
 	load := b.load
-	if !b.makeRoom(record.MaxHeaderBytes) {
+	if !b.makeRoom(record.MaxHeaderBytes, data[s.Off:], nil) {
 		return
 	}
 	if b.load != load { // makeRoom has spilled the load
@@ -193,7 +195,7 @@ func (b *Buffer) takeKeyed(data []byte, base uint64, spans []jobs.Span) []jobs.S
 		b.keyRoom = key
 		need := len(key) + record.MaxHeaderBytes + 16
 		if b.n == len(b.cur) || need > len(b.data)-b.off || int64(need) > b.room {
-			if !b.makeRoom(need) {
+			if !b.makeRoom(need, key, data[s.Off:s.Off+s.Len]) {
 				if b.err != nil {
 					return nil
 				}

@@ -26,7 +26,7 @@ func MarkBytes(capacityBytes int64, percent float64) int64 {
 }
 
 // Growth is the input of the rule of Dynamic Split at the spill mark [Split11, dynamic buffer
-// enlargement]. abs bytes are allocated after pfs of the tfs bytes of the split were read. So
+// enlargement]. abs bytes are allocated after pfs of the tfs bytes of the split were processed. So
 // the whole split needs x bytes, where pfs : tfs = abs : x.
 type Growth struct {
 	AbsBytes, PfsBytes, TfsBytes int64
@@ -40,8 +40,8 @@ type Growth struct {
 }
 
 // NeedsBytes returns x, or 0 if pfs or tfs is not known. x is at least a sixteenth more than
-// abs. pfs counts the whole block that is being mapped, so the proportion alone is a little too
-// small.
+// abs. Otherwise a buffer whose last records are longer than its first ones would grow by a few
+// bytes many times.
 func (g *Growth) NeedsBytes() int64 {
 	if g.PfsBytes <= 0 || g.TfsBytes <= 0 {
 		return 0
