@@ -319,13 +319,14 @@ func Within(field string, value, least, most int64) error {
 }
 
 // Cores returns the function that binds slot i of a tracker to a core, from 0 to cores - 1.
-// Each tracker has a group of neighbouring cores, and its slots are bound to them in turn.
+// Each tracker has a group of neighbouring cores, and its slots are bound to them in turn. With
+// more trackers than cores, the trackers are bound to the cores in turn.
 func Cores(trackers, cores int) func(tracker, i int) int32 {
 	return func(tracker, i int) int32 {
-		from, to := tracker*cores/trackers, (tracker+1)*cores/trackers
-		if from == to { // more trackers than cores
+		if trackers > cores {
 			return int32(tracker % cores)
 		}
+		from, to := tracker*cores/trackers, (tracker+1)*cores/trackers
 		return int32(from + i%(to-from))
 	}
 }

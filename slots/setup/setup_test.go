@@ -139,6 +139,24 @@ func TestSlotsTakeTheCoresOfTheDriver(t *testing.T) {
 	}
 }
 
+// TestCoresGetEqualNumbersOfSlots: no core has more than the slots of one tracker more than another.
+func TestCoresGetEqualNumbersOfSlots(t *testing.T) {
+	const perTracker = 3
+	for trackers := 1; trackers <= 9; trackers++ {
+		for cores := 1; cores <= 6; cores++ {
+			core, used := setup.Cores(trackers, cores), make([]int, cores)
+			for tracker := range trackers {
+				for i := range perTracker {
+					used[core(tracker, i)]++
+				}
+			}
+			if slices.Max(used)-slices.Min(used) > perTracker {
+				t.Errorf("%d trackers on %d cores: %v slots", trackers, cores, used)
+			}
+		}
+	}
+}
+
 func TestCapacitiesOfTrackersThatAreNotThereAreLeftOut(t *testing.T) {
 	f := parse(t, "capacities: [{tracker: 0, mem: 0.5}, {tracker: 2, cpu: 2}]\njobs: [{name: a, maps: 1}]")
 	half := slots.Capacity{Vector: slots.Vector{CPU: ppm.One, IO: ppm.One, Memory: ppm.One / 2}}
