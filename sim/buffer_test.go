@@ -53,7 +53,12 @@ func TestSpillsAreCounted(t *testing.T) {
 	f := parse(t, "cluster: {trackers: 1, map_slots: 2, reduce_slots: 1, cores: 2, disk: 10MB, kvbuffer: {start: 50MB, memory: 300MB}}",
 		"jobs: [{name: J, maps: 2, map_time: 20s, map_output: 100MB, disk: 10MB}]")
 	for growth, want := range map[string][3]int64{"off": {6, 2 * 200_000_000, 0}, "on": {2, 2 * 100_000_000, 2}, "": {6, 2 * 200_000_000, 0}} {
-		r := run(t, f, sim.Options{Policy: named(t, "fair"), Cost: "l2", BufferGrowth: growth})
+		r, events, _ := recorded(t, f, sim.Options{Policy: named(t, "fair"), Cost: "l2", BufferGrowth: growth})
+		for _, op := range []trace.Op{trace.OpSpillStart, trace.OpSpillEnd} {
+			if got := int64(len(slices.DeleteFunc(slices.Clone(events), func(e trace.Event) bool { return e.Op != op }))); got != want[0] {
+				t.Errorf("growth %q: %d events %v, want one for each of %d spills", growth, got, op, want[0])
+			}
+		}
 		if got, want := r.Config.KVBuffer, (report.KVBuffer{StartBytes: 50_000_000, MemoryBytes: 300_000_000, Growth: growth == "on"}); got == nil || *got != want {
 			t.Errorf("growth %q: %+v in the report", growth, got)
 		}
@@ -66,7 +71,7 @@ func TestSpillsAreCounted(t *testing.T) {
 	}
 }
 
-// TestSpillsAreEvents: those of the map above, at their times.
+// TestSpillsAreEvents: those of the map above, at their times. The last one is the I/O period, with its merge.
 func TestSpillsAreEvents(t *testing.T) {
 	f := parse(t, "cluster: {trackers: 1, map_slots: 2, reduce_slots: 1, cores: 2, disk: 10MB, kvbuffer: {start: 50MB}}",
 		"jobs: [{name: J, maps: 1, map_time: 20s, map_output: 100MB, disk: 10MB}]")
@@ -78,7 +83,8 @@ func TestSpillsAreEvents(t *testing.T) {
 			got = append(got, fmt.Sprint(e.Op, " ", e.At, " ", e.A, " ", e.B))
 		}
 	}
-	want := []string{"buffer 0s 50000000 40000000", "spill-start 4s 40000000 0", "spill-end 8s 40000000 0", "spill-start 11s 40000000 0", "spill-end 15s 40000000 0"}
+	want := []string{"buffer 0s 50000000 40000000", "spill-start 4s 40000000 0", "spill-end 8s 40000000 0", "spill-start 11s 40000000 0", "spill-end 15s 40000000 0",
+		"spill-start 16s 20000000 0", "spill-end 38s 20000000 0"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -191,10 +191,16 @@ func (m *Shared) onEndSpill(now time.Duration, id int32, gen uint32) {
 	}
 	waits := t.fill.state == awaitSpill
 	t.fill.state = collects
-	f := &m.needs[t.Job].filling
-	m.Host.Detail(t.Slot, trace.OpSpillEnd, int64(Scaled(f.LoadBytes, m.File.Jobs[t.Job].MapOutputBytes, f.EmitsBytes)), 0)
+	m.endSpill(t, m.needs[t.Job].filling.LoadBytes)
 	if waits {
 		m.nextPeriod(now, t)
+	}
+}
+
+// endSpill makes the event for the end of a spill of loadBytes. Without a kvbuffer there is none.
+func (m *Shared) endSpill(t *sharingAttempt, loadBytes int64) {
+	if emits := m.needs[t.Job].filling.EmitsBytes; emits > 0 {
+		m.Host.Detail(t.Slot, trace.OpSpillEnd, int64(Scaled(loadBytes, m.File.Jobs[t.Job].MapOutputBytes, emits)), 0)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"mrlocal/sim/events"
 	"mrlocal/slots"
+	"mrlocal/trace"
 	"mrlocal/slots/report"
 	"mrlocal/workload"
 )
@@ -249,9 +250,15 @@ func (m *Shared) nextPeriod(now time.Duration, t *sharingAttempt) {
 	case t.io > 0:
 		m.Host.Phase(t.Slot, writes)
 		t.doing = onDisk
+		if f := &needs.filling; t.Kind == slots.Map && f.EmitsBytes > 0 {
+			m.Host.Detail(t.Slot, trace.OpSpillStart, f.LastBytes, 0)
+		}
 		n.disk.join(now, needs.disk[t.Kind], t.io, int32(t.Slot), &t.place)
 		t.io = 0
 	default:
+		if t.Kind == slots.Map && t.doing == onDisk {
+			m.endSpill(t, needs.filling.LastBytes)
+		}
 		m.Host.End(t.Slot)
 		return
 	}

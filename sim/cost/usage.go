@@ -66,7 +66,7 @@ func (m *Shared) Describe(now time.Duration, r *report.Report, maps func(id slot
 	}
 	for id := range r.Jobs {
 		job, written := maps(slots.JobID(id))
-		// The last load counts as a spill, too.
+		// The last load is a spill, too (nextPeriod).
 		if f := &m.needs[job].filling; f.EmitsBytes > 0 {
 			c := &r.Jobs[id].Counters
 			c.Spills += written * int64(f.Spills+1)
