@@ -466,6 +466,7 @@ func (d *drawn) work(rng *rand.Rand) work {
 	o := &w.options
 	o.Trackers, o.MapSlots, o.ReduceSlots = 1+rng.IntN(2), 1+rng.IntN(2), 1
 	o.MemoryBytes = []int64{0, 48 << 20}[rng.IntN(2)]
+	o.CopyOutputs = rng.IntN(4) == 0
 	if rng.IntN(2) == 0 {
 		o.SortBufferBytes, o.NoGrowth, o.MergeFactor = 16<<10, rng.IntN(2) == 0, 2+rng.IntN(3)
 	}

@@ -65,6 +65,7 @@ type attempt struct {
 	// ---- of the slot's thread, and of the coordinator when the attempt has ended
 	counters report.Counters
 	outcome  slots.Outcome // what the Ledger learns if the attempt succeeds
+	copyRead int64         // bytes of map outputs that a reduce has read to copy them
 	diskWait time.Duration // how long it has waited for the slowed-down disk of its tracker
 	measured measures
 	profile  *profiled // nil: the run is not profiled
@@ -240,13 +241,13 @@ func (a *attempt) lasts(total time.Duration) {
 //   - Work whose time is known (lasts) is done in proportion to the time that has passed. This
 //     is all of a map, and the part of a reduce after its copy phase, as in the simulator.
 //   - The copy phase of a reduce is done in proportion to the maps that are done: within one
-//     machine a copy moves references. If copies are slowed down, copyPhase counts them.
+//     machine a copy moves references. If copies take time, copyPhase counts them.
 //   - All else is done in proportion to its bytes or records.
 func (a *attempt) done(maps, all int32) slots.Progress {
 	const whole = float64(slots.AllDone)
 	w, done := a.timed.Load(), slots.Progress(a.progress.Load())
 	switch {
-	case w == nil && a.copying(done) && !a.run.slowsData() && all > 0:
+	case w == nil && a.copying(done) && !a.run.slowsData() && !a.run.o.CopyOutputs && all > 0:
 		return slots.Progress(float64(float64(maps) / float64(all) / 3 * whole))
 	case w == nil && a.job.spec.Timed:
 		return min(done, slots.Progress(third)) // a sleeping task that has not begun

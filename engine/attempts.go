@@ -104,6 +104,9 @@ func (c *coordinator) startReduce(s slots.Start) {
 	c.onThread(&a.attempt, func() (err error) {
 		a.fetch = a.job.shuffle.Fetch(int(a.id.Task))
 		defer a.fetch.Close()
+		if a.copies = a.newCopies(); a.copies != nil {
+			defer a.copies.Close()
+		}
 		defer a.startProfile()()
 		for more := true; more; more = a.needsMore(&err) {
 			err = a.runReduce()

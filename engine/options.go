@@ -118,6 +118,10 @@ type Options struct {
 	DiskBytesPerSecond int64 // at least 256 KiB, as all rates
 	Copiers            shuffle.Copiers
 
+	// CopyOutputs makes reduces copy the bytes of map outputs to memory and files of their own, and
+	// merge them while maps run, as Hadoop's do. Otherwise a copy moves a reference.
+	CopyOutputs bool
+
 	MemoryBytes     int64 // bound of all buffers together, at most 16 TiB; 0: a quarter of the machine's memory, less if ulimit -v requires it, more if the slots that are set need it
 	SortBufferBytes int64 // first size of a map's kvbuffer, at least 16 KiB; 0: by memory and slots
 	spill.KVBuffer
@@ -207,8 +211,9 @@ func Bounds() setup.Bounds {
 // Fields returns the settings of a run, without those of JobOptions and Config.
 func (o *Options) Fields() []setting.Setting {
 	return append(setting.In("FAULTS AND EFFECTS", []setting.Setting{
-		setting.Of("parallel-copies", "Copiers.Parallel", "a reduce copies `N` map outputs at a time, where copying takes time (--shuffle-bw, --copy-bw)", "1", setting.Count(&o.Copiers.Parallel, 1, mostCopiers)),
+		setting.Of("parallel-copies", "Copiers.Parallel", "a reduce copies `N` map outputs at a time, where copying takes time (--shuffle-bw, --copy-bw, --copy-outputs), and ras keeps I/O free for as many", "5", setting.Count(&o.Copiers.Parallel, 1, mostCopiers)),
 		setting.Of("copy-bw", "Copiers.BytesPerSecond", "limit each copy to `SIZE` a second", "no limit", setting.Rate(&o.Copiers.BytesPerSecond, leastRateBytes)),
+		setting.Of("copy-outputs", "CopyOutputs", "reduces copy the bytes of map outputs, and merge the copies while maps run, as on a cluster; without it, copies move references", "", setting.Toggle(&o.CopyOutputs)),
 		setting.Of("disk-bw", "DiskBytesPerSecond", "limit reading inputs, and writing and reading spills, on each tracker to `SIZE` a second", "no limit", setting.Rate(&o.DiskBytesPerSecond, leastRateBytes)),
 		setting.Of("task-timeout", "TaskTimeout", "fail an attempt that makes no progress for `TIME`", "600s", setting.Time(&o.TaskTimeout, 1)),
 	}), setting.In("MEMORY", []setting.Setting{

@@ -156,14 +156,14 @@ type measures struct {
 	// The fields from here on are the readings at the start of the current phase.
 	begun time.Time
 	cpu   time.Duration // of the thread and the helpers
-	read  int64         // bytes of input and copies
+	read  int64         // bytes of input and copies; of copied bytes, only those from files
 	wrote int64         // bytes of spills and output
 }
 
 // measure ends a phase and begins the next one.
 func (a *attempt) measure(next slots.Phase) {
 	m := &a.measured
-	cpu, read := machine.ThreadCPU()+time.Duration(a.helperCPU.Load()), a.counters.MapInputBytes+a.outcome.CopyBytes
+	cpu, read := machine.ThreadCPU()+time.Duration(a.helperCPU.Load()), a.counters.MapInputBytes+a.copyRead
 	wrote := a.spilledBytes.Load() + a.counters.OutputBytes
 	// An attempt that starts again enters a phase twice, and its usage adds up.
 	if m.now != slots.PhaseNone {

@@ -47,7 +47,7 @@ func TestThrottledRunsTakeAsLongAsTheirBytes(t *testing.T) {
 			func(float64) float64 { return keyBytes / 5e5 }, func(float64) float64 { return keyBytes/5e5 + 0.1 },
 		},
 		"copies of 300 kB/s, one after the other": {
-			func(o *engine.Options) { o.Copiers.BytesPerSecond = 300_000 },
+			func(o *engine.Options) { o.Copiers.BytesPerSecond, o.Copiers.Parallel = 300_000, 1 },
 			func(float64) float64 { return keyBytes / 3e5 }, func(float64) float64 { return keyBytes/3e5 + 0.1 },
 		},
 		"four of them at a time": { // 12 maps are three rounds, and the longest copy of four ends a round

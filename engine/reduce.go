@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -30,7 +31,8 @@ type reduceAttempt struct {
 	attempt
 	gate   chan struct{} // the coordinator closes it to end the copy phase (slots.PhaseGate); nil: there is no gate
 	fetch  *shuffle.Fetch
-	copied bool // fetch has the outputs of all maps
+	copies *shuffle.Copies // nil: fetch copies references only
+	copied bool            // fetch has the outputs of all maps
 }
 
 // runReduce is the life of a reduce attempt. If the error is that a record did not fit, the slot's thread
@@ -54,8 +56,14 @@ func (a *reduceAttempt) runReduce() error {
 	outputs := a.fetch.Outputs()
 	input := a.fetch.Input()
 	a.counters.ReduceInputRecords, a.counters.ReduceShuffleBytes = input.Records, input.Bytes()
-	a.readSpills(outputs)
-	m, err := shuffle.NewMerge(a.ctx, a.mergeOptions(outputs))
+	o := a.mergeOptions(outputs)
+	if a.copies == nil {
+		a.readSpills(outputs)
+	} else {
+		o.Inputs, o.Part = a.copies.Outputs(), 0
+		a.readFromDisk(input.Bytes())
+	}
+	m, err := shuffle.NewMerge(a.ctx, o)
 	if err != nil {
 		return err
 	}
@@ -101,19 +109,30 @@ func (a *reduceAttempt) runReduce() error {
 }
 
 // copyPhase waits until the attempt has the output of every map of the job, and until its gate is open. It
-// leases no memory. It fails when the attempt is killed or the job is over.
+// leases no memory but for copies of bytes. It fails when the attempt is killed or the job is over.
 func (a *reduceAttempt) copyPhase() error {
 	a.phase(slots.PhaseCopy)
 	a.waiting.Store(true)
 	defer a.waiting.Store(false)
-	err := a.fetch.Copy(a.ctx, shuffle.CopyOptions{
-		Copiers:    a.run.o.Copiers,
+	copiers := a.run.o.Copiers
+	copiers.Parallel = cmp.Or(copiers.Parallel, slots.DefaultParallelCopies)
+	o := shuffle.CopyOptions{
+		Copiers:    copiers,
 		Network:    a.lineOf(a.run.networks),
 		SleepUntil: a.sleepUntil,
 		Copied:     func(copied, maps int) { a.progress.Store(scaled(third, int64(copied), int64(maps))) },
 		Fetched:    func(first, copies int, bytes int64) { a.detail(trace.OpFetch, int64(first), int64(copies), bytes) },
-	})
-	a.copied, a.outcome.CopyBytes = err == nil, a.fetch.Bytes
+	}
+	if a.copies != nil {
+		o.Take = a.takeCopy
+	}
+	err := a.fetch.Copy(a.ctx, o)
+	if a.outcome.CopyBytes = a.fetch.Bytes; a.copies == nil {
+		a.copyRead = a.fetch.Bytes
+	} else if err == nil {
+		err = a.endCopies()
+	}
+	a.copied = err == nil
 	a.progress.Store(third)
 	if err != nil || a.gate == nil {
 		return err

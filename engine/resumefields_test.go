@@ -65,6 +65,7 @@ func otherOptions(dir string) map[string]otherOption {
 		"CompressOutput": free(func(o o) { o.CompressOutput = output.None }),
 		"Policy":         free(func(o o) { o.Policy = newCopier(time.Millisecond) }), "NoReduces": free(func(o) {}), "NoPin": free(func(o o) { o.NoPin = true }),
 		"DiskBytesPerSecond": free(func(o o) { o.DiskBytesPerSecond = 1 << 30 }), "Copiers": free(func(o o) { o.Copiers = shuffle.Copiers{Parallel: 2} }),
+		"CopyOutputs": free(func(o o) { o.CopyOutputs = true }),
 		"MemoryBytes": free(func(o o) { o.MemoryBytes = 64 << 20 }), "SortBufferBytes": free(func(o o) { o.SortBufferBytes = 64 << 10 }),
 		"SpillPercent": free(func(o o) { o.SpillPercent = 0.5 }), "NoGrowth": free(func(o o) { o.NoGrowth = true }), "GrowthThreshold": free(func(o o) { o.GrowthThreshold = 0.5 }), "TablesInProportion": free(func(o o) { o.TablesInProportion = true }),
 		"MergeFactor": free(func(o o) { o.MergeFactor = 2 }), "TempDirs": free(func(o o) { o.TempDirs = []string{dir} }), "TempAtNeed": free(func(o o) { o.TempAtNeed = true }), "MaxTempBytes": free(func(o o) { o.MaxTempBytes = 1 << 30 }),

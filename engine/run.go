@@ -331,6 +331,7 @@ func (r *run) startSlots() error {
 	c.MaxSlots = c.MapSlots + c.ReduceSlots + r.o.extraSlots
 	group := setup.Cores(c.Trackers, len(r.cores))
 	config := c.Ledger(r.o.Policy, func(tracker, i int) int32 { return int32(r.cores[group(tracker, i)]) })
+	config.ParallelCopies = int32(r.o.Copiers.Parallel)
 	r.slotCores = make([]int, len(config.Slots))
 	for i, s := range config.Slots {
 		if r.slotCores[i] = int(s.Core); r.o.NoPin {

@@ -28,12 +28,13 @@ type Fetch struct {
 // Fetch begins the copy phase of a reduce attempt.
 func (s *Shuffle) Fetch(part int) *Fetch { return &Fetch{shuffle: s, part: part} }
 
-// CopyOptions are the options of a copy phase. All functions are required. They run on the
-// goroutine of Copy.
+// CopyOptions are the options of a copy phase. All functions but Take are required. They run on
+// the goroutine of Copy.
 type CopyOptions struct {
 	Copiers    Copiers
 	Network    *Bandwidth                              // of the reduce's tracker; nil: unbounded
 	SleepUntil func(t time.Time) error                 // an error ends the copy phase
+	Take       func(mapTask int, out *MapOutput) error // copies the bytes of an output; nil: a copy moves a reference only
 	Copied     func(copied, maps int)                  // after each copy: outputs held, maps known
 	Fetched    func(firstMap, copies int, bytes int64) // firstMap is -1 if the copies are not a range of maps
 }
@@ -43,9 +44,10 @@ type CopyOptions struct {
 const mostFetchEvents = 64
 
 // Copy is the copy phase: it copies the output of each map, once, in the order in which the maps
-// committed. A copy moves a reference, and takes only the time that Copiers and Network need. If
-// an output is lost meanwhile, Copy gives it up, waits for the map to run again, and copies the
-// new output.
+// committed. A copy moves a reference, and takes only the time that Copiers and Network need, and
+// that of Take. If an output is lost meanwhile, Copy gives it up, waits for the map to run again,
+// and copies the new output. If Copy is called again after an error, it first takes the outputs
+// that it held.
 //
 // Copy returns nil when the shuffle is sealed and the outputs of all maps are copied. It fails
 // when the shuffle is closed, with the error of SleepUntil, or with the cause of ctx.
@@ -53,12 +55,23 @@ func (f *Fetch) Copy(ctx context.Context, o CopyOptions) error {
 	copiers := copiersAtWork{CopyOptions: o}
 	_, maps := f.progress()
 	events := fetched{every: 1 + (maps-1)/mostFetchEvents, post: o.Fetched}
+	if o.Take == nil {
+		o.Take = func(int, *MapOutput) error { return nil }
+	}
+	for _, e := range f.heldNow() {
+		if err := o.Take(e.mapTask, e.out); err != nil {
+			return err
+		}
+	}
 	err := f.each(ctx, func(mapTask int, out *MapOutput) error {
 		begun := time.Now() // waiting for the next output does not count
 		bytes := out.Part(f.part).Bytes()
 		f.Bytes += bytes
 		events.add(mapTask, bytes)
 		err := copiers.copy(bytes)
+		if err == nil {
+			err = o.Take(mapTask, out)
+		}
 		f.Took += time.Since(begun)
 		o.Copied(f.progress())
 		return err
@@ -169,15 +182,20 @@ func (f *Fetch) progress() (copied, maps int) {
 // Outputs returns the outputs that were copied, by the number of their maps: a merge returns
 // equal keys in this order. The outputs are borrowed until Close.
 func (f *Fetch) Outputs() []*MapOutput {
-	f.shuffle.mu.Lock()
-	held := slices.Clone(f.held)
-	f.shuffle.mu.Unlock()
+	held := f.heldNow()
 	slices.SortFunc(held, func(a, b *committed) int { return a.mapTask - b.mapTask })
 	outs := make([]*MapOutput, len(held))
 	for i, e := range held {
 		outs[i] = e.out
 	}
 	return outs
+}
+
+// heldNow returns the outputs that are held, in no order.
+func (f *Fetch) heldNow() []*committed {
+	f.shuffle.mu.Lock()
+	defer f.shuffle.mu.Unlock()
+	return slices.Clone(f.held)
 }
 
 // Input returns what the copied outputs hold for the reduce. It does not count outputs that Copy

@@ -171,7 +171,9 @@ func newLedger(f *workload.File, o *Options, claimed *setup.Claim) (*slots.Ledge
 	if o.level.machine && !o.NoPin {
 		core = setup.Cores(o.Trackers, max(1, f.Cluster.Cores))
 	}
-	l, err := slots.New(o.Ledger(o.Policy, core), o.Policy)
+	config := o.Ledger(o.Policy, core)
+	config.ParallelCopies = int32(f.Cluster.Shuffle.Copiers)
+	l, err := slots.New(config, o.Policy)
 	if _, panicked := claimed.Err(); panicked != nil {
 		return nil, panicked
 	}

@@ -11,6 +11,10 @@ import (
 	"mrlocal/trace"
 )
 
+// DefaultParallelCopies is how many map outputs a reduce copies at a time, unless it is set (Hadoop 1.0.3,
+// mapred.reduce.parallel.copies).
+const DefaultParallelCopies = 5
+
 // Config is everything that a Ledger's decisions depend on, apart from the policy and
 // the facts. The header of an event file contains all of it, so that a replay needs
 // nothing else. All zero values are valid, except that of Slots.
@@ -33,6 +37,10 @@ type Config struct {
 	// CopyBandwidth is how many bytes per second a reduce can copy, for policies
 	// that estimate the time of a shuffle. 0: not known in advance.
 	CopyBandwidth int64 `json:"copy_bytes_per_s,omitempty"`
+
+	// ParallelCopies is how many map outputs a reduce copies at a time, for policies that
+	// reserve resources for copying; 0: DefaultParallelCopies.
+	ParallelCopies int32 `json:"parallel_copies,omitempty"`
 
 	// Capacities are the resources of trackers that do not have exactly the whole
 	// of each, for policies that place tasks by demand.
@@ -175,8 +183,8 @@ func (c *Config) validate() error {
 		}
 		users[u.Name] = true
 	}
-	if min(c.Replicas, c.GroupTrackers, c.MaxTrackerFailures) < 0 || c.LocalityDelay != nil && *c.LocalityDelay < 0 || c.CopyBandwidth < 0 {
-		return fmt.Errorf("slots: a number is negative: %d replicas, %d trackers per group, %d failures per tracker, locality delay %v, %d copied bytes per second", c.Replicas, c.GroupTrackers, c.MaxTrackerFailures, c.LocalityDelay, c.CopyBandwidth)
+	if min(c.Replicas, c.GroupTrackers, c.MaxTrackerFailures) < 0 || c.LocalityDelay != nil && *c.LocalityDelay < 0 || min(c.CopyBandwidth, int64(c.ParallelCopies)) < 0 {
+		return fmt.Errorf("slots: a number is negative: %d replicas, %d trackers per group, %d failures per tracker, locality delay %v, %d copied bytes per second, %d copies at a time", c.Replicas, c.GroupTrackers, c.MaxTrackerFailures, c.LocalityDelay, c.CopyBandwidth, c.ParallelCopies)
 	}
 	return nil
 }

@@ -1,6 +1,9 @@
 package slots
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // View is the state that a policy decides on. The Ledger keeps it up to date in place, so it
 // includes each grant at once. A View, and each JobView and PoolView taken from it, is valid
@@ -31,6 +34,11 @@ func (v *View) Waiting() int32 { return v.l.total.waiting }
 
 // CopyBandwidth returns Config.CopyBandwidth, in bytes per second; 0: not known.
 func (v *View) CopyBandwidth() int64 { return v.l.config.CopyBandwidth }
+
+// ParallelCopies returns how many map outputs a reduce copies at a time.
+func (v *View) ParallelCopies() int32 {
+	return cmp.Or(v.l.config.ParallelCopies, DefaultParallelCopies)
+}
 
 // Capacity returns how many open home slots of kind k there are.
 func (v *View) Capacity(k Kind) int32 { return v.l.total.cap[k] }

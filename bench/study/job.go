@@ -36,6 +36,7 @@ import (
 	"mrlocal"
 	"mrlocal/internal/errs"
 	"mrlocal/jobs"
+	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/report"
@@ -91,6 +92,11 @@ func (j *MeasuredJob) Profile(ctx context.Context) ([]byte, error) {
 	}
 	o := j.Options
 	o.MapSlots = most
+	// Reduces copy bytes, as on a cluster. They begin when all maps are done, so that at least
+	// --parallel-copies map outputs are there to copy, as in the paper [RAS11, section 3.6].
+	o.CopyOutputs = true
+	whole := slots.One
+	o.Slowstart = &whole
 	// The run with most slots comes last, so its options are checked before the first run.
 	if err := o.Check(); err != nil {
 		return nil, err

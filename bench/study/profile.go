@@ -11,10 +11,6 @@ import (
 	"mrlocal/slots/report"
 )
 
-// parallelCopies is the number of map outputs that a reduce of Hadoop copies at a time (Hadoop 1.0.3,
-// mapred.reduce.parallel.copies). In a workload file, the I/O of the shuffle is that of one copy.
-const parallelCopies = 5
-
 // fastest returns the run with the shortest makespan, and of equal ones the first. There is at
 // least one run.
 func fastest(runs []*report.Report) *report.Report {
@@ -41,11 +37,12 @@ func trackerOf(r *report.Report, cpus int) tracker {
 }
 
 // profile returns the demand of the tasks of a job in shares of t. phases has what all tasks of the job
-// used in each phase.
-func (t tracker) profile(phases []report.Usage) report.JobProfile {
+// used in each phase. copies is the number of map outputs that a reduce has copied at a time.
+func (t tracker) profile(phases []report.Usage, copies int) report.JobProfile {
 	shuffle := t.demand(phases, "copy")
-	// The measured I/O is that of all copies of a reduce. The profile has that of one copy.
-	shuffle.IO /= parallelCopies
+	// The measured I/O is that of all copies of a reduce. The profile has that of one copy
+	// [RAS11, section 3.6].
+	shuffle.IO /= float64(copies)
 	return report.JobProfile{Map: t.demand(phases, "none", "compute", "io"), Shuffle: shuffle, Reduce: t.demand(phases, "sort", "reduce")}
 }
 
@@ -92,7 +89,9 @@ func profileText(runs []*report.Report, cpus int) []byte {
 		disk = fmt.Sprintf("%d bytes of I/O a second", t.diskBytes)
 	}
 	for i := range best.Jobs {
-		p := t.profile(best.Jobs[i].Phases)
+		// If the job has fewer maps, there are fewer outputs to copy.
+		copies := cmp.Or(best.Config.ParallelCopies, slots.DefaultParallelCopies)
+		p := t.profile(best.Jobs[i].Phases, max(1, min(copies, best.Jobs[i].Maps)))
 		fmt.Fprintf(&b, "# %s: shares of %d cores and %d bytes; %s\nprofile: {map: %s, shuffle: %s, reduce: %s}\n",
 			best.Jobs[i].Name, t.cores, t.memoryBytes, disk, shares(p.Map), shares(p.Shuffle), shares(p.Reduce))
 	}

@@ -126,31 +126,31 @@ type ReduceMerges struct {
 // disk (Hadoop 1.0.3, ReduceTask.ReduceCopier).
 const segmentPercent = 0.25
 
-// withDefaults returns c with Hadoop's default for each field that is 0, except MemoryBytes.
-func (c ReduceMerges) withDefaults() ReduceMerges {
+// WithDefaults returns c with Hadoop's default for each field that is 0, except MemoryBytes.
+func (c ReduceMerges) WithDefaults() ReduceMerges {
 	c.MergePercent = cmp.Or(c.MergePercent, 0.66)
 	c.Segments = cmp.Or(c.Segments, 1000)
 	c.Factor = cmp.Or(c.Factor, 10)
 	return c
 }
 
-// toMemory reports whether a segment is copied to memory. Otherwise it goes straight to disk.
-func (c ReduceMerges) toMemory(segmentBytes int64) bool {
+// ToMemory reports whether a segment is copied to memory. Otherwise it goes straight to disk.
+func (c ReduceMerges) ToMemory(segmentBytes int64) bool {
 	return c.MemoryBytes == 0 || float64(segmentBytes) < segmentPercent*float64(c.MemoryBytes)
 }
 
-// mergesMemory reports whether a reduce merges the segments in memory to a file now. segments
+// MergesMemory reports whether a reduce merges the segments in memory to a file now. segments
 // is their number, and usedBytes the memory that they take.
-func (c ReduceMerges) mergesMemory(segments int, usedBytes int64) bool {
-	c = c.withDefaults()
+func (c ReduceMerges) MergesMemory(segments int, usedBytes int64) bool {
+	c = c.WithDefaults()
 	full := c.MemoryBytes > 0 && segments >= 2 && float64(usedBytes) >= c.MergePercent*float64(c.MemoryBytes)
 	return full || segments >= c.Segments
 }
 
-// mergesDisk reports whether a reduce merges files now: the lightest Factor of them into one.
+// MergesDisk reports whether a reduce merges files now: the lightest Factor of them into one.
 // files is their number. At 2*Factor-1 files, one merge leaves Factor files for the last pass.
-func (c ReduceMerges) mergesDisk(files int) bool {
-	c = c.withDefaults()
+func (c ReduceMerges) MergesDisk(files int) bool {
+	c = c.WithDefaults()
 	return files >= 2*c.Factor-1
 }
 
@@ -165,13 +165,13 @@ type Merged struct {
 // segmentBytes. At the end the reduce writes the segments in memory to a file too
 // (mapred.job.reduce.input.buffer.percent 0), and reads all files.
 func (c ReduceMerges) Merge(segments int, segmentBytes int64) (m Merged) {
-	c = c.withDefaults()
+	c = c.WithDefaults()
 	var files []int64
 	held := 0 // segments in memory
 	write := func(bytes int64) {
 		files = append(files, bytes)
 		m.WrittenBytes += bytes
-		if c.mergesDisk(len(files)) {
+		if c.MergesDisk(len(files)) {
 			before := m.ReadBytes
 			files, m.ReadBytes = pass(files, c.Factor, m.ReadBytes)
 			m.WrittenBytes += m.ReadBytes - before
@@ -179,11 +179,11 @@ func (c ReduceMerges) Merge(segments int, segmentBytes int64) (m Merged) {
 		}
 	}
 	for range segments {
-		if !c.toMemory(segmentBytes) {
+		if !c.ToMemory(segmentBytes) {
 			write(segmentBytes)
 			continue
 		}
-		if held++; c.mergesMemory(held, int64(held)*segmentBytes) {
+		if held++; c.MergesMemory(held, int64(held)*segmentBytes) {
 			write(int64(held) * segmentBytes)
 			m.InMemory++
 			held = 0

@@ -8,8 +8,8 @@ import (
 
 	"mrlocal/sim/events"
 	"mrlocal/slots"
-	"mrlocal/trace"
 	"mrlocal/slots/report"
+	"mrlocal/trace"
 	"mrlocal/workload"
 )
 

@@ -19,7 +19,7 @@ import (
 // those in the files. newPolicy returns a new policy for each case. The input of a case has one
 // command per line:
 //
-//	slots map=4 reduce=2 [extra=0] [trackers=1] [slowstart=1] [replicas=0] [group=0] [net=0]
+//	slots map=4 reduce=2 [extra=0] [trackers=1] [slowstart=1] [replicas=0] [group=0] [net=0] [copies=5]
 //	policy [OPTION=VALUE]...   policy.Options, by name
 //	slow tracker=1 speed=0.5
 //	pool NAME [weight=1] [min-maps=0] [min-reduces=0] [max-maps=0] [max-reduces=0] [fifo]
@@ -145,6 +145,7 @@ func (s *script) command(words []string) error {
 	case "slots":
 		s.config.Slots = WithExtra(a.number("trackers", 1), a.number("map", 1), a.number("reduce", 1), a.number("extra", 0))
 		s.config.Slowstart, s.config.CopyBandwidth = a.share("slowstart", slots.One), int64(a.number("net", 0))
+		s.config.ParallelCopies = int32(a.number("copies", 0))
 		s.config.Replicas, s.config.GroupTrackers = int32(a.number("replicas", 0)), int32(a.number("group", 0))
 	case "policy":
 		return s.policy(a)

@@ -399,7 +399,7 @@ func (r *RAS) putMap(s *rasJob, n *node, t int, count int32) {
 // need more or less, on all trackers [RAS11, section 3.4].
 func (r *RAS) recount(s *rasJob) {
 	was := s.counted
-	if s.count(); min(was, parallelCopies) == min(s.counted, parallelCopies) {
+	if s.count(); min(was, s.copies) == min(s.counted, s.copies) {
 		return
 	}
 	for t := range r.nodes {
@@ -413,7 +413,7 @@ func (r *RAS) recount(s *rasJob) {
 // map raises the needs of the job's reduces in shuffle. Their trackers must have room for that.
 func (r *RAS) roomToCopy(s *rasJob, t int) bool {
 	next := max(s.counted, s.total-s.left[slots.Map]+s.allotted[slots.Map]+1)
-	if min(next, parallelCopies) == min(s.counted, parallelCopies) {
+	if min(next, s.copies) == min(s.counted, s.copies) {
 		return true
 	}
 	for at := range r.nodes {

@@ -34,10 +34,6 @@ import (
 	"mrlocal/trace"
 )
 
-// parallelCopies is how many map outputs a reduce fetches at a time (Hadoop 1.0.3,
-// mapred.reduce.parallel.copies).
-const parallelCopies = 5
-
 // A control cycle is as long as the average map, within these bounds. The paper's cycle is
 // tens of seconds, for maps of some minutes [RAS11, section 3.2].
 const (

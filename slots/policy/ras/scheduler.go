@@ -276,7 +276,7 @@ func (r *RAS) startable(v *slots.View, s *rasJob, n *node, t int, load slots.Vec
 // copyingFits reports whether a map of a job may start on tracker t. Its start raises the needs of
 // the job's reduces in shuffle, and their trackers must have room for that.
 func (r *RAS) copyingFits(v *slots.View, s *rasJob, t int) bool {
-	if s.held == 0 || s.begun >= parallelCopies {
+	if s.held == 0 || s.begun >= s.copies {
 		return true
 	}
 	for _, h := range r.held {

@@ -12,7 +12,8 @@ import (
 type rasJob struct {
 	id      slots.JobID
 	profile slots.Profile
-	total   int32 // number of maps; while it is not final, at least parallelCopies
+	total   int32 // number of maps; while it is not final, at least copies
+	copies  int32 // map outputs that a reduce copies at a time (parallelCopies)
 	begun   int32 // number of maps that run or are done: its running reduces copy from these
 	counted int32 // number of maps that are placed or done, in the placement that is being made
 
@@ -63,9 +64,10 @@ func (s *rasJob) read(v *slots.View, shuffleMemory bool) (urgent bool) {
 		s.profile.Shuffle.Memory = max(s.profile.Shuffle.Memory, s.profile.Reduce.Memory)
 	}
 	s.goal, s.runs = j.Deadline(), j.Running(slots.Map)
+	s.copies = v.ParallelCopies()
 	s.total, s.begun = j.Total(slots.Map), s.runs+j.Done(slots.Map)
 	if !j.Sealed() {
-		s.total = max(s.total, parallelCopies)
+		s.total = max(s.total, s.copies)
 	}
 	for k := range slots.Kind(trace.Kinds) {
 		n := j.Pending(k)
@@ -148,7 +150,7 @@ func (s *rasJob) bar(k slots.Kind, t, trackers int) {
 // and the next two methods cap needs at the capacity of the tracker. Otherwise a task that
 // needs more than a tracker has could never start.
 func (s *rasJob) copying(n *node, maps int32) slots.Vector {
-	return shuffleDemand(&s.profile, maps, parallelCopies).AtMost(n.capacity)
+	return shuffleDemand(&s.profile, maps, s.copies).AtMost(n.capacity)
 }
 
 // reducing returns the needs of a reduce of the job after its shuffle.
