@@ -142,9 +142,7 @@ func (m *Model) Add(e *trace.Event, texts []string) {
 		m.submit(e, texts)
 		return
 	case trace.OpLostTracker:
-		if m.room() {
-			m.Losses = append(m.Losses, Loss{e.Seq, e.At, int32(e.A)})
-		}
+		add(m, &m.Losses, Loss{e.Seq, e.At, int32(e.A)})
 		m.apply(e, texts)
 		return
 	case trace.OpOpen, trace.OpDrain, trace.OpClose, trace.OpHome:
@@ -153,9 +151,7 @@ func (m *Model) Add(e *trace.Event, texts []string) {
 		}
 		return
 	case trace.OpUsage:
-		if m.room() {
-			m.Usages = append(m.Usages, Usage{e.Seq, e.At, time.Duration(e.A), e.B, e.C})
-		}
+		add(m, &m.Usages, Usage{e.Seq, e.At, time.Duration(e.A), e.B, e.C})
 		return
 	case trace.OpAssign, trace.OpNone:
 		return
@@ -181,6 +177,13 @@ func (m *Model) room() bool {
 	}
 	m.rows++
 	return true
+}
+
+// add adds a row to a table of m, unless there is no room.
+func add[R any](m *Model, rows *[]R, row R) {
+	if m.room() {
+		*rows = append(*rows, row)
+	}
 }
 
 // rule returns the index in Rules of the rule in texts. It adds a new rule to Rules.
@@ -226,9 +229,7 @@ func (m *Model) submit(e *trace.Event, texts []string) {
 
 // change adds a row to m.changes, for Curves.
 func (m *Model) change(e *trace.Event, id int32, what changeKind, kind trace.Kind, n int32) {
-	if m.room() {
-		m.changes = append(m.changes, change{seq: e.Seq, at: e.At, id: id, n: n, what: what, kind: kind})
-	}
+	add(m, &m.changes, change{seq: e.Seq, at: e.At, id: id, n: n, what: what, kind: kind})
 }
 
 // jobEvent adds an event about a job. It reports false if the event is about an attempt.
@@ -240,36 +241,24 @@ func (m *Model) jobEvent(e *trace.Event) bool {
 		m.change(e, e.Job, changeReady, trace.Map, int32(e.A))
 	case trace.OpGate:
 		j.GateOpen = e.Has(trace.OK)
-		n := int32(0)
-		if j.GateOpen {
-			n = 1
-		}
-		m.change(e, e.Job, changeGate, trace.Reduce, n)
-		m.decide(Decision{e.Seq, e.At, e.Op, e.Job, None, None, 0})
+		m.change(e, e.Job, changeGate, trace.Reduce, int32(bit(j.GateOpen)))
 	case trace.OpAdmit:
 		j.Admit = e.At
 		m.change(e, e.Job, changeAdmit, trace.Map, 0)
-		m.decide(Decision{e.Seq, e.At, e.Op, e.Job, None, None, 0})
 	case trace.OpMapsDone:
 		j.MapsDone = e.At
-		m.decide(Decision{e.Seq, e.At, e.Op, e.Job, None, None, 0})
 	case trace.OpJobEnd:
-		j.Finish, j.State = e.At, JobState(e.A)
+		j.Finish, j.State = e.At, slots.State(e.A)
 		m.change(e, e.Job, changeEnd, trace.Map, 0)
-		m.decide(Decision{e.Seq, e.At, e.Op, e.Job, None, None, 0})
 	case trace.OpAbort, trace.OpDemand, trace.OpPlace, trace.OpSample, trace.OpRestore, trace.OpDrop, trace.OpLostOutput:
 	default:
 		return false
 	}
+	if e.Op.Class() == trace.Decision {
+		add(m, &m.Decisions, Decision{e.Seq, e.At, e.Op, e.Job, None, None, 0})
+	}
 	j.Changed = e.Seq
 	return true
-}
-
-// decide adds a row to Decisions.
-func (m *Model) decide(d Decision) {
-	if m.room() {
-		m.Decisions = append(m.Decisions, d)
-	}
 }
 
 // apply adds an event to the attempts, and the rows of the attempts that it starts or ends.
@@ -325,7 +314,7 @@ func (m *Model) count(e *trace.Event, job int32, done [trace.Kinds]int32) {
 // slotChanged adds an event about a slot itself. A change of the home kind becomes two changes: one
 // slot less of the old kind, and one more of the new.
 func (m *Model) slotChanged(e *trace.Event, texts []string) {
-	m.decide(Decision{e.Seq, e.At, e.Op, None, e.Slot, None, m.rule(texts)})
+	add(m, &m.Decisions, Decision{e.Seq, e.At, e.Op, None, e.Slot, None, m.rule(texts)})
 	home := m.attempts.Home(e.Slot)
 	m.apply(e, texts)
 	switch e.Op {
@@ -343,11 +332,9 @@ func (m *Model) slotChanged(e *trace.Event, texts []string) {
 func (m *Model) attemptEvent(e *trace.Event, at int32, texts []string) {
 	switch e.Op {
 	case trace.OpPhase:
-		if m.room() {
-			m.Phases = append(m.Phases, PhaseStart{e.Seq, e.At, at, e.Phase})
-		}
+		add(m, &m.Phases, PhaseStart{e.Seq, e.At, at, e.Phase})
 	case trace.OpKill, trace.OpAdvance:
-		m.decide(Decision{e.Seq, e.At, e.Op, e.Job, e.Slot, at, m.rule(texts)})
+		add(m, &m.Decisions, Decision{e.Seq, e.At, e.Op, e.Job, e.Slot, at, m.rule(texts)})
 	case trace.OpSpillStart:
 		m.spillFrom[e.Slot] = e.At
 	case trace.OpSpillEnd:
@@ -356,32 +343,16 @@ func (m *Model) attemptEvent(e *trace.Event, at int32, texts []string) {
 			from = e.At
 		}
 		m.spillFrom[e.Slot] = Never
-		if m.room() {
-			m.Spills = append(m.Spills, Spill{e.Seq, from, e.At, at, e.A, e.B})
-		}
-	case trace.OpBuffer:
-		m.buffer(Buffer{e.Seq, e.At, at, BufferBegin, e.A, e.B})
-	case trace.OpGrow:
-		m.buffer(Buffer{e.Seq, e.At, at, BufferGrow, e.A, e.B})
-	case trace.OpRefuse:
-		m.buffer(Buffer{e.Seq, e.At, at, BufferRefuse, e.A, e.B})
-	case trace.OpEvict:
-		m.buffer(Buffer{e.Seq, e.At, at, BufferEvict, e.A, e.B})
+		add(m, &m.Spills, Spill{e.Seq, from, e.At, at, e.A, e.B})
+	case trace.OpBuffer, trace.OpGrow, trace.OpRefuse, trace.OpEvict:
+		step := map[trace.Op]BufferStep{trace.OpBuffer: BufferBegin, trace.OpGrow: BufferGrow, trace.OpRefuse: BufferRefuse, trace.OpEvict: BufferEvict}[e.Op]
+		add(m, &m.Buffers, Buffer{e.Seq, e.At, at, step, e.A, e.B})
 	case trace.OpFetch:
-		if m.room() {
-			m.Fetches = append(m.Fetches, Fetch{e.Seq, e.At, at, int32(e.A), int32(e.B), e.C})
-		}
+		add(m, &m.Fetches, Fetch{e.Seq, e.At, at, int32(e.A), int32(e.B), e.C})
 	case trace.OpStatus:
-		if m.room() && len(texts) > 0 {
-			m.Statuses = append(m.Statuses, Status{e.Seq, e.At, at, texts[0]})
+		if len(texts) > 0 {
+			add(m, &m.Statuses, Status{e.Seq, e.At, at, texts[0]})
 		}
-	}
-}
-
-// buffer adds a row to Buffers.
-func (m *Model) buffer(b Buffer) {
-	if m.room() {
-		m.Buffers = append(m.Buffers, b)
 	}
 }
 
@@ -396,7 +367,7 @@ func (m *Model) start(e *trace.Event, a *trace.Attempt, texts []string) {
 	rule := m.rule(texts)
 	m.Bars = append(m.Bars, Bar{Span: a.Span, Rule: rule})
 	m.spillFrom[e.Slot] = Never
-	m.decide(Decision{e.Seq, e.At, e.Op, e.Job, e.Slot, a.Row, rule})
+	add(m, &m.Decisions, Decision{e.Seq, e.At, e.Op, e.Job, e.Slot, a.Row, rule})
 	if j := &m.Jobs[e.Job]; j.Start < 0 {
 		j.Start = e.At
 	}

@@ -2,10 +2,10 @@ package view
 
 import (
 	"encoding/json"
+	"reflect"
 	"sort"
 	"strconv"
-	"time"
-	"unicode/utf8"
+	"strings"
 
 	"mrlocal/trace"
 )
@@ -19,51 +19,30 @@ const jsonSchema = 1
 // gets the whole model. Times are integers in nanoseconds; -1: the event has not happened.
 // docs/formats.md describes the fields.
 func (m *Model) AppendJSON(dst []byte, from uint64) []byte {
-	w := writer{b: dst}
-	w.b = append(w.b, `{"kind":"mrlocal-view","schema":`...)
-	w.b = strconv.AppendInt(w.b, jsonSchema, 10)
-	w.text(`,"policy":`, m.Policy)
-	w.b = strconv.AppendUint(append(w.b, `,"seed":`...), m.Seed, 10)
-	w.b = strconv.AppendUint(append(w.b, `,"from":`...), from, 10)
-	w.b = strconv.AppendUint(append(w.b, `,"seq":`...), m.Seq, 10)
-	w.number(`,"last":`, int64(m.Last))
-	w.flag(`,"ended":`, m.Ended)
-	w.number(`,"dropped":`, int64(m.Dropped))
-	m.appendNames(&w)
-	m.appendJobs(&w, from)
-	m.appendBars(&w, from)
-	m.appendDetails(&w, from)
-	return append(w.b, '}')
+	fields := []any{
+		"kind", "mrlocal-view", "schema", jsonSchema, "policy", m.Policy, "seed", m.Seed, "from", from, "seq", m.Seq,
+		"last", m.Last, "ended", m.Ended, "dropped", m.Dropped,
+	}
+	fields = append(fields, m.names()...)
+	fields = append(fields, "jobs", m.changedJobs(from))
+	fields = append(fields, m.barTables(from)...)
+	return object(dst, append(fields, m.detailTables(from)...)...)
 }
 
-// appendNames appends lanes, pools and the lists of words, whatever from is. Tables have indexes
-// into these lists instead of words.
-func (m *Model) appendNames(w *writer) {
-	w.b = append(w.b, `,"lanes":[`...)
-	for i, l := range m.Lanes {
-		w.comma(i)
-		w.number(`{"slot":`, int64(l.Slot))
-		w.number(`,"tracker":`, int64(l.Tracker))
-		w.number(`,"core":`, int64(l.Core))
-		w.text(`,"home":`, l.Home.String())
-		w.flag(`,"extra":`, l.Extra)
-		w.b = append(w.b, '}')
+// names returns lanes, pools and the lists of words, whatever from is. Tables have indexes into these
+// lists instead of words.
+func (m *Model) names() []any {
+	var lanes, pools list
+	for _, l := range m.Lanes {
+		lanes = append(lanes, []any{"slot", l.Slot, "tracker", l.Tracker, "core", l.Core, "home", l.Home.String(), "extra", l.Extra})
 	}
-	w.b = append(w.b, `],"pools":[`...)
-	for i, p := range m.Pools {
-		w.comma(i)
-		w.text(`{"name":`, p.Name)
-		w.number(`,"weight":`, p.WeightPPM)
-		w.number(`,"min_maps":`, int64(p.MinMaps))
-		w.number(`,"min_reduces":`, int64(p.MinReduces))
-		w.b = append(w.b, '}')
+	for _, p := range m.Pools {
+		pools = append(pools, []any{"name", p.Name, "weight", p.WeightPPM, "min_maps", p.MinMaps, "min_reduces", p.MinReduces})
 	}
-	w.b = append(w.b, ']')
-	w.words("rules", m.Rules)
-	w.words("ops", names(trace.Ops))
-	w.words("phases", names(trace.Phase(phaseCount)))
-	w.words("hows", names(trace.EndLost+1))
-	w.words("steps", stepNames[:])
+	return []any{
+		"lanes", lanes, "pools", pools, "rules", m.Rules, "ops", names(trace.Ops), "phases", names(trace.Phase(phaseCount)),
+		"hows", names(trace.EndLost + 1), "steps", stepNames[:],
+	}
 }
 
 // names returns the names of the numbers below n.
@@ -77,258 +56,189 @@ func names[T interface {
 	return all
 }
 
-// appendJobs appends the jobs that have changed after event number from, with all their fields.
-func (m *Model) appendJobs(w *writer, from uint64) {
-	w.b = append(w.b, `,"jobs":[`...)
-	n := 0
+// changedJobs returns the jobs that have changed after event number from, with all their fields.
+func (m *Model) changedJobs(from uint64) (jobs list) {
 	for i := range m.Jobs {
 		j := &m.Jobs[i]
 		if j.Changed <= from {
 			continue
 		}
-		w.comma(n) // n counts the jobs that are written; i is the number of the job
-		n++
-		w.number(`{"job":`, int64(i))
-		w.text(`,"name":`, j.Name)
-		w.text(`,"user":`, j.User)
-		w.number(`,"pool":`, int64(j.Pool))
-		for _, f := range []struct {
-			name string
-			at   time.Duration
-		}{{`,"submit":`, j.Submit}, {`,"start":`, j.Start}, {`,"maps_done":`, j.MapsDone}, {`,"finish":`, j.Finish}, {`,"deadline":`, j.Deadline}} {
-			w.number(f.name, int64(f.at))
-		}
-		w.text(`,"state":`, j.State.String())
-		for _, f := range []struct {
-			name string
-			n    int32
-		}{
-			{`,"maps":`, j.Maps}, {`,"reduces":`, j.Reduces}, {`,"maps_finished":`, j.Finished[trace.Map]}, {`,"reduces_finished":`, j.Finished[trace.Reduce]},
-			{`,"running_maps":`, j.Running[trace.Map]}, {`,"running_reduces":`, j.Running[trace.Reduce]},
-		} {
-			w.number(f.name, int64(f.n))
-		}
-		w.flag(`,"gate":`, j.GateOpen)
-		w.b = append(w.b, '}')
+		jobs = append(jobs, []any{
+			"job", i, "name", j.Name, "user", j.User, "pool", j.Pool,
+			"submit", j.Submit, "start", j.Start, "maps_done", j.MapsDone, "finish", j.Finish, "deadline", j.Deadline,
+			"state", j.State.String(), "maps", j.Maps, "reduces", j.Reduces,
+			"maps_finished", j.Finished[trace.Map], "reduces_finished", j.Finished[trace.Reduce],
+			"running_maps", j.Running[trace.Map], "running_reduces", j.Running[trace.Reduce], "gate", j.GateOpen,
+		})
 	}
-	w.b = append(w.b, ']')
+	return jobs
 }
 
-// after returns the rows of a table whose event number is above from. seq returns this number. The
-// result shares memory with rows.
-func after[R any](rows []R, from uint64, seq func(r *R) uint64) []R {
-	return rows[sort.Search(len(rows), func(i int) bool { return seq(&rows[i]) > from }):]
-}
+// columns is a table in JSON, column by column.
+type columns []byte
 
-// columnOf is a column of a table: its name, and a function that returns its value in a row.
-type columnOf[R any] struct {
-	name  string
-	value func(r *R) int64
-}
-
-// columns appends a table, column by column.
-func columns[R any](w *writer, name string, rows []R, all ...columnOf[R]) {
-	w.b = append(append(append(w.b, `,"`...), name...), `":{`...)
-	for i, c := range all {
-		w.comma(i)
-		w.b = append(append(append(w.b, '"'), c.name...), `":[`...)
-		for k := range rows {
-			w.comma(k)
-			w.b = strconv.AppendInt(w.b, c.value(&rows[k]), 10)
-		}
-		w.b = append(w.b, ']')
+// table returns the rows of a table whose event number is above from. names has the names of the columns, with
+// spaces between. row appends the values of a row to v. The first of them is the event number.
+func table[R any](rows []R, from uint64, names string, row func(v []int64, r *R) []int64) columns {
+	var v []int64
+	rows = rows[sort.Search(len(rows), func(i int) bool { return uint64(row(v[:0], &rows[i])[0]) > from }):]
+	var texts [][]byte // by column
+	for _, name := range strings.Fields(names) {
+		texts = append(texts, []byte(`"`+name+`":[`))
 	}
-	w.b = append(w.b, '}')
-}
-
-// appendBars appends the bars, ends, phases and decisions after number from. The values of a bar
-// that are known only at its end are columns of the ends.
-func (m *Model) appendBars(w *writer, from uint64) {
-	columns(w, "bars", after(m.Bars, from, func(b *Bar) uint64 { return b.Seq }),
-		columnOf[Bar]{"seq", func(b *Bar) int64 { return int64(b.Seq) }},
-		columnOf[Bar]{"slot", func(b *Bar) int64 { return int64(b.Slot) }},
-		columnOf[Bar]{"job", func(b *Bar) int64 { return int64(b.Job) }},
-		columnOf[Bar]{"kind", func(b *Bar) int64 { return int64(b.Kind) }},
-		columnOf[Bar]{"task", func(b *Bar) int64 { return int64(b.Task) }},
-		columnOf[Bar]{"n", func(b *Bar) int64 { return int64(b.N) }},
-		columnOf[Bar]{"from", func(b *Bar) int64 { return int64(b.From) }},
-		columnOf[Bar]{"lent", func(b *Bar) int64 { return bit(b.Lent) }},
-		columnOf[Bar]{"moved", func(b *Bar) int64 { return bit(b.Moved) }},
-		columnOf[Bar]{"speculative", func(b *Bar) int64 { return bit(b.Speculative) }},
-		columnOf[Bar]{"rule", func(b *Bar) int64 { return int64(b.Rule) }})
-	columns(w, "ends", after(m.Ends, from, func(e *End) uint64 { return e.Seq }),
-		columnOf[End]{"seq", func(e *End) int64 { return int64(e.Seq) }},
-		columnOf[End]{"bar", func(e *End) int64 { return int64(e.Bar) }},
-		columnOf[End]{"at", func(e *End) int64 { return int64(e.At) }},
-		columnOf[End]{"how", func(e *End) int64 { return int64(e.How) }},
-		columnOf[End]{"in_bytes", func(e *End) int64 { return m.Bars[e.Bar].InBytes }},
-		columnOf[End]{"out_bytes", func(e *End) int64 { return m.Bars[e.Bar].OutBytes }},
-		columnOf[End]{"copy_bytes", func(e *End) int64 { return m.Bars[e.Bar].CopyBytes }},
-		columnOf[End]{"cpu", func(e *End) int64 { return int64(m.Bars[e.Bar].CPU) }})
-	columns(w, "phase_starts", after(m.Phases, from, func(p *PhaseStart) uint64 { return p.Seq }),
-		columnOf[PhaseStart]{"seq", func(p *PhaseStart) int64 { return int64(p.Seq) }},
-		columnOf[PhaseStart]{"bar", func(p *PhaseStart) int64 { return int64(p.Bar) }},
-		columnOf[PhaseStart]{"at", func(p *PhaseStart) int64 { return int64(p.At) }},
-		columnOf[PhaseStart]{"phase", func(p *PhaseStart) int64 { return int64(p.Phase) }})
-	columns(w, "decisions", after(m.Decisions, from, func(d *Decision) uint64 { return d.Seq }),
-		columnOf[Decision]{"seq", func(d *Decision) int64 { return int64(d.Seq) }},
-		columnOf[Decision]{"at", func(d *Decision) int64 { return int64(d.At) }},
-		columnOf[Decision]{"op", func(d *Decision) int64 { return int64(d.Op) }},
-		columnOf[Decision]{"job", func(d *Decision) int64 { return int64(d.Job) }},
-		columnOf[Decision]{"slot", func(d *Decision) int64 { return int64(d.Slot) }},
-		columnOf[Decision]{"bar", func(d *Decision) int64 { return int64(d.Bar) }},
-		columnOf[Decision]{"rule", func(d *Decision) int64 { return int64(d.Rule) }})
-}
-
-// appendDetails appends the other tables after number from: spills, kvbuffers, copies, statuses,
-// use of the process and lost trackers.
-func (m *Model) appendDetails(w *writer, from uint64) {
-	columns(w, "spills", after(m.Spills, from, func(s *Spill) uint64 { return s.Seq }),
-		columnOf[Spill]{"seq", func(s *Spill) int64 { return int64(s.Seq) }},
-		columnOf[Spill]{"bar", func(s *Spill) int64 { return int64(s.Bar) }},
-		columnOf[Spill]{"from", func(s *Spill) int64 { return int64(s.From) }},
-		columnOf[Spill]{"to", func(s *Spill) int64 { return int64(s.To) }},
-		columnOf[Spill]{"bytes", func(s *Spill) int64 { return s.Bytes }},
-		columnOf[Spill]{"records", func(s *Spill) int64 { return s.Records }})
-	columns(w, "buffers", after(m.Buffers, from, func(b *Buffer) uint64 { return b.Seq }),
-		columnOf[Buffer]{"seq", func(b *Buffer) int64 { return int64(b.Seq) }},
-		columnOf[Buffer]{"bar", func(b *Buffer) int64 { return int64(b.Bar) }},
-		columnOf[Buffer]{"at", func(b *Buffer) int64 { return int64(b.At) }},
-		columnOf[Buffer]{"step", func(b *Buffer) int64 { return int64(b.Step) }},
-		columnOf[Buffer]{"bytes", func(b *Buffer) int64 { return b.Bytes }},
-		columnOf[Buffer]{"to_bytes", func(b *Buffer) int64 { return b.ToBytes }})
-	columns(w, "fetches", after(m.Fetches, from, func(f *Fetch) uint64 { return f.Seq }),
-		columnOf[Fetch]{"seq", func(f *Fetch) int64 { return int64(f.Seq) }},
-		columnOf[Fetch]{"bar", func(f *Fetch) int64 { return int64(f.Bar) }},
-		columnOf[Fetch]{"at", func(f *Fetch) int64 { return int64(f.At) }},
-		columnOf[Fetch]{"map", func(f *Fetch) int64 { return int64(f.Map) }},
-		columnOf[Fetch]{"maps", func(f *Fetch) int64 { return int64(f.Maps) }},
-		columnOf[Fetch]{"bytes", func(f *Fetch) int64 { return f.Bytes }})
-	// columns writes only numbers, so the column of texts is added here. It replaces the brace that
-	// columns has written last. Few runs have statuses, so other runs have no such table.
-	if said := after(m.Statuses, from, func(s *Status) uint64 { return s.Seq }); len(said) > 0 {
-		columns(w, "statuses", said,
-			columnOf[Status]{"seq", func(s *Status) int64 { return int64(s.Seq) }},
-			columnOf[Status]{"bar", func(s *Status) int64 { return int64(s.Bar) }},
-			columnOf[Status]{"at", func(s *Status) int64 { return int64(s.At) }})
-		w.b = append(w.b[:len(w.b)-1], `,"text":[`...)
-		for i := range said {
-			w.comma(i)
-			w.b = appendText(w.b, said[i].Text)
+	for i := range rows {
+		v = row(v[:0], &rows[i])
+		for column, n := range v {
+			texts[column] = strconv.AppendInt(comma(texts[column], i), n, 10)
 		}
-		w.b = append(w.b, `]}`...)
 	}
-	columns(w, "usage", after(m.Usages, from, func(u *Usage) uint64 { return u.Seq }),
-		columnOf[Usage]{"seq", func(u *Usage) int64 { return int64(u.Seq) }},
-		columnOf[Usage]{"at", func(u *Usage) int64 { return int64(u.At) }},
-		columnOf[Usage]{"cpu", func(u *Usage) int64 { return int64(u.CPU) }},
-		columnOf[Usage]{"memory_bytes", func(u *Usage) int64 { return u.MemoryBytes }},
-		columnOf[Usage]{"temp_bytes", func(u *Usage) int64 { return u.TempBytes }})
-	columns(w, "losses", after(m.Losses, from, func(l *Loss) uint64 { return l.Seq }),
-		columnOf[Loss]{"seq", func(l *Loss) int64 { return int64(l.Seq) }},
-		columnOf[Loss]{"at", func(l *Loss) int64 { return int64(l.At) }},
-		columnOf[Loss]{"tracker", func(l *Loss) int64 { return int64(l.Tracker) }})
+	text := columns{'{'}
+	for i, column := range texts {
+		text = append(append(comma(text, i), column...), ']')
+	}
+	return append(text, '}')
+}
+
+// barTables returns the bars, ends, phases and decisions after number from. The values of a bar that
+// are known only at its end are columns of the ends.
+func (m *Model) barTables(from uint64) []any {
+	return []any{
+		"bars", table(m.Bars, from, "seq slot job kind task n from lent moved speculative rule", func(v []int64, b *Bar) []int64 {
+			v = append(v, int64(b.Seq), int64(b.Slot), int64(b.Job), int64(b.Kind), int64(b.Task), int64(b.N), int64(b.From))
+			return append(v, bit(b.Lent), bit(b.Moved), bit(b.Speculative), int64(b.Rule))
+		}),
+		"ends", table(m.Ends, from, "seq bar at how in_bytes out_bytes copy_bytes cpu", func(v []int64, e *End) []int64 {
+			b := &m.Bars[e.Bar]
+			return append(v, int64(e.Seq), int64(e.Bar), int64(e.At), int64(e.How), b.InBytes, b.OutBytes, b.CopyBytes, int64(b.CPU))
+		}),
+		"phase_starts", table(m.Phases, from, "seq bar at phase", func(v []int64, p *PhaseStart) []int64 {
+			return append(v, int64(p.Seq), int64(p.Bar), int64(p.At), int64(p.Phase))
+		}),
+		"decisions", table(m.Decisions, from, "seq at op job slot bar rule", func(v []int64, d *Decision) []int64 {
+			return append(v, int64(d.Seq), int64(d.At), int64(d.Op), int64(d.Job), int64(d.Slot), int64(d.Bar), int64(d.Rule))
+		}),
+	}
+}
+
+// detailTables returns the other tables after number from: spills, kvbuffers, copies, statuses, use of
+// the process and lost trackers.
+func (m *Model) detailTables(from uint64) []any {
+	fields := []any{
+		"spills", table(m.Spills, from, "seq bar from to bytes records", func(v []int64, s *Spill) []int64 {
+			return append(v, int64(s.Seq), int64(s.Bar), int64(s.From), int64(s.To), s.Bytes, s.Records)
+		}),
+		"buffers", table(m.Buffers, from, "seq bar at step bytes to_bytes", func(v []int64, b *Buffer) []int64 {
+			return append(v, int64(b.Seq), int64(b.Bar), int64(b.At), int64(b.Step), b.Bytes, b.ToBytes)
+		}),
+		"fetches", table(m.Fetches, from, "seq bar at map maps bytes", func(v []int64, f *Fetch) []int64 {
+			return append(v, int64(f.Seq), int64(f.Bar), int64(f.At), int64(f.Map), int64(f.Maps), f.Bytes)
+		}),
+	}
+	// A table has only numbers, so the column of texts is added here, before the last brace. Few runs have
+	// statuses, so other runs have no such table.
+	var said []string
+	statuses := table(m.Statuses, from, "seq bar at", func(v []int64, s *Status) []int64 {
+		return append(v, int64(s.Seq), int64(s.Bar), int64(s.At))
+	})
+	for _, s := range m.Statuses {
+		if s.Seq > from {
+			said = append(said, s.Text)
+		}
+	}
+	if len(said) > 0 {
+		text := value(append(statuses[:len(statuses)-1], `,"text":`...), said)
+		fields = append(fields, "statuses", columns(append(text, '}')))
+	}
+	return append(fields,
+		"usage", table(m.Usages, from, "seq at cpu memory_bytes temp_bytes", func(v []int64, u *Usage) []int64 {
+			return append(v, int64(u.Seq), int64(u.At), int64(u.CPU), u.MemoryBytes, u.TempBytes)
+		}),
+		"losses", table(m.Losses, from, "seq at tracker", func(v []int64, l *Loss) []int64 {
+			return append(v, int64(l.Seq), int64(l.At), int64(l.Tracker))
+		}))
 }
 
 // AppendJSON appends the curves to dst as a JSON object, and returns the longer slice. Values have at
 // most three decimals.
 func (c *Curves) AppendJSON(dst []byte) []byte {
-	w := writer{b: dst}
-	w.number(`{"from":`, int64(c.From))
-	w.number(`,"step":`, int64(c.Step))
-	w.number(`,"steps":`, int64(c.Steps))
-	w.number(`,"slots":{"map":`, int64(c.Slots[trace.Map]))
-	w.number(`,"reduce":`, int64(c.Slots[trace.Reduce]))
-	w.b = append(w.b, `},"pools":[`...)
-	for i, p := range c.Pools {
-		w.comma(i)
-		w.number(`{"pool":`, int64(p.Pool))
-		w.decimals(`,"maps":`, p.Use[trace.Map])
-		w.decimals(`,"reduces":`, p.Use[trace.Reduce])
-		w.decimals(`,"share_maps":`, p.Share[trace.Map])
-		w.decimals(`,"share_reduces":`, p.Share[trace.Reduce])
-		w.decimals(`,"demand_maps":`, p.Demand[trace.Map])
-		w.decimals(`,"demand_reduces":`, p.Demand[trace.Reduce])
-		w.b = append(w.b, '}')
+	var pools list
+	for _, p := range c.Pools {
+		pools = append(pools, []any{
+			"pool", p.Pool, "maps", p.Use[trace.Map], "reduces", p.Use[trace.Reduce], "share_maps", p.Share[trace.Map],
+			"share_reduces", p.Share[trace.Reduce], "demand_maps", p.Demand[trace.Map], "demand_reduces", p.Demand[trace.Reduce],
+		})
 	}
-	w.decimals(`],"lent_map_slots":`, c.Lent[trace.Map])
-	w.decimals(`,"lent_reduce_slots":`, c.Lent[trace.Reduce])
-	return append(w.b, '}')
+	slots := columns(object(nil, "map", c.Slots[trace.Map], "reduce", c.Slots[trace.Reduce]))
+	return object(dst, "from", c.From, "step", c.Step, "steps", c.Steps, "slots", slots, "pools", pools,
+		"lent_map_slots", c.Lent[trace.Map], "lent_reduce_slots", c.Lent[trace.Reduce])
 }
 
 // AppendJSON appends the matrix to dst as a JSON object, and returns the longer slice.
 func (x *Matrix) AppendJSON(dst []byte) []byte {
-	w := writer{b: dst}
-	w.number(`{"job":`, int64(x.Job))
-	w.number(`,"maps":`, int64(x.Maps))
-	w.number(`,"reduces":`, int64(x.Reduces))
-	w.number(`,"rows":`, int64(x.Rows))
-	w.number(`,"columns":`, int64(x.Columns))
-	w.flag(`,"measured":`, x.Measured)
-	w.b = append(w.b, `,"cells":[`...)
+	cells := columns{'['}
 	for i, c := range x.Cells {
-		w.comma(i)
-		w.b = append(w.b, `{"done":`...)
-		w.b = appendDecimal(w.b, c.Done)
-		w.number(`,"bytes":`, c.Bytes)
-		w.b = append(w.b, '}')
+		cells = appendDecimal(append(comma(cells, i), `{"done":`...), c.Done)
+		cells = append(strconv.AppendInt(append(cells, `,"bytes":`...), c.Bytes, 10), '}')
 	}
-	return append(w.b, `]}`...)
+	return object(dst, "job", x.Job, "maps", x.Maps, "reduces", x.Reduces, "rows", x.Rows, "columns", x.Columns,
+		"measured", x.Measured, "cells", append(cells, ']'))
 }
 
-// writer appends JSON to b. The name argument of its methods has the comma, quotes and colon that
-// belong to it. A page asks for the model often, and encoding/json would be slower, because it uses
-// reflection.
-type writer struct{ b []byte }
+// list is a list of objects, each with names and values in turn.
+type list [][]any
 
-// comma writes a comma before all but the first element.
-func (w *writer) comma(i int) {
+// object appends an object to dst. fields has names and values in turn. A page asks for the model often, and
+// encoding/json would be slower for its tables.
+func object(dst []byte, fields ...any) []byte {
+	dst = append(dst, '{')
+	for i := 0; i < len(fields); i += 2 {
+		dst = append(append(append(comma(dst, i), '"'), fields[i].(string)...), `":`...)
+		dst = value(dst, fields[i+1])
+	}
+	return append(dst, '}')
+}
+
+// value appends a text, a flag, a list, a table or a whole number of any type to dst.
+func value(dst []byte, v any) []byte {
+	switch v := v.(type) {
+	case string:
+		return appendText(dst, v)
+	case bool:
+		return strconv.AppendBool(dst, v)
+	case uint64:
+		return strconv.AppendUint(dst, v, 10)
+	case columns:
+		return append(dst, v...)
+	case []string:
+		return items(dst, v, appendText)
+	case []float64:
+		return items(dst, v, appendDecimal)
+	case list:
+		return items(dst, v, func(dst []byte, fields []any) []byte { return object(dst, fields...) })
+	}
+	return strconv.AppendInt(dst, reflect.ValueOf(v).Int(), 10)
+}
+
+// items appends a list to dst.
+func items[T any](dst []byte, all []T, add func(dst []byte, one T) []byte) []byte {
+	dst = append(dst, '[')
+	for i, one := range all {
+		dst = add(comma(dst, i), one)
+	}
+	return append(dst, ']')
+}
+
+// comma appends a comma to dst before all but the first element.
+func comma(dst []byte, i int) []byte {
 	if i > 0 {
-		w.b = append(w.b, ',')
+		return append(dst, ',')
 	}
-}
-
-// number writes a name and an integer.
-func (w *writer) number(name string, n int64) {
-	w.b = strconv.AppendInt(append(w.b, name...), n, 10)
-}
-
-// flag writes a name and true or false.
-func (w *writer) flag(name string, on bool) {
-	w.b = strconv.AppendBool(append(w.b, name...), on)
-}
-
-// text writes a name and a quoted text.
-func (w *writer) text(name, text string) {
-	w.b = appendText(append(w.b, name...), text)
-}
-
-// words writes a list of quoted texts.
-func (w *writer) words(name string, words []string) {
-	w.b = append(append(append(w.b, `,"`...), name...), `":[`...)
-	for i, word := range words {
-		w.comma(i)
-		w.b = appendText(w.b, word)
-	}
-	w.b = append(w.b, ']')
-}
-
-// decimals writes a list of numbers with at most three decimals.
-func (w *writer) decimals(name string, values []float64) {
-	w.b = append(append(w.b, name...), '[')
-	for i, v := range values {
-		w.comma(i)
-		w.b = appendDecimal(w.b, v)
-	}
-	w.b = append(w.b, ']')
+	return dst
 }
 
 // appendText appends a JSON string. It escapes <, > and & too, because the text may stand in a page.
 func appendText(dst []byte, text string) []byte {
-	quoted, err := json.Marshal(text)
-	if err != nil || !utf8.Valid(quoted) { // this never happens: json.Marshal accepts every string
-		return append(dst, `""`...)
-	}
+	quoted, _ := json.Marshal(text) // never fails: it accepts every string
 	return append(dst, quoted...)
 }
 

@@ -17,6 +17,7 @@ package view
 import (
 	"time"
 
+	"mrlocal/slots"
 	"mrlocal/trace"
 )
 
@@ -80,21 +81,6 @@ type DrawnPool struct {
 	mostJobs              int32 // limit on running jobs; 0: no limit
 }
 
-// JobState is the state of a job. Its numbers are those of trace.OpJobEnd.
-type JobState uint8
-
-const (
-	JobRunning JobState = iota // the job runs, or waits for admission
-	JobSucceeded
-	JobFailed
-	JobKilled
-)
-
-var jobStateNames = [...]string{"running", "succeeded", "failed", "killed"}
-
-// String returns the state as a word; "?" for an unknown one.
-func (s JobState) String() string { return nameOf(jobStateNames[:], int(s)) }
-
 // DrawnJob is one job. A time is Never if its event has not happened.
 type DrawnJob struct {
 	Name, User string
@@ -108,7 +94,7 @@ type DrawnJob struct {
 	Finished      [trace.Kinds]int32 // finished tasks
 	Running       [trace.Kinds]int32 // running attempts, copies among them
 	GateOpen      bool               // the job's reduces may start
-	State         JobState
+	State         slots.State
 	Changed       uint64 // number of the last event that changed this struct
 }
 
@@ -167,8 +153,8 @@ const (
 
 var stepNames = [...]string{"begin", "grow", "refuse", "evict"}
 
-// String returns the step as a word; "?" for an unknown one.
-func (s BufferStep) String() string { return nameOf(stepNames[:], int(s)) }
+// String returns the step as a word.
+func (s BufferStep) String() string { return stepNames[s] }
 
 // Buffer is a change of the kvbuffer of an attempt.
 type Buffer struct {
@@ -211,12 +197,4 @@ type Loss struct {
 	Seq     uint64
 	At      time.Duration
 	Tracker int32
-}
-
-// nameOf returns name i; "?" if there is none, as for a number of a newer version.
-func nameOf(names []string, i int) string {
-	if i < len(names) {
-		return names[i]
-	}
-	return "?"
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mrlocal/internal/testkit"
+	"mrlocal/slots"
 	"mrlocal/slots/report"
 	"mrlocal/trace"
 	"mrlocal/view"
@@ -67,7 +68,7 @@ func compareWithReport(t *testing.T, s viewtest.Result) {
 		if j.Name != want.Name || j.Finish.Seconds() != want.FinishS || j.MapsDone.Seconds() != want.MapsDoneS && want.MapsDoneS >= 0 || j.Start.Seconds() != want.StartS {
 			t.Errorf("job %+v, the report has %+v", j, want)
 		}
-		if j.State == view.JobSucceeded && (int(j.Finished[trace.Map]) != want.Maps || int(j.Finished[trace.Reduce]) != want.Reduces) {
+		if j.State == slots.Succeeded && (int(j.Finished[trace.Map]) != want.Maps || int(j.Finished[trace.Reduce]) != want.Reduces) {
 			t.Errorf("job %s: %d maps and %d reduces are done, of %d and %d", j.Name, j.Finished[trace.Map], j.Finished[trace.Reduce], want.Maps, want.Reduces)
 		}
 	}

@@ -29,28 +29,38 @@ func Tables() []Table {
 // fewer.
 const tableSteps = 100
 
-// table writes a table row by row. It keeps the first error until end. Most methods add one cell to
-// the current row, in the order of the columns.
+// table writes a table row by row. It keeps the first error until end.
 type table struct {
 	w    *csv.Writer
-	name string   // for the error
-	row  []string // the current row
+	name string // for the error
 }
 
-// newTable writes the heading of a table. The caller then adds the cells of each row, ends each row
-// with done, and calls end once.
+// newTable writes the heading of a table. The caller then adds the rows, and calls end once.
 func newTable(w io.Writer, name string, columns ...string) *table {
-	t := &table{w: csv.NewWriter(w), name: name}
+	t := &table{csv.NewWriter(w), name}
 	_ = t.w.Write(columns) // end returns this error
 	return t
 }
 
-func (t *table) text(s string)           { t.row = append(t.row, s) }
-func (t *table) number(n int64)          { t.text(strconv.FormatInt(n, 10)) }
-func (t *table) decimal(v float64)       { t.text(trimmedZeros(strconv.FormatFloat(v, 'f', 3, 64))) }
-func (t *table) seconds(d time.Duration) { t.text(seconds(d)) }
-func (t *table) flag(on bool)            { t.text(strconv.FormatBool(on)) }
-func (t *table) done()                   { _ = t.w.Write(t.row); t.row = t.row[:0] } // ends the row
+// row writes a row. Its cells are texts, times, decimals, flags and whole numbers of any type. nil stands for an
+// empty cell.
+func (t *table) row(cells ...any) {
+	texts := make([]string, len(cells))
+	for i, c := range cells {
+		switch c := c.(type) {
+		case nil:
+		case string:
+			texts[i] = c
+		case time.Duration:
+			texts[i] = seconds(c)
+		case float64:
+			texts[i] = trimmedZeros(strconv.FormatFloat(c, 'f', 3, 64))
+		default:
+			texts[i] = fmt.Sprint(c)
+		}
+	}
+	_ = t.w.Write(texts) // end returns this error
+}
 
 // end writes all buffered rows. It returns the first error of any row, with the name of the table.
 func (t *table) end() error {
@@ -87,30 +97,11 @@ func TaskTable(w io.Writer, m *view.Model) error {
 	lanes := bySlot(m)
 	for i := range m.Bars {
 		b := &m.Bars[i]
-		t.number(int64(b.Seq))
-		t.text(m.Jobs[b.Job].Name)
-		t.text(m.Pools[m.Jobs[b.Job].Pool].Name)
-		t.text(b.Kind.String())
-		for _, n := range []int32{b.Task, b.N, b.Slot, lanes[b.Slot].Tracker} {
-			t.number(int64(n))
-		}
-		t.text(lanes[b.Slot].Home.String())
-		t.seconds(b.From)
-		t.seconds(b.To)
-		t.text(b.How.String())
-		t.flag(b.Lent)
-		t.flag(b.Speculative)
-		t.text(m.Rules[b.Rule])
-		for _, n := range []int64{b.InBytes, b.OutBytes, b.CopyBytes} {
-			t.number(n)
-		}
-		t.seconds(b.CPU)
-		for _, p := range []trace.Phase{trace.PhaseCompute, trace.PhaseIO, trace.PhaseCopy, trace.PhaseHeld, trace.PhaseSort, trace.PhaseReduce} {
-			t.seconds(phases[i][p])
-		}
-		t.number(spills[i])
-		t.number(spilled[i])
-		t.done()
+		p := &phases[i]
+		t.row(b.Seq, m.Jobs[b.Job].Name, m.Pools[m.Jobs[b.Job].Pool].Name, b.Kind, b.Task, b.N, b.Slot, lanes[b.Slot].Tracker,
+			lanes[b.Slot].Home, b.From, b.To, b.How, b.Lent, b.Speculative, m.Rules[b.Rule], b.InBytes, b.OutBytes, b.CopyBytes,
+			b.CPU, p[trace.PhaseCompute], p[trace.PhaseIO], p[trace.PhaseCopy], p[trace.PhaseHeld], p[trace.PhaseSort],
+			p[trace.PhaseReduce], spills[i], spilled[i])
 	}
 	return t.end()
 }
@@ -131,16 +122,7 @@ func SlotTable(w io.Writer, m *view.Model) error {
 	uses := m.SlotUses()
 	for _, l := range m.Lanes {
 		u := &uses[l.Slot]
-		for _, n := range []int32{l.Slot, l.Tracker, l.Core} {
-			t.number(int64(n))
-		}
-		t.text(l.Home.String())
-		t.flag(l.Extra)
-		t.number(int64(u.Attempts))
-		t.number(int64(u.Lent))
-		t.seconds(u.Busy)
-		t.seconds(u.LentTime)
-		t.done()
+		t.row(l.Slot, l.Tracker, l.Core, l.Home, l.Extra, u.Attempts, u.Lent, u.Busy, u.LentTime)
 	}
 	return t.end()
 }
@@ -151,30 +133,18 @@ func DecisionTable(w io.Writer, m *view.Model) error {
 	t := newTable(w, "decisions.csv", "seq", "time_s", "decision", "rule", "slot", "job", "kind", "task", "attempt", "lent")
 	for i := range m.Decisions {
 		d := &m.Decisions[i]
-		t.number(int64(d.Seq))
-		t.seconds(d.At)
-		t.text(d.Op.String())
-		t.text(m.Rules[d.Rule])
+		cells := []any{d.Seq, d.At, d.Op, m.Rules[d.Rule], nil, nil, nil, nil, nil, nil}
 		if d.Slot >= 0 {
-			t.number(int64(d.Slot))
-		} else {
-			t.text("")
+			cells[4] = d.Slot
 		}
 		if d.Job >= 0 {
-			t.text(m.Jobs[d.Job].Name)
-		} else {
-			t.text("")
+			cells[5] = m.Jobs[d.Job].Name
 		}
 		if d.Bar >= 0 {
 			b := &m.Bars[d.Bar]
-			t.text(b.Kind.String())
-			t.number(int64(b.Task))
-			t.number(int64(b.N))
-			t.flag(b.Lent)
-		} else {
-			t.row = append(t.row, "", "", "", "") // kind, task, attempt, lent
+			copy(cells[6:], []any{b.Kind, b.Task, b.N, b.Lent})
 		}
-		t.done()
+		t.row(cells...)
 	}
 	return t.end()
 }
@@ -196,20 +166,18 @@ func CounterTable(w io.Writer, m *view.Model) error {
 			at := c.From + time.Duration(i)*c.Step
 			h.until(at+c.Step, i == c.Steps-1) // the last step also counts events exactly at its end
 			for n, p := range c.Pools {
-				t.seconds(at)
 				name := "(others)"
 				if p.Pool >= 0 {
 					name = m.Pools[p.Pool].Name
 				}
-				t.text(name)
+				cells := []any{at, name}
 				for _, values := range [][trace.Kinds][]float64{p.Use, p.Share, p.Demand} {
-					t.decimal(values[trace.Map][i])
-					t.decimal(values[trace.Reduce][i])
+					cells = append(cells, values[trace.Map][i], values[trace.Reduce][i])
 				}
 				for _, column := range hadoopAttemptColumns() {
-					t.number(column.of(&h.pools[n][trace.Map], &h.pools[n][trace.Reduce]))
+					cells = append(cells, column.of(&h.pools[n][trace.Map], &h.pools[n][trace.Reduce]))
 				}
-				t.done()
+				t.row(cells...)
 			}
 		}
 	}

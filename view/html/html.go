@@ -8,6 +8,7 @@ package html
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/csv"
 	"fmt"
@@ -87,6 +88,9 @@ func (d *Document) printf(format string, args ...any) {
 	}
 }
 
+// keep keeps the first error.
+func (d *Document) keep(err error) { d.err = cmp.Or(d.err, err) }
+
 // text writes an element that contains text. It escapes the text.
 func (d *Document) text(element, text string) {
 	d.printf("<%s>%s</%s>\n", element, svg.Escape(text), element)
@@ -95,9 +99,7 @@ func (d *Document) text(element, text string) {
 // Picture writes a section with that title and the SVG that draw writes.
 func (d *Document) Picture(title string, draw func(w io.Writer) error) {
 	var b bytes.Buffer
-	if err := draw(&b); err != nil && d.err == nil {
-		d.err = err
-	}
+	d.keep(draw(&b))
 	d.text("h2", title)
 	d.printf("<figure>%s</figure>\n", b.Bytes())
 }
@@ -107,9 +109,7 @@ func (d *Document) Picture(title string, draw func(w io.Writer) error) {
 // a drawing that compares our figure with the paper's.
 func (d *Document) CSV(title string, text []byte, verdicts bool) {
 	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	if err != nil && d.err == nil {
-		d.err = err
-	}
+	d.keep(err)
 	d.text("h2", title)
 	d.table(rows, verdicts)
 }
@@ -237,8 +237,8 @@ func (d *Document) Run(r Run) {
 	d.text("h2", "Policy "+m.Policy)
 	d.text("p", svg.Summary(m)+".")
 	d.printf("<figure>")
-	if err := svg.Write(writerOf(d), m, svg.Options{}); err != nil && d.err == nil {
-		d.err = err
+	if d.err == nil {
+		d.err = svg.Write(d.w, m, svg.Options{})
 	}
 	d.printf("</figure>\n")
 	d.text("h3", "Time in each phase")
@@ -268,21 +268,6 @@ func (d *Document) Run(r Run) {
 	} else {
 		d.text("p", "The events of this run are not inside, because they are too large.")
 	}
-}
-
-// docWriter is an io.Writer for the raw text of a document.
-type docWriter struct{ d *Document }
-
-func writerOf(d *Document) io.Writer { return docWriter{d} }
-
-// Write writes p, and keeps an error in the document.
-func (w docWriter) Write(p []byte) (int, error) {
-	if w.d.err != nil {
-		return 0, w.d.err
-	}
-	n, err := w.d.w.Write(p)
-	w.d.err = err
-	return n, err
 }
 
 const (

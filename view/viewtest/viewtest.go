@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mrlocal/sim"
+	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/report"
@@ -165,7 +166,7 @@ func AllSigns() *view.Model {
 	add(36, of(trace.OpFinish, 1, 0, 0, trace.Reduce, trace.OK))
 	add(38, trace.Event{Op: trace.OpUsage, A: int64(60 * time.Second), B: 64 << 20, C: 900 << 10})
 	add(40, of(trace.OpFinish, 0, 1, 0, trace.Reduce, trace.OK))
-	add(40, trace.Event{Op: trace.OpJobEnd, A: int64(view.JobSucceeded)})
+	add(40, trace.Event{Op: trace.OpJobEnd, A: int64(slots.Succeeded)})
 	_ = m.Close() // never fails
 	return m
 }
