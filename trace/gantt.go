@@ -154,25 +154,13 @@ func (t *Timeline) fillAll(rows []ganttRow, by Grouping, cell time.Duration) {
 	if by != ByPhase {
 		phases = nil
 	}
-	// t.Phases is in the order of time over all attempts. begun has the current phase of each
-	// attempt.
-	begun := make([]PhaseStart, len(t.Spans))
-	for i := range t.Spans {
-		s := &t.Spans[i]
-		begun[i] = PhaseStart{At: s.From, Phase: s.Kind.FirstPhase()}
+	for i := range t.Spans { // also those of no length
+		rows[t.Spans[i].Slot].used = true
 	}
-	fill := func(span int32, to time.Duration) {
-		s := &t.Spans[span]
-		rows[s.Slot].fill(t.letterOf(s, begun[span].Phase, by), begun[span].At, to, cell)
-	}
-	for _, p := range phases {
-		// The phase before ends when this one begins.
-		fill(p.Span, p.At)
-		begun[p.Span] = p
-	}
-	for i := range t.Spans {
-		fill(int32(i), t.until(&t.Spans[i]))
-	}
+	EachSegment(len(t.Spans), func(i int) *Span { return &t.Spans[i] }, slices.Values(phases), t.End, func(i int, s Segment) {
+		span := &t.Spans[i]
+		rows[span.Slot].fill(t.letterOf(span, s.Phase, by), s.From, s.To, cell)
+	})
 }
 
 // letterOf returns the letter of an attempt in a phase.
@@ -200,10 +188,8 @@ var (
 	phaseWords   = [...]string{PhaseNone: "other", PhaseCompute: "map", PhaseIO: "map I/O", PhaseCopy: "copy", PhaseSort: "sort", PhaseReduce: "reduce", PhaseHeld: "held"}
 )
 
-// fill adds the use of the slot between the times from and to. A use of no length still sets
-// r.used.
+// fill adds the use of the slot between the times from and to.
 func (r *ganttRow) fill(letter byte, from, to, cell time.Duration) {
-	r.used = true
 	for c := int(from / cell); c < len(r.letter); c++ {
 		start, end := max(from, time.Duration(c)*cell), min(to, time.Duration(c+1)*cell)
 		if end <= start {

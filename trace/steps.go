@@ -65,7 +65,7 @@ func (t *Timeline) Counts(step time.Duration) []PoolCounts {
 		if pool == len(t.Pools) { // a job whose submission is not in the file
 			continue
 		}
-		for c := int((s.From + step - 1) / step); c < steps && time.Duration(c)*step < t.until(s); c++ {
+		for c := int((s.From + step - 1) / step); c < steps && time.Duration(c)*step < s.Until(t.End); c++ {
 			counts[c][pool][s.Kind]++
 		}
 	}

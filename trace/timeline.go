@@ -1,6 +1,9 @@
 package trace
 
-import "time"
+import (
+	"iter"
+	"time"
+)
 
 // Timeline is a Sink that keeps the span of each attempt, for gantts and counts. The zero value is ready for
 // Attach. An attempt takes 48 bytes, far less than its events; a phase that is kept takes 16.
@@ -68,12 +71,41 @@ func (t *Timeline) submit(job int32, name, pool string) {
 	t.pool[job] = i
 }
 
-// until returns the end of a span, or the time of the last event if the attempt has not ended.
-func (t *Timeline) until(s *Span) time.Duration {
+// Until returns the end of a span, or last if the attempt has not ended.
+func (s *Span) Until(last time.Duration) time.Duration {
 	if s.To < 0 {
-		return t.End
+		return last
 	}
 	return s.To
+}
+
+// Segment is the part of an attempt in one phase. It does not include the moment To.
+type Segment struct {
+	From, To time.Duration
+	Phase    Phase
+}
+
+// EachSegment calls yield with each segment of n attempts that has a length. An attempt is a number below n.
+// span returns its span. phases has the starts of phases of all attempts, in the order of times. last is the time
+// of the last event. The segments of one attempt come in order and cover its span. The segments of different
+// attempts may come in any order.
+func EachSegment(n int, span func(i int) *Span, phases iter.Seq[PhaseStart], last time.Duration, yield func(i int, s Segment)) {
+	in := make([]PhaseStart, n) // the current phase of each attempt
+	for i := range in {
+		in[i] = PhaseStart{At: span(i).From, Phase: span(i).Kind.FirstPhase()}
+	}
+	end := func(i int, to time.Duration) {
+		if to > in[i].At {
+			yield(i, Segment{in[i].At, to, in[i].Phase})
+		}
+	}
+	for p := range phases {
+		end(int(p.Span), p.At)
+		in[p.Span] = p
+	}
+	for i := range in {
+		end(i, span(i).Until(last))
+	}
 }
 
 // Name returns the name of a job, "" if there is no such job.

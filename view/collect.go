@@ -241,7 +241,7 @@ func (m *Model) jobEvent(e *trace.Event) bool {
 		m.change(e, e.Job, changeReady, trace.Map, int32(e.A))
 	case trace.OpGate:
 		j.GateOpen = e.Has(trace.OK)
-		m.change(e, e.Job, changeGate, trace.Reduce, int32(bit(j.GateOpen)))
+		m.change(e, e.Job, changeGate, trace.Reduce, int32(Bit(j.GateOpen)))
 	case trace.OpAdmit:
 		j.Admit = e.At
 		m.change(e, e.Job, changeAdmit, trace.Map, 0)

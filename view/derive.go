@@ -33,17 +33,12 @@ func (m *Model) Totals() Totals {
 			t.Speculative++
 		}
 	}
-	m.EachSegment(func(_ int, s Segment) { t.Phases[s.Phase] += s.To - s.From })
+	m.EachSegment(func(_ int, s trace.Segment) { t.Phases[s.Phase] += s.To - s.From })
 	return t
 }
 
 // Until returns the end of a bar, or the time of the last event if it runs.
-func (m *Model) Until(b *Bar) time.Duration {
-	if b.To < 0 {
-		return m.Last
-	}
-	return b.To
-}
+func (m *Model) Until(b *Bar) time.Duration { return b.Span.Until(m.Last) }
 
 // SlotUse has sums over all attempts of a slot.
 type SlotUse struct {
@@ -68,42 +63,18 @@ func (m *Model) SlotUses() []SlotUse {
 	return uses
 }
 
-// Segment is the part of a bar in one phase. It does not include the moment To.
-type Segment struct {
-	From, To time.Duration
-	Phase    trace.Phase
-}
-
-// EachSegment calls yield with each segment of each bar. bar is an index into Bars. The segments
-// of one bar come in order and cover the bar. The segments of different bars may come in any
-// order.
-func (m *Model) EachSegment(yield func(bar int, s Segment)) {
-	// m.Phases mixes the phases of all bars. in has the current phase of each bar.
-	type begun struct {
-		at    time.Duration
-		phase trace.Phase
-	}
-	in := make([]begun, len(m.Bars))
-	for i := range m.Bars {
-		in[i] = begun{m.Bars[i].From, m.Bars[i].Kind.FirstPhase()}
-	}
-	end := func(bar int, to time.Duration) {
-		if at := in[bar].at; to > at {
-			yield(bar, Segment{at, to, in[bar].phase})
+// EachSegment calls yield with each segment of each bar, as trace.EachSegment does. bar is an index into
+// Bars.
+func (m *Model) EachSegment(yield func(bar int, s trace.Segment)) {
+	phases := func(yield func(trace.PhaseStart) bool) {
+		for _, p := range m.Phases {
+			// This package does not know the phase of a newer version, so the phase before goes on.
+			if int(p.Phase) < phaseCount && !yield(trace.PhaseStart{At: p.At, Span: p.Bar, Phase: p.Phase}) {
+				return
+			}
 		}
 	}
-	for i := range m.Phases {
-		p := &m.Phases[i]
-		// This package does not know the phase, so the phase before goes on.
-		if int(p.Phase) >= phaseCount {
-			continue
-		}
-		end(int(p.Bar), p.At)
-		in[p.Bar] = begun{p.At, p.Phase}
-	}
-	for i := range m.Bars {
-		end(i, m.Until(&m.Bars[i]))
-	}
+	trace.EachSegment(len(m.Bars), func(i int) *trace.Span { return &m.Bars[i].Span }, phases, m.Last, yield)
 }
 
 // hues are the colours of Okabe and Ito, which colour-blind people can tell apart.

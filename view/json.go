@@ -105,7 +105,7 @@ func (m *Model) barTables(from uint64) []any {
 	return []any{
 		"bars", table(m.Bars, from, "seq slot job kind task n from lent moved speculative rule", func(v []int64, b *Bar) []int64 {
 			v = append(v, int64(b.Seq), int64(b.Slot), int64(b.Job), int64(b.Kind), int64(b.Task), int64(b.N), int64(b.From))
-			return append(v, bit(b.Lent), bit(b.Moved), bit(b.Speculative), int64(b.Rule))
+			return append(v, Bit(b.Lent), Bit(b.Moved), Bit(b.Speculative), int64(b.Rule))
 		}),
 		"ends", table(m.Ends, from, "seq bar at how in_bytes out_bytes copy_bytes cpu", func(v []int64, e *End) []int64 {
 			b := &m.Bars[e.Bar]
@@ -254,8 +254,8 @@ func appendDecimal(dst []byte, v float64) []byte {
 	return dst
 }
 
-// bit returns a flag as a number, for columns.
-func bit(on bool) int64 {
+// Bit returns a flag as a number, for columns.
+func Bit(on bool) int64 {
 	if on {
 		return 1
 	}

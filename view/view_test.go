@@ -329,7 +329,7 @@ func TestScripts(t *testing.T) {
 func dump(m *view.Model) string {
 	var b strings.Builder
 	segments := make([]string, len(m.Bars))
-	m.EachSegment(func(bar int, s view.Segment) { segments[bar] += fmt.Sprintf(" %v %v", s.Phase, s.To-s.From) })
+	m.EachSegment(func(bar int, s trace.Segment) { segments[bar] += fmt.Sprintf(" %v %v", s.Phase, s.To-s.From) })
 	for i := range m.Bars {
 		bar := &m.Bars[i]
 		fmt.Fprintf(&b, "slot %d %s/%d %v to %v %v", bar.Slot, m.TaskName(bar), bar.N, bar.From, m.Until(bar), bar.How)

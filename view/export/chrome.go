@@ -98,7 +98,7 @@ func (t *chromeWriter) slices() {
 	}
 	// If an attempt and its phase start at the same time, a viewer needs the attempt first. So all
 	// phases come after all attempts.
-	t.m.EachSegment(func(bar int, s view.Segment) {
+	t.m.EachSegment(func(bar int, s trace.Segment) {
 		t.on(&t.m.Bars[bar], "X", s.Phase.String(), s.From, fmt.Sprintf(`,"dur":%s,"cat":"phase"`, micros(s.To-s.From)))
 	})
 }

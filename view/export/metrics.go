@@ -56,6 +56,14 @@ func metricsText(text string) string {
 	return metricsEscapes.Replace(strings.ToValidUTF8(text, "\uFFFD"))
 }
 
+// kinds writes a metric that has a value for each kind of task.
+func (w metricsWriter) kinds(name, kind, help string, values [trace.Kinds]float64) {
+	w.family(name, kind, help)
+	for k, v := range values {
+		w.sample(name, v, "kind", trace.Kind(k).String())
+	}
+}
+
 // poolKind has the numbers of a pool's attempts, by kind of task.
 type poolKind [trace.Kinds]struct {
 	running float64
@@ -73,11 +81,7 @@ func Metrics(out io.Writer, m *view.Model) error {
 	w.family("run_info", "gauge", "The policy of the run; the value is 1.")
 	w.sample("run_info", 1, "policy", m.Policy)
 	w.one("run_seconds", "gauge", "Time of the run so far.", m.Last.Seconds())
-	ended := 0.0
-	if m.Ended {
-		ended = 1
-	}
-	w.one("run_ended", "gauge", "Whether the run has ended.", ended)
+	w.one("run_ended", "gauge", "Whether the run has ended.", float64(view.Bit(m.Ended)))
 	w.slots(m)
 	w.attempts(m)
 	w.jobs(m)
@@ -98,10 +102,7 @@ func (w metricsWriter) slots(m *view.Model) {
 			homes[l.Home]++
 		}
 	}
-	w.family("slots", "gauge", "Home slots.")
-	for k := range trace.Kind(trace.Kinds) {
-		w.sample("slots", homes[k], "kind", k.String())
-	}
+	w.kinds("slots", "gauge", "Home slots.", homes)
 	var lent [trace.Kinds]time.Duration
 	var loans [trace.Kinds]float64
 	for i := range m.Bars {
@@ -111,14 +112,9 @@ func (w metricsWriter) slots(m *view.Model) {
 		}
 	}
 	w.one("slot_busy_seconds_total", "counter", "Time in which slots held attempts, over all slots.", t.Busy.Seconds())
-	w.family("slot_lent_seconds_total", "counter", "Time in which slots were lent to tasks of a kind, over all slots.")
-	for k := range trace.Kind(trace.Kinds) {
-		w.sample("slot_lent_seconds_total", lent[k].Seconds(), "kind", k.String())
-	}
-	w.family("slot_loans_total", "counter", "Attempts of a kind on slots of the other kind.")
-	for k := range trace.Kind(trace.Kinds) {
-		w.sample("slot_loans_total", loans[k], "kind", k.String())
-	}
+	w.kinds("slot_lent_seconds_total", "counter", "Time in which slots were lent to tasks of a kind, over all slots.",
+		[trace.Kinds]float64{lent[trace.Map].Seconds(), lent[trace.Reduce].Seconds()})
+	w.kinds("slot_loans_total", "counter", "Attempts of a kind on slots of the other kind.", loans)
 	w.family("phase_seconds_total", "counter", "Time that attempts spent in a phase.")
 	for p, d := range t.Phases {
 		if phase := trace.Phase(p); phase != trace.PhaseNone {

@@ -88,7 +88,7 @@ func TaskTable(w io.Writer, m *view.Model) error {
 	t := newTable(w, "tasks.csv", "seq", "job", "pool", "kind", "task", "attempt", "slot", "tracker", "home", "start_s", "end_s", "state", "lent", "speculative", "rule",
 		"in_bytes", "out_bytes", "copy_bytes", "cpu_s", "compute_s", "io_s", "copy_s", "held_s", "sort_s", "reduce_s", "spills", "spilled_bytes")
 	phases := make([][trace.PhaseHeld + 1]time.Duration, len(m.Bars))
-	m.EachSegment(func(bar int, s view.Segment) { phases[bar][s.Phase] += s.To - s.From })
+	m.EachSegment(func(bar int, s trace.Segment) { phases[bar][s.Phase] += s.To - s.From })
 	spills, spilled := make([]int64, len(m.Bars)), make([]int64, len(m.Bars))
 	for _, s := range m.Spills {
 		spills[s.Bar]++

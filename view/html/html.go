@@ -170,34 +170,26 @@ func readable(cell string) (number string, ok bool) {
 // the paper's figure, from 0 to 2. names are the headings of row. The result is empty for a figure
 // that is not a number.
 func against(names, row []string) string {
-	// field returns a number by the name of its column, because tables may get further columns.
+	// Cells are looked up by the names of their columns, because tables may get further columns.
+	cells := map[string]string{}
+	for i, n := range names[:min(len(names), len(row))] {
+		cells[n] = row[i]
+	}
 	field := func(name string) (float64, bool) {
-		for i, n := range names {
-			if n == name && i < len(row) {
-				v, err := strconv.ParseFloat(row[i], 64)
-				return v, err == nil
-			}
-		}
-		return 0, false
+		v, err := strconv.ParseFloat(cells[name], 64)
+		return v, err == nil
 	}
-	// The paper's figure is a number or a range, with its unit: 44..68 %. The middle stands for a
-	// range.
-	var paper float64
-	ok := false
-	for i, n := range names {
-		if n == "paper" && i < len(row) {
-			number, _, _ := strings.Cut(row[i], " ")
-			from, to, ranged := strings.Cut(number, "..")
-			low, err := strconv.ParseFloat(from, 64)
-			high := low
-			if ranged && err == nil {
-				high, err = strconv.ParseFloat(to, 64)
-			}
-			paper, ok = (low+high)/2, err == nil
-		}
+	// The paper's figure is a number or a range, with its unit: 44..68 %. The middle stands for a range.
+	number, _, _ := strings.Cut(cells["paper"], " ")
+	from, to, ranged := strings.Cut(number, "..")
+	paper, err := strconv.ParseFloat(from, 64)
+	if ranged && err == nil {
+		var high float64
+		high, err = strconv.ParseFloat(to, 64)
+		paper = (paper + high) / 2
 	}
-	ours, too := field("ours")
-	if !ok || !too || paper == 0 {
+	ours, ok := field("ours")
+	if err != nil || !ok || paper == 0 {
 		return ""
 	}
 	// x returns the place of a value on the axis of 160 pixels. The paper's figure is at 80. A value

@@ -71,7 +71,7 @@ type picture struct {
 // part is a segment of the bar with that index.
 type part struct {
 	bar int32
-	view.Segment
+	trace.Segment
 }
 
 // Write draws the slots of a model to w. It fails if w does.
@@ -117,7 +117,7 @@ func newPicture(w io.Writer, m *view.Model, width int) *picture {
 		slot := m.Bars[s.Bar].Slot
 		p.spills[slot] = append(p.spills[slot], s)
 	}
-	m.EachSegment(func(bar int, s view.Segment) { p.parts = append(p.parts, part{int32(bar), s}) })
+	m.EachSegment(func(bar int, s trace.Segment) { p.parts = append(p.parts, part{int32(bar), s}) })
 	slices.SortStableFunc(p.parts, func(a, b part) int { return cmp.Compare(a.bar, b.bar) })
 	p.first = make([]int32, len(m.Bars)+1)
 	at := 0

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -279,23 +280,16 @@ func (s *Simulated) describe(f *workload.File, d *Draft) {
 	s.Tasks = 0
 	weights := map[string]float64{}
 	for _, p := range f.Pools {
-		weights[p.Name] = 1
-		if p.Weight > 0 {
-			weights[p.Name] = float64(p.Weight) / float64(slots.One)
-		}
+		weights[p.Name] = float64(p.Weight) / float64(slots.One)
 	}
 	s.Pools = s.Pools[:0]
 	seen := map[string]bool{}
 	for i := range f.Jobs {
 		j := &f.Jobs[i]
 		s.Tasks += j.Maps + j.Reduces
-		if name := j.Pool; !seen[name] {
-			seen[name] = true
-			weight, ok := weights[name]
-			if !ok {
-				weight = 1
-			}
-			s.Pools = append(s.Pools, poolInfo{name, weight})
+		if !seen[j.Pool] {
+			seen[j.Pool] = true
+			s.Pools = append(s.Pools, poolInfo{j.Pool, cmp.Or(weights[j.Pool], 1)})
 		}
 	}
 }

@@ -129,17 +129,25 @@ func (l *Lab) Answer(ctx context.Context, name string, q url.Values) ([]byte, er
 		}
 		return json.Marshal(map[string]any{"examples": all})
 	}
-	ask, ok := map[string]func(context.Context, *Run, *params) ([]byte, error){
-		"model": model, "curves": curves, "shuffle": shuffle, "why": why, "idle": idle,
-	}[name]
-	if !ok {
+	look := map[string]func(*view.Model, *params) []byte{"model": model, "curves": curves, "shuffle": shuffle}[name]
+	ask := map[string]func(context.Context, *Run, *params) ([]byte, error){"why": why, "idle": idle}[name]
+	if look == nil && ask == nil {
 		return nil, &errs.Error{Kind: Gone, Object: name, Cause: errs.Kind("there is no such question")}
 	}
 	r, err := l.Run(q.Get("run"))
 	if err != nil {
 		return nil, err
 	}
-	return ask(ctx, r, &params{values: q})
+	p := &params{values: q}
+	if look == nil {
+		return ask(ctx, r, p)
+	}
+	var text []byte
+	err = r.with(func(m *view.Model) error {
+		text = look(m, p)
+		return p.err
+	})
+	return text, err
 }
 
 // Metrics returns a run in the text format of Prometheus. The id "" stands for the run that was
@@ -243,10 +251,17 @@ func (p *params) number(name string, least, most, otherwise int64) int64 {
 		return otherwise
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
-	if (err != nil || n < least || n > most) && p.err == nil {
-		p.err = errs.Optionf(name, "%q is not a whole number from %d to %d", text, least, most)
+	if err != nil || n < least || n > most {
+		p.fail(name, "%q is not a whole number from %d to %d", text, least, most)
 	}
 	return min(max(n, least), most)
+}
+
+// fail keeps an error about a parameter, unless there is one already.
+func (p *params) fail(name, format string, args ...any) {
+	if p.err == nil {
+		p.err = errs.Optionf(name, format, args...)
+	}
 }
 
 // instant returns a parameter that is a time in nanoseconds from the start of the run. It returns
@@ -263,43 +278,27 @@ const (
 )
 
 // model answers with the rows of the model after event number from; 0: all rows.
-func model(_ context.Context, r *Run, p *params) ([]byte, error) {
-	from := p.number("from", 0, 1<<62, 0)
-	if p.err != nil {
-		return nil, p.err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.mu.model.AppendJSON(nil, uint64(from)), nil
+func model(m *view.Model, p *params) []byte {
+	return m.AppendJSON(nil, uint64(p.number("from", 0, 1<<62, 0)))
 }
 
 // curves answers with use, fair share and demand of each pool, in steps from one time to another.
-func curves(_ context.Context, r *Run, p *params) ([]byte, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	from, to := p.instant("from", 0), p.instant("to", r.mu.model.Last)
-	steps := p.number("steps", 1, mostSteps, 300)
-	if p.err != nil {
-		return nil, p.err
-	}
+func curves(m *view.Model, p *params) []byte {
+	from, to := p.instant("from", 0), p.instant("to", m.Last)
 	// Curves needs a time span above 0.
-	return r.mu.model.Curves(from, max(to, from+1), int(steps)).AppendJSON(nil), nil
+	return m.Curves(from, max(to, from+1), int(p.number("steps", 1, mostSteps, 300))).AppendJSON(nil)
 }
 
 // shuffle answers with the matrix of copies of a job at a time, with most rows and columns at most.
-func shuffle(_ context.Context, r *Run, p *params) ([]byte, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func shuffle(m *view.Model, p *params) []byte {
 	job := p.number("job", 0, 1<<31-1, 0)
-	at := p.instant("at", r.mu.model.Last)
+	at := p.instant("at", m.Last)
 	most := p.number("most", 1, mostCells, 100)
-	if int(job) >= len(r.mu.model.Jobs) && p.err == nil {
-		p.err = errs.Optionf("job", "the run has no job %d", job)
+	if int(job) >= len(m.Jobs) {
+		p.fail("job", "the run has no job %d", job)
+		return nil
 	}
-	if p.err != nil {
-		return nil, p.err
-	}
-	return r.mu.model.Shuffle(int32(job), at, int(most)).AppendJSON(nil), nil
+	return m.Shuffle(int32(job), at, int(most)).AppendJSON(nil)
 }
 
 // cancel cancels a running simulation of a client.

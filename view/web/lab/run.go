@@ -117,28 +117,24 @@ func (r *Run) info() runInfo {
 // why answers with the reasons for the decision with event number seq.
 func why(ctx context.Context, r *Run, p *params) ([]byte, error) {
 	seq := p.number("seq", 1, 1<<62, 0)
-	if p.err != nil {
-		return nil, p.err
-	}
 	if seq == 0 {
 		return nil, errs.Optionf("seq", "name a decision by its number")
 	}
-	in, err := r.open(nil)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	reason, err := explain.Why(stopping{ctx, in}, uint64(seq), explain.Options{Policy: registry.ForReplay, Name: r.Name})
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(reason)
+	return r.explained(ctx, p, func(in io.Reader, o explain.Options) (any, error) { return explain.Why(in, uint64(seq), o) })
 }
 
 // idle answers with the reason why nothing ran on a slot at a time.
 func idle(ctx context.Context, r *Run, p *params) ([]byte, error) {
 	slot := p.number("slot", 0, 1<<31-1, 0)
 	at := p.instant("at", time.Duration(0))
+	return r.explained(ctx, p, func(in io.Reader, o explain.Options) (any, error) {
+		text, err := explain.WhyIdle(in, int(slot), at, o)
+		return map[string]any{"slot": slot, "at": at, "text": text}, err
+	})
+}
+
+// explained answers with what f makes of the events of the run. It fails if a parameter was wrong.
+func (r *Run) explained(ctx context.Context, p *params, f func(in io.Reader, o explain.Options) (any, error)) ([]byte, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
@@ -147,11 +143,11 @@ func idle(ctx context.Context, r *Run, p *params) ([]byte, error) {
 		return nil, err
 	}
 	defer in.Close()
-	text, err := explain.WhyIdle(stopping{ctx, in}, int(slot), at, explain.Options{Policy: registry.ForReplay, Name: r.Name})
+	answer, err := f(stopping{ctx, in}, explain.Options{Policy: registry.ForReplay, Name: r.Name})
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(map[string]any{"slot": slot, "at": at, "text": text})
+	return json.Marshal(answer)
 }
 
 // stopping is a reader that fails once ctx ends. So a cancelled request stops reading events.
