@@ -30,7 +30,7 @@ func TestAProgramInAnotherModule(t *testing.T) {
 			script = strings.NewReplacer("../mrlocal/docs/adr", "../a.txt ../b.txt", "../mrlocal", "'"+root+"'").Replace(script)
 			cmd := exec.Command("sh", "-e", "-c", files+script)
 			cmd.Dir = t.TempDir()
-			cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=", "GOPROXY=off", "GOSUMDB=off") // from the module cache
+			cmd.Env = append(os.Environ(), "GOWORK=", "GOPROXY=off", "GOSUMDB=off") // from the module cache
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
 			out, err := cmd.Output()
@@ -131,7 +131,7 @@ func TestTheDocumentsLinesOfGoCompile(t *testing.T) {
 	}
 	cmd := exec.Command("sh", "-e", "-c", "go mod init example.com/user; go mod edit -require=mrlocal@v0.0.0 -replace=mrlocal=\"$0\"; go mod tidy; go vet .", root)
 	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=", "GOPROXY=off", "GOSUMDB=off")
+	cmd.Env = append(os.Environ(), "GOWORK=", "GOPROXY=off", "GOSUMDB=off")
 	if err := os.WriteFile(filepath.Join(cmd.Dir, "main.go"), []byte(program), 0o600); err != nil {
 		t.Fatal(err)
 	}

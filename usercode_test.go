@@ -29,6 +29,10 @@ var waysOut = map[string]struct {
 
 // openFiles counts the open file descriptors of the process; 0: the system does not tell.
 func openFiles() int {
+	if r, w, err := os.Pipe(); err == nil { // with the first pipe, the Go runtime opens two files for good
+		r.Close()
+		w.Close()
+	}
 	entries, _ := os.ReadDir("/proc/self/fd")
 	return len(entries)
 }

@@ -369,7 +369,7 @@ func TestAPlanOfManyFilesIsSmallAndQuick(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes many files")
 	}
-	const files = 3_000
+	const files = 1_000
 	dir := t.TempDir()
 	for i := range files {
 		writeTo(t, fmt.Sprintf("%s/some-file-name-%06d.txt", dir, i), []byte("x\n"))
