@@ -1,4 +1,4 @@
-// Package order keeps small ids in order. It has a Ranking by keys that change, a heap
+// Package order keeps small ids in order. It has a Ranking by keys that change, a list
 // of ids (IDs), and a Set that is read in the order of ids. Most operations take the
 // logarithm of the size, and allocate only to grow. Ties are broken by id, so that
 // decisions that depend on an order are the same in every run.
@@ -6,7 +6,10 @@
 // Memory: each value owns its slices.
 package order
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // Ranking keeps ids in the order of their keys, the least key first. If keys are equal,
 // the smaller id comes first. A key is a copy of the numbers on which the order depends.
@@ -150,58 +153,19 @@ func (r *Ranking[K]) sift(i int) {
 	r.put(i, &r.moving)
 }
 
-// IDs is a min-heap of ids: the first element is the least. Callers may read the slice.
+// IDs is a list of ids in ascending order. Callers may read the slice. Push and Remove move the ids behind.
 type IDs[T ~int32] []T
 
 // Push adds id.
-func (h *IDs[T]) Push(id T) {
-	*h = append(*h, id)
-	h.fix(len(*h) - 1)
+func (l *IDs[T]) Push(id T) {
+	at, _ := slices.BinarySearch(*l, id)
+	*l = slices.Insert(*l, at, id)
 }
 
-// removeAt removes element i.
-func (h *IDs[T]) removeAt(i int) {
-	s := *h
-	last := len(s) - 1
-	moved := s[last]
-	*h = s[:last]
-	if i < last {
-		s[i] = moved
-		h.fix(i)
-	}
-}
-
-// fix moves element i up or down to its place in the heap.
-func (h *IDs[T]) fix(i int) {
-	s := *h
-	for i > 0 && s[(i-1)/2] > s[i] {
-		s[(i-1)/2], s[i] = s[i], s[(i-1)/2]
-		i = (i - 1) / 2
-	}
-	for {
-		low := 2*i + 1
-		if low >= len(s) {
-			return
-		}
-		if low+1 < len(s) && s[low+1] < s[low] {
-			low++
-		}
-		if s[i] <= s[low] {
-			return
-		}
-		s[i], s[low] = s[low], s[i]
-		i = low
-	}
-}
-
-// Remove takes id out, if the heap has it. It searches from the front, where the ids of most callers
-// are. At worst it takes time in proportion to the size.
-func (h *IDs[T]) Remove(id T) {
-	for i, x := range *h {
-		if x == id {
-			h.removeAt(i)
-			return
-		}
+// Remove takes id out, if the list has it.
+func (l *IDs[T]) Remove(id T) {
+	if at, found := slices.BinarySearch(*l, id); found {
+		*l = slices.Delete(*l, at, at+1)
 	}
 }
 

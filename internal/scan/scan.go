@@ -19,7 +19,10 @@
 // or a Set belongs to one goroutine at a time.
 package scan
 
-import "unicode/utf8"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
 // ByteOrderMark is the first character of UTF-8 texts that some programs write, such as spreadsheets.
 const ByteOrderMark = "\ufeff"
@@ -133,4 +136,12 @@ func Newlines(marks []uint64, data []byte) {
 			marks[full] |= 1 << i
 		}
 	}
+}
+
+// LineEnd returns the end of the line that contains offset at: the offset of its newline, or len(data).
+func LineEnd(data []byte, at int) int {
+	if n := bytes.IndexByte(data[at:], '\n'); n >= 0 {
+		return at + n
+	}
+	return len(data)
 }

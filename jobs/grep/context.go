@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/scan"
 )
 
 // A group of lines may cross the border of a block or a split. So a mapper writes candidates, more
@@ -53,7 +54,7 @@ func (m *lineMapper) stretch(data []byte, low, high int, selected bool) {
 	// The first After lines may follow a selected line of the block before.
 	after := m.Context.After
 	for low < high && (selected || after > 0) {
-		end := lineEnd(data[:high], low)
+		end := scan.LineEnd(data[:high], low)
 		m.item(data, low, end, selected)
 		low = min(end+1, high)
 		after--
@@ -69,7 +70,7 @@ func (m *lineMapper) stretch(data []byte, low, high int, selected bool) {
 	}
 	m.lines += countLines(data[low:tail])
 	for tail < high {
-		end := lineEnd(data[:high], tail)
+		end := scan.LineEnd(data[:high], tail)
 		m.item(data, tail, end, false)
 		tail = min(end+1, high)
 	}

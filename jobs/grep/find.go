@@ -1,7 +1,6 @@
 package grep
 
 import (
-	"bytes"
 	"math/bits"
 
 	"mrlocal/internal/scan"
@@ -151,13 +150,4 @@ func (f *finder) matched(start int) int {
 		return len(f.set[0].Text)
 	}
 	return f.length(start)
-}
-
-// lineEnd returns the end of the line that contains offset at: the offset of its newline, or
-// len(data).
-func lineEnd(data []byte, at int) int {
-	if k := bytes.IndexByte(data[at:], '\n'); k >= 0 {
-		return at + k
-	}
-	return len(data)
 }

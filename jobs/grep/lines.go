@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 
+	"mrlocal/internal/scan"
 	"mrlocal/jobs"
 	"mrlocal/jobs/internal/lines"
 )
@@ -432,7 +433,7 @@ func (m *lineMapper) silent(text []byte) {
 // up to which it has written.
 func (m *lineMapper) apart(data []byte, low, high int) int {
 	for low < high && !m.done() {
-		end := lineEnd(data[:high], low)
+		end := scan.LineEnd(data[:high], low)
 		m.one(data, low, end)
 		low = min(end+1, high)
 	}

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/scan"
 	"mrlocal/jobs"
 )
 
@@ -47,7 +48,7 @@ func (s *search) chunks(data []byte, invert bool) iter.Seq2[int, int] {
 			}
 			first, next := bytes.LastIndexByte(data[:start], '\n')+1, end
 			if end == first || data[end-1] != '\n' {
-				next = min(lineEnd(data, end)+1, len(data))
+				next = min(scan.LineEnd(data, end)+1, len(data))
 			}
 			if low == none || high < first || invert {
 				if low != none && !yield(low, high) {
@@ -217,7 +218,7 @@ func (m *lineMapper) chunk(data []byte, low, high int) {
 	}
 	flags := byte(itemSelected)
 	for low < high {
-		end := lineEnd(data[:high], low)
+		end := scan.LineEnd(data[:high], low)
 		m.lines++
 		m.selectedItem(data, low, end, flags)
 		flags |= itemNext

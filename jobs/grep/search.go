@@ -165,7 +165,7 @@ func (s *search) around() (start, end int) {
 	if hit == none {
 		return none, none
 	}
-	start, end = words.LineStart(s.data, s.at, hit), lineEnd(s.data, hit)
+	start, end = words.LineStart(s.data, s.at, hit), scan.LineEnd(s.data, hit)
 	s.at = end + 1
 	if s.hits++; (s.hits-sparseHits)*sparseBytes > s.at {
 		s.sparse = false
@@ -237,7 +237,7 @@ func (s *search) narrow() {
 	first, last := f.span()
 	s.begun = words.LineStart(s.data, s.begun, first)
 	s.low = max(s.begun-f.base, 0) / 64
-	if end := lineEnd(s.data, last); end < f.end() {
+	if end := scan.LineEnd(s.data, last); end < f.end() {
 		s.marked = (end-f.base)/64 + 1
 	}
 }
@@ -260,7 +260,7 @@ func (s *search) handOver() {
 	s.at = s.begun
 	s.plain = len(s.data)
 	if to := s.finder.base + s.crowded*64*windowWords; to < len(s.data) {
-		s.plain = min(lineEnd(s.data, to)+1, len(s.data))
+		s.plain = min(scan.LineEnd(s.data, to)+1, len(s.data))
 	}
 	// The lineMatcher starts at the line of the first hit, so the marks of the window are not
 	// used.

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math"
 
+	"mrlocal/internal/scan"
 	"mrlocal/jobs"
 	"mrlocal/jobs/internal/lines"
 )
@@ -75,7 +76,7 @@ func (r *releaser) skip(s *search, data []byte, left *int64) int {
 	// With -v, the lines before what is found are selected.
 	others := func(high int) int {
 		for ; from < high && *left > 0; *left-- {
-			from = min(lineEnd(data[:high], from)+1, high)
+			from = min(scan.LineEnd(data[:high], from)+1, high)
 		}
 		return from
 	}

@@ -159,53 +159,27 @@ func round(hi, lo uint64, sticky bool, e2 int) (exponent uint16, mantissa uint64
 	return uint16(biased), hi
 }
 
-// parseHex reads hexadecimal digits, a point, and p with an exponent, behind 0x. Digits that do
-// not fit in 128 bits only count for sticky. ok is false if there is no digit.
+// parseHex reads hexadecimal digits, a point, and p with an exponent, behind 0x. ok is false if there is no
+// digit.
 func parseHex(text []byte) (exponent uint16, mantissa uint64, ok bool) {
-	var hi, lo uint64
-	var e2 int
-	var sticky, point bool
-	at := 0
-	for ; at < len(text); at++ {
-		d := hexDigit(text[at])
-		switch {
-		case text[at] == '.' && !point:
-			point = true
-			continue
-		case d < 0:
-		case hi>>60 != 0: // no room for four more bits
-			sticky = sticky || d != 0
-			ok = true
-			if !point {
-				e2 += 4
-			}
-			continue
-		default:
-			hi, lo, ok = hi<<4|lo>>60, lo<<4|uint64(d), true
-			if point {
-				e2 -= 4
-			}
-			continue
-		}
-		break
+	var fraction []byte
+	whole, rest := hexDigits(text)
+	if len(rest) > 0 && rest[0] == '.' {
+		fraction, rest = hexDigits(rest[1:])
 	}
+	n, ok := new(big.Int).SetString(string(whole)+string(fraction), 16)
 	if !ok {
 		return 0, 0, false
 	}
-	e2 += parseExponent(text[at:], 'p')
-	exponent, mantissa = round(hi, lo, sticky, max(-mostExponentLit, min(e2, mostExponentLit)))
+	e2 := parseExponent(rest, 'p') - 4*len(fraction)
+	exponent, mantissa = roundBig(n, false, max(-mostExponentLit, min(e2, mostExponentLit)))
 	return exponent, mantissa, true
 }
 
-// hexDigit returns the value of a hexadecimal digit; -1 if c is not one.
-func hexDigit(c byte) int {
-	switch {
-	case c-'0' < 10:
-		return int(c - '0')
-	case c|0x20 >= 'a' && c|0x20 <= 'f':
-		return int(c|0x20-'a') + 10
-	}
-	return -1
+// hexDigits returns the hexadecimal digits at the start of text, and the rest.
+func hexDigits(text []byte) (digits, rest []byte) {
+	rest = bytes.TrimLeft(text, "0123456789abcdefABCDEF")
+	return text[:len(text)-len(rest)], rest
 }
 
 // parseExponent reads letter, a sign and digits, and returns the exponent. It returns 0 if text
@@ -336,6 +310,11 @@ func scaleBig(decimal []byte, sticky bool, point int) (exponent uint16, mantissa
 		n.QuoRem(n, power, rest)
 		sticky = sticky || rest.Sign() != 0
 	}
+	return roundBig(n, sticky, e2)
+}
+
+// roundBig is round for a number of any length.
+func roundBig(n *big.Int, sticky bool, e2 int) (exponent uint16, mantissa uint64) {
 	if shift := n.BitLen() - 128; shift > 0 {
 		sticky = sticky || n.TrailingZeroBits() < uint(shift)
 		n.Rsh(n, uint(shift))

@@ -43,6 +43,8 @@ import (
 	"regexp/syntax"
 	"slices"
 	"sync"
+
+	"mrlocal/internal/scan"
 )
 
 // cacheBytes is about the memory of one automaton.
@@ -229,7 +231,7 @@ func (m *Matcher) NextLine(data []byte, from int) (start, end int) {
 // decideNext is NextLine without the automaton that has exploded.
 func (m *Matcher) decideNext(data []byte, from int) (start, end int) {
 	for from < len(data) {
-		end := lineEnd(data, from)
+		end := scan.LineEnd(data, from)
 		if m.decide(data[from:end]) {
 			return from, end
 		}

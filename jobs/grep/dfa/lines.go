@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"unicode/utf8"
+
+	"mrlocal/internal/scan"
 )
 
 // lines is an automaton over bytes that decides about one line after the other. Its first rows
@@ -344,7 +346,7 @@ func (d *lines) next(data []byte, from int) (start, end int) {
 		return None, None
 	}
 	if d.constant == endMatch {
-		return from, lineEnd(data, from)
+		return from, scan.LineEnd(data, from)
 	}
 	for at := d.start(data, from); at < len(data); at++ {
 		if d.exploded {
@@ -357,10 +359,10 @@ func (d *lines) next(data []byte, from int) (start, end int) {
 		d.advance(data[at])
 		switch {
 		case d.live[0] == d.hit || d.live[0] == d.counted:
-			return from + bytes.LastIndexByte(data[from:at], '\n') + 1, lineEnd(data, at)
+			return from + bytes.LastIndexByte(data[from:at], '\n') + 1, scan.LineEnd(data, at)
 		// The rest of the line is skipped without the automaton.
 		case d.live[0] == d.miss:
-			if at = lineEnd(data, at); at == len(data) {
+			if at = scan.LineEnd(data, at); at == len(data) {
 				return None, None
 			}
 			d.live[0] = d.begin
@@ -394,14 +396,6 @@ func (d *lines) start(data []byte, at int) int {
 	return at
 }
 
-// lineEnd returns the end of the line that contains offset at.
-func lineEnd(data []byte, at int) int {
-	if n := bytes.IndexByte(data[at:], '\n'); n >= 0 {
-		return at + n
-	}
-	return len(data)
-}
-
 // count returns the number of lines that match. If the automaton has exploded, rest has more lines.
 func (d *lines) count(data []byte) (lines int64) {
 	if len(data) == 0 || d.constant == endNoMatch {
@@ -429,7 +423,7 @@ func (d *lines) count(data []byte) (lines int64) {
 // countWhole tries which way is faster.
 func (d *lines) countWhole(data []byte) (lines int64) {
 	if d.untried--; d.untried < 0 && len(data) > 0 {
-		end := min(lineEnd(data, min(trialBytes, len(data)-1))+1, len(data))
+		end := min(scan.LineEnd(data, min(trialBytes, len(data)-1))+1, len(data))
 		walked, ended := 0, 0
 		lines, walked, ended = d.skip(data[:end])
 		// Both sides are the cost in bytes that all streams walk: of skipping, and of walking
@@ -501,7 +495,7 @@ func (d *lines) skip(data []byte) (lines int64, walked, left int) {
 			continue
 		}
 		left++
-		at = lineEnd(data, at)
+		at = scan.LineEnd(data, at)
 		d.live[0] = d.begin
 	}
 	return lines, walked, left
@@ -515,7 +509,7 @@ func cut(data []byte, pieces *[streams][]byte) {
 		aim := max(at, len(data)*(i+1)/streams)
 		end := aim
 		if end > at && data[end-1] != '\n' {
-			end = lineEnd(data, end) + 1
+			end = scan.LineEnd(data, end) + 1
 		}
 		pieces[i] = data[at:end]
 		at = end

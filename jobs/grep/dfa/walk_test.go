@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"mrlocal/internal/scan"
 	"mrlocal/internal/testkit"
 )
 
@@ -74,7 +75,7 @@ func searches() map[string]func(m *Matcher, text []byte) {
 		},
 		"find": func(m *Matcher, text []byte) {
 			for len(text) > 0 {
-				line := text[:lineEnd(text, 0)]
+				line := text[:scan.LineEnd(text, 0)]
 				for from := 0; ; {
 					start, end := m.Find(line, from)
 					if start == None {

@@ -1,10 +1,11 @@
 package words
 
 import (
-	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
+
+	"mrlocal/internal/scan"
 )
 
 // Matcher searches for the words of a Dictionary. Only one goroutine at a time may use it.
@@ -67,7 +68,7 @@ func runeStart(text []byte, at int) int {
 func (m *Matcher) CountLines(data []byte) (lines int64) {
 	for from := 0; from < len(data); {
 		if m.d.options.Border == WholeLine {
-			end := lineEnd(data, from)
+			end := scan.LineEnd(data, from)
 			if m.whole(data[from:end]) {
 				lines++
 			}
@@ -81,7 +82,7 @@ func (m *Matcher) CountLines(data []byte) (lines int64) {
 				break
 			}
 			lines++
-			at = lineEnd(v.text, start) + 1
+			at = scan.LineEnd(v.text, start) + 1
 		}
 		from = v.place(len(v.text)) + 1
 	}
@@ -93,7 +94,7 @@ func (m *Matcher) CountLines(data []byte) (lines int64) {
 func (m *Matcher) NextLine(data []byte, from int) (start, end int) {
 	for size := leastView; from < len(data); size = min(2*size, mostView) {
 		if m.d.options.Border == WholeLine {
-			if end = lineEnd(data, from); m.whole(data[from:end]) {
+			if end = scan.LineEnd(data, from); m.whole(data[from:end]) {
 				return from, end
 			}
 			from = end + 1
@@ -102,7 +103,7 @@ func (m *Matcher) NextLine(data []byte, from int) (start, end int) {
 		v := m.lines(data, from, size)
 		if at, _ := m.d.find(&v, 0, len(data)); at != None {
 			at = v.place(at)
-			return LineStart(data, from, at), lineEnd(data, at)
+			return LineStart(data, from, at), scan.LineEnd(data, at)
 		}
 		from = v.place(len(v.text)) + 1
 	}
@@ -114,7 +115,7 @@ func (m *Matcher) NextLine(data []byte, from int) (start, end int) {
 func (m *Matcher) lines(data []byte, from, size int) view {
 	to := len(data)
 	if m.d.options.Fold && to-from > size {
-		to = lineEnd(data, from+size)
+		to = scan.LineEnd(data, from+size)
 	} else if data[to-1] == '\n' {
 		to--
 	}
@@ -192,13 +193,4 @@ func LineStart(data []byte, from, at int) int {
 		at--
 	}
 	return at
-}
-
-// lineEnd returns the end of the line that contains offset at: the offset of its newline, or
-// len(data).
-func lineEnd(data []byte, at int) int {
-	if k := bytes.IndexByte(data[at:], '\n'); k >= 0 {
-		return at + k
-	}
-	return len(data)
 }

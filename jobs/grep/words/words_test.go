@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"mrlocal/internal/scan"
 )
 
 // model finds words in the slowest way: it tries each word at each place.
@@ -67,7 +69,7 @@ func compareWithModel(t interface{ Fatalf(string, ...any) }, m model, text []byt
 	name := fmt.Sprintf("%q, %+v, in %q", m.list, m.o, text)
 	count := int64(0)
 	for at := 0; at < len(text); {
-		end := lineEnd(text, at)
+		end := scan.LineEnd(text, at)
 		line := text[at:end]
 		for from := 0; from <= len(line); {
 			wantStart, wantEnd := m.find(line, from)

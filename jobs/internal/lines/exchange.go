@@ -1,8 +1,10 @@
 package lines
 
 import (
+	"cmp"
 	"encoding/binary"
 	"regexp/syntax"
+	"slices"
 )
 
 // Exchange exchanges NUL and newline in place. So a search for lines that end with newlines
@@ -43,54 +45,39 @@ func ExchangeRunes(re *syntax.Regexp) {
 			}
 		}
 	case syntax.OpCharClass:
-		// Ranges are pairs: the first and the last rune.
-		var ranges []rune // the class without NUL and newline
-		null, newline := false, false
-		for i := 0; i+1 < len(re.Rune); i += 2 {
-			low, high := re.Rune[i], re.Rune[i+1]
-			// The ranges are in order, so only the first one can have NUL.
-			if low == 0 {
-				null, low = true, 1
-			}
-			if low <= '\n' && high >= '\n' {
-				newline = true
-				if low < '\n' {
-					ranges = append(ranges, low, '\n'-1)
-				}
-				low = '\n' + 1
-			}
-			if low <= high {
-				ranges = append(ranges, low, high)
-			}
-		}
-		// A class with NUL gets the newline, and a class with the newline gets NUL.
-		re.Rune = classWith(ranges, newline, null)
+		re.Rune = exchangedClass(re.Rune)
 	}
 }
 
-// classWith returns the ranges of a class, which are in order and have neither NUL nor newline,
-// with them added if wanted.
-func classWith(ranges []rune, null, newline bool) []rune {
+// exchangedClass returns a class, as pairs of first and last runes in order, with NUL and newline exchanged.
+func exchangedClass(class []rune) []rune {
+	has := func(r rune) (found bool) {
+		for i := 0; i < len(class); i += 2 {
+			found = found || class[i] <= r && r <= class[i+1]
+		}
+		return found
+	}
+	gone, come := rune(0), '\n'
+	switch null := has(0); {
+	case null == has('\n'):
+		return class
+	case !null:
+		gone, come = come, gone
+	}
+	ranges := [][2]rune{{come, come}}
+	for i := 0; i < len(class); i += 2 {
+		ranges = append(ranges, [2]rune{class[i], min(class[i+1], gone-1)}, [2]rune{max(class[i], gone+1), class[i+1]})
+	}
+	slices.SortFunc(ranges, func(a, b [2]rune) int { return cmp.Compare(a[0], b[0]) })
 	var all []rune
-	add := func(low, high rune) { // ranges that touch must be one range
-		if n := len(all); n > 0 && all[n-1]+1 == low {
-			all[n-1] = high
-			return
+	for _, r := range ranges {
+		switch n := len(all); {
+		case r[0] > r[1]: // there is none on this side of the rune that is gone
+		case n > 0 && all[n-1]+1 == r[0]: // ranges that touch must be one range
+			all[n-1] = r[1]
+		default:
+			all = append(all, r[0], r[1])
 		}
-		all = append(all, low, high)
-	}
-	if null {
-		add(0, 0)
-	}
-	for i := 0; i < len(ranges); i += 2 {
-		if newline && ranges[i] > '\n' {
-			add('\n', '\n')
-			newline = false
-		}
-		add(ranges[i], ranges[i+1])
-	}
-	if newline {
-		add('\n', '\n')
 	}
 	return all
 }
