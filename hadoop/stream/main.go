@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -84,13 +83,14 @@ func parse(args []string) (Side, Options, error) {
 
 // set sets the option of a flag that has a value. name has its hyphens.
 func (o *Options) set(name, value string) (err error) {
+	numbers := map[string]*int{"--step": &o.Step, "--reduces": &o.Reduces, "--files": &o.Files}
+	if to := numbers[name]; to != nil {
+		if *to, err = strconv.Atoi(value); err != nil {
+			err = errs.Optionf(name, "%q is not a number", value)
+		}
+		return err
+	}
 	switch name {
-	case "--step":
-		o.Step, err = strconv.Atoi(value)
-	case "--reduces":
-		o.Reduces, err = strconv.Atoi(value)
-	case "--files":
-		o.Files, err = strconv.Atoi(value)
 	case "--input":
 		o.Inputs = append(o.Inputs, value)
 	case "--results":
@@ -99,9 +99,6 @@ func (o *Options) set(name, value string) (err error) {
 		o.Cuts, err = ReadCuts(value)
 	default:
 		return errs.Optionf(name, "no such flag")
-	}
-	if errors.Is(err, strconv.ErrSyntax) || errors.Is(err, strconv.ErrRange) {
-		err = errs.Optionf(name, "%q is not a number", value)
 	}
 	return err
 }

@@ -31,14 +31,10 @@ type finder struct {
 // newFinder makes a finder of set, which must not be empty.
 func newFinder(set []words.Literal, b words.Border) *finder {
 	f := &finder{set: set, border: b}
-	lits := make([]scan.Literal, len(set))
-	for i, l := range set {
-		lits[i] = l.Scanned()
-	}
-	if len(lits) == 1 {
-		f.marker = scan.NewNeedle(lits[0])
+	if len(set) == 1 {
+		f.marker = scan.NewNeedle(set[0])
 	} else {
-		f.many = scan.NewSet(lits)
+		f.many = scan.NewSet(set)
 		f.marker = f.many
 	}
 	return f
@@ -100,7 +96,7 @@ const slowPlaces = 8
 func (f *finder) length(start int) int {
 	for _, l := range f.set {
 		end := start + len(l.Text)
-		if l.Scanned().Begins(f.data[start:]) && f.border.Around(f.data, start, end) {
+		if l.Begins(f.data[start:]) && f.border.Around(f.data, start, end) {
 			return len(l.Text)
 		}
 	}

@@ -47,9 +47,7 @@ func total(elapsed time.Duration, score slots.Progress) time.Duration {
 
 // takes reports whether total is at least t, without a division.
 func takes(elapsed time.Duration, score slots.Progress, t time.Duration) bool {
-	high, low := bits.Mul64(uint64(elapsed), uint64(slots.AllDone))
-	otherHigh, otherLow := bits.Mul64(uint64(t), uint64(max(score, 1)))
-	return high > otherHigh || high == otherHigh && low >= otherLow
+	return compareProducts(int64(elapsed), int64(slots.AllDone), int64(t), int64(max(score, 1))) >= 0
 }
 
 // timeLeft returns the time that a task still takes, (1 - score)/rate [LATE08].

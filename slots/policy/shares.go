@@ -112,8 +112,5 @@ func LevelOf(pools []ShareDemand, total int32) Level {
 func compareProducts(a, b, c, d int64) int {
 	high, low := bits.Mul64(uint64(a), uint64(b))
 	otherHigh, otherLow := bits.Mul64(uint64(c), uint64(d))
-	if high != otherHigh {
-		return cmp.Compare(high, otherHigh)
-	}
-	return cmp.Compare(low, otherLow)
+	return cmp.Or(cmp.Compare(high, otherHigh), cmp.Compare(low, otherLow))
 }

@@ -12,15 +12,8 @@ import (
 
 // This file finds the strings that each match of a regular expression contains.
 
-// Literal is a string of bytes to search for. If fold is set, its ASCII letters
-// are in lower case and match in either case.
-type Literal struct {
-	Text string
-	Fold bool
-}
-
-// Scanned returns the literal in the form of package scan.
-func (l Literal) Scanned() scan.Literal { return scan.Literal{Text: l.Text, Fold: l.Fold} }
+// Literal is a string of bytes to search for. While literals are found, it may be empty.
+type Literal = scan.Literal
 
 // Needs holds what is known about the literals of a pattern.
 //
@@ -118,7 +111,7 @@ func analyseLiteral(re *syntax.Regexp) Needs {
 
 // New makes a literal. It ignores fold if text has no letter.
 func NewLiteral(text string, fold bool) Literal {
-	return Literal{text, fold && hasLetter(text)}
+	return Literal{Text: text, Fold: fold && hasLetter(text)}
 }
 
 // hasLetter reports whether s has an ASCII letter.
@@ -235,7 +228,7 @@ func product(a, b Needs) Needs {
 // them folds case, and the other one has letters.
 func join(a, b Literal) (l Literal, same bool) {
 	same = a.Fold == b.Fold || !a.Fold && !hasLetter(a.Text) || !b.Fold && !hasLetter(b.Text)
-	l = Literal{a.Text + b.Text, a.Fold || b.Fold}
+	l = Literal{Text: a.Text + b.Text, Fold: a.Fold || b.Fold}
 	if !same {
 		// The result may be searched for, but finding it does not prove a match.
 		l.Text = asciiLower(l.Text)
@@ -271,7 +264,7 @@ func cost(set []Literal) float64 {
 	for _, l := range set {
 		rarest := 1.0
 		for i := range len(l.Text) {
-			rarest = min(rarest, l.Scanned().Frequency(i))
+			rarest = min(rarest, l.Frequency(i))
 		}
 		sum += stream + stop*rarest
 	}
@@ -284,7 +277,7 @@ func Chance(set []Literal) float64 {
 	for _, l := range set {
 		one := 1.0
 		for i := range len(l.Text) {
-			one *= min(1, 3*l.Scanned().Frequency(i)) // the factor 3: neighbouring bytes are not independent
+			one *= min(1, 3*l.Frequency(i)) // the factor 3: neighbouring bytes are not independent
 		}
 		sum += one
 	}

@@ -1,10 +1,6 @@
 package words
 
-import (
-	"encoding/binary"
-
-	"mrlocal/internal/scan"
-)
+import "encoding/binary"
 
 // gramBytes is the number of bytes that the filter looks at. Shorter words have a filter of their
 // own.
@@ -116,11 +112,7 @@ func (d *Dictionary) rarest() int {
 			gram := d.word(k)[offset : offset+gramBytes]
 			if v := binary.LittleEndian.Uint32(gram); !seen[v] {
 				seen[v] = true
-				chance := 1.0
-				for _, c := range gram {
-					chance *= min(1, 3*scan.Frequency(c)) // 3, because neighbouring bytes are not independent
-				}
-				sum += chance
+				sum += Chance([]Literal{{Text: string(gram)}})
 			}
 		}
 		if offset == 0 || sum < bestSum {
