@@ -60,17 +60,10 @@ func CheckBelow(flag, path string) error {
 // unlessGone returns err, or nil if the file is standard output and err says that the reader of its
 // pipe has closed it. A run must not fail because the reader of its events has ended.
 func (s *AuxFile) unlessGone(err error) error {
-	if errors.Is(err, syscall.EPIPE) && (s.stdout != nil || IsStdout(s.f)) {
+	if errors.Is(err, syscall.EPIPE) && (s.stdout != nil || isOpen("/dev/stdout", s.f)) {
 		return nil
 	}
 	return err
-}
-
-// IsStdout reports whether f is open for the file that standard output is, as /dev/stdout.
-func IsStdout(f *os.File) bool {
-	own, err := os.Stat("/dev/stdout")
-	info, ferr := f.Stat()
-	return err == nil && ferr == nil && os.SameFile(own, info)
 }
 
 // Write writes p to the file, which the first call creates or truncates. If the pipe of standard

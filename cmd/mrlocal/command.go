@@ -35,10 +35,8 @@ type Env struct {
 // pipe has closed it, because a closed pipe on standard output is success.
 func (e Env) Write(text []byte) error {
 	// A single write for the whole text keeps lines of standard error from appearing inside it.
-	if _, err := e.Stdout.Write(text); !Gone(err) {
-		return err
-	}
-	return nil
+	_, err := e.Stdout.Write(text)
+	return unlessGone(err)
 }
 
 // Screen returns the screen that shows one run on standard error. mode is a value of --progress.
@@ -105,5 +103,36 @@ func (e Env) Workload(name string) (*workload.File, error) {
 	return workload.Load(name)
 }
 
-// Gone reports whether err comes from a write to a pipe of the system whose reader has closed it.
-func Gone(err error) bool { return errors.Is(err, syscall.EPIPE) }
+// unlessGone returns err, or nil if it comes from a write to a pipe of the system whose reader has closed it.
+func unlessGone(err error) error {
+	if errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return err
+}
+
+// Notes writes the notes of several runs, each text once. Runs of the same file give the same
+// notes. One goroutine uses it.
+type Notes struct {
+	w    io.Writer
+	seen map[string]bool
+}
+
+// NewNotes returns a Notes that writes to w, a line for each note.
+func NewNotes(w io.Writer) *Notes { return &Notes{w: w, seen: map[string]bool{}} }
+
+// Note writes text unless it has written the same text before.
+func (n *Notes) Note(text string) {
+	if !n.seen[text] {
+		n.seen[text] = true
+		_, _ = io.WriteString(n.w, noteLine(errors.New(text)))
+	}
+}
+
+// noteOf returns a function that prints a line on standard error. With quiet it prints nothing.
+func noteOf(e Env, quiet bool) func(string) {
+	if quiet {
+		return func(string) {}
+	}
+	return NewNotes(e.Stderr).Note
+}

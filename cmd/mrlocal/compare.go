@@ -38,15 +38,15 @@ func compareFiles(ctx context.Context, e Env, p *term.Picture, words []string) (
 	}
 	var both [2]explain.Recorded
 	for i := range words {
-		path, events, err := openEvents(e, words[i:i+1])
+		events, err := openEvents(ctx, e, words[i:i+1])
 		if err != nil {
 			return 0, err
 		}
 		// The comparison reads both files more than once, so they stay open until it has ended.
 		defer events.Close()
-		both[i].Name = errs.Quote(path)
-		if both[i].Events, err = events.Seekable(ctx); err != nil {
-			return 0, errs.Inputf(both[i].Name, "%v", err)
+		both[i].Name = events.name
+		if both[i].Events, err = events.Seekable(); err != nil {
+			return 0, err
 		}
 	}
 	return CompareRuns(e, p, both[0], both[1])

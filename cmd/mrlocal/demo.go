@@ -60,12 +60,9 @@ func makeDemo(e Env) *flags.Command {
 			setting.Of("no-questions", "", "do not ask which slot a decision will choose", "", setting.Toggle(&c.quiet)),
 			setting.Of("ui", "", "show the lesson on a page, whose address is printed; Ctrl-C ends it", "", setting.Toggle(&c.page.On)),
 		}, c.page.Settings()...),
-		Run: func(ctx context.Context, line *flags.Line) (_ int, err error) {
+		Run: func(ctx context.Context, line *flags.Line) (int, error) {
 			// In mrlocal demo | head, for example, head closes the pipe early. This is success.
-			if err = c.run(ctx, line.Words); Gone(err) {
-				err = nil
-			}
-			return Done, err
+			return Done, unlessGone(c.run(ctx, line.Words))
 		}}
 }
 

@@ -9,11 +9,14 @@ import (
 	"os"
 
 	"mrlocal/input/codec"
+	"mrlocal/internal/errs"
 )
 
 // EventFile reads a recorded run or a trace from a file or from standard input. It decodes a
 // compressed one, which it detects by its first bytes. One goroutine uses it.
 type EventFile struct {
+	name     string // for messages
+	ctx      context.Context
 	from     io.Reader
 	file     *os.File // is from; nil: standard input
 	decoders codec.Decoders
@@ -21,25 +24,39 @@ type EventFile struct {
 	at       int64     // decoded bytes that were read
 }
 
-// OpenEvents opens the event file of that path, or takes stdin if the path is -. It fails if the
-// path is that of a directory. The caller closes the result.
-func OpenEvents(path string, stdin io.Reader) (*EventFile, error) {
+// OpenEvents opens the event file of that path, or takes stdin if the path is -. It fails with an input error, also
+// if the path is that of a directory. Once ctx has ended, Read fails with its cause; a Read that waits is not
+// interrupted. The caller closes the result.
+func OpenEvents(ctx context.Context, path string, stdin io.Reader) (*EventFile, error) {
 	if path == stdout { // the path - is standard input here
-		return &EventFile{from: stdin}, nil
+		return &EventFile{name: errs.Quote("standard input"), ctx: ctx, from: stdin}, nil
 	}
+	name := errs.Quote(path)
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, errs.Inputf(name, "%v", errs.Cause(err))
 	}
 	// The error of reading a directory would be less clear.
 	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, errors.Join(errors.New("is a directory; name a file"), f.Close())
+		f.Close()
+		return nil, errs.Inputf(name, "is a directory; name a file")
 	}
-	return &EventFile{from: f, file: f}, nil
+	return &EventFile{name: name, ctx: ctx, from: f, file: f}, nil
+}
+
+// openEvents opens the event file that the only word names, or standard input for -, as OpenEvents does.
+func openEvents(ctx context.Context, e Env, words []string) (*EventFile, error) {
+	if len(words) != 1 {
+		return nil, errs.Inputf("", "name one EVENTS file; --events FILE of run, batch and sim writes one")
+	}
+	return OpenEvents(ctx, words[0], e.Stdin)
 }
 
 // Read reads decoded text. The error of a corrupt file has the place of the error in the decoded text.
 func (e *EventFile) Read(p []byte) (n int, err error) {
+	if e.ctx.Err() != nil {
+		return 0, context.Cause(e.ctx)
+	}
 	if e.text == nil {
 		if e.text, err = e.decoders.Open(e.from, false); err != nil {
 			return 0, e.decoders.Explain(err, e.at)
@@ -54,19 +71,22 @@ func (e *EventFile) Read(p []byte) (n int, err error) {
 
 // Seekable returns the events as a reader that can be read again from its start. It is e itself for
 // a regular file. Otherwise Seekable reads all events into memory, and fails
-// if they are more than mostInMemory, or if ctx ends before.
-func (e *EventFile) Seekable(ctx context.Context) (io.ReadSeeker, error) {
+// if they are more than mostInMemory.
+func (e *EventFile) Seekable() (io.ReadSeeker, error) {
 	// Only a regular file can be read from its start again.
 	if e.file != nil {
 		if info, err := e.file.Stat(); err == nil && info.Mode().IsRegular() {
 			return e, nil
 		}
 	}
-	text, err := io.ReadAll(io.LimitReader(Until(ctx, e), mostInMemory+1))
+	text, err := io.ReadAll(io.LimitReader(e, mostInMemory+1))
 	if len(text) > mostInMemory {
-		return nil, fmt.Errorf("more than %d MiB of events that can be read only once; name a file", mostInMemory>>20)
+		err = fmt.Errorf("more than %d MiB of events that can be read only once; name a file", mostInMemory>>20)
 	}
-	return bytes.NewReader(text), err
+	if err != nil {
+		return nil, errs.Inputf(e.name, "%v", err)
+	}
+	return bytes.NewReader(text), nil
 }
 
 // mostInMemory bounds the events that are kept in memory, in bytes.
@@ -89,22 +109,4 @@ func (e *EventFile) Close() error {
 		return nil
 	}
 	return e.file.Close()
-}
-
-// Until returns a reader of r whose Read fails with the cause of ctx once ctx has ended. A Read
-// that waits for r is not interrupted.
-func Until(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
-
-// contextReader is the reader of Until.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-// Read checks ctx and then reads from r.
-func (c contextReader) Read(p []byte) (int, error) {
-	if c.ctx.Err() != nil {
-		return 0, context.Cause(c.ctx)
-	}
-	return c.r.Read(p)
 }

@@ -55,28 +55,23 @@ func (c *explainCommand) run(ctx context.Context, line *flags.Line) (int, error)
 	case filtered && (c.Task != "" || c.WhyIdle >= 0):
 		return 0, errs.Optionf("--task, --why-idle", "cannot be combined with --slot, --lent or --job")
 	}
-	path, events, err := openEvents(c.Env, line.Words)
+	events, err := openEvents(ctx, c.Env, line.Words)
 	if err != nil {
 		return 0, err
 	}
 	defer events.Close()
-	c.Name = errs.Quote(path) // for messages
-	// The file may be large, so reading stops when ctx ends.
-	read := Until(ctx, events)
+	c.Name = events.name // for messages
 	if filtered || c.HasAt || c.Task != "" || c.WhyIdle >= 0 {
 		var b bytes.Buffer // so that nothing is printed of an answer that fails
-		if err := explain.Sentences(&b, read, c.Options); err != nil {
+		if err := explain.Sentences(&b, events, c.Options); err != nil {
 			return 0, err
 		}
 		return Done, c.Write(b.Bytes())
 	}
 	if c.windows > 0 {
-		return Done, omo.PlotReleases(c.Stdout, read, c.Name, c.windows)
+		return Done, omo.PlotReleases(c.Stdout, events, c.Name, c.windows)
 	}
 	// There may be millions of decisions, so they are printed while the events are read. In explain
 	// run.jsonl | head, head closes the pipe early, which is success.
-	if err = explain.Sentences(c.Stdout, read, c.Options); Gone(err) {
-		err = nil
-	}
-	return Done, err
+	return Done, unlessGone(explain.Sentences(c.Stdout, events, c.Options))
 }

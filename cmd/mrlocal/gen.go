@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"math"
 	"os"
 
@@ -75,24 +74,12 @@ func (c *genCommand) stream(ctx context.Context, kind datagen.Kind) error {
 	if kind == datagen.Wiki {
 		return errs.Optionf("-", "a wiki is a directory; name one")
 	}
-	if err := datagen.Write(ctx, kind, c.Stdout, c.bytes, c.seed); !Gone(err) {
-		return err
-	}
-	return nil
+	return unlessGone(datagen.Write(ctx, kind, c.Stdout, c.bytes, c.seed))
 }
 
-// isOpen reports whether name is the file to which w writes, as /dev/stdout is for standard output.
-func isOpen(name string, w io.Writer) bool {
-	// Tests write to memory, which has no name.
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	// Stat follows the link /dev/stdout to the file itself.
-	a, err := os.Stat(name)
-	if err != nil {
-		return false
-	}
-	b, err := f.Stat()
-	return err == nil && os.SameFile(a, b)
+// isOpen reports whether name is the file of a stream, as /dev/stdout is for standard output.
+func isOpen(name string, stream any) bool {
+	info, open := os.Stat(name)
+	own := fileInfo(stream) // nil in tests, which write to memory
+	return open == nil && own != nil && os.SameFile(info, own)
 }

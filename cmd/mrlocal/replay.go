@@ -26,7 +26,7 @@ func makeReplay(e Env) *flags.Command {
 // replay replays the events of the file that words name, and writes the number of equal decisions or
 // the first decision that differs. The exit code is Done or Differs.
 func replay(ctx context.Context, e Env, words []string) (int, error) {
-	path, events, err := openEvents(e, words)
+	events, err := openEvents(ctx, e, words)
 	if err != nil {
 		return 0, err
 	}
@@ -44,41 +44,10 @@ func replay(ctx context.Context, e Env, words []string) (int, error) {
 	case ctx.Err() != nil:
 		return 0, context.Cause(ctx)
 	case err != nil:
-		return 0, errs.Inputf(errs.Quote(path), "%v", err)
+		return 0, errs.Inputf(events.name, "%v", err)
 	case diff != nil:
 		// Names of jobs come from the file and may have control characters.
 		return Differs, e.Write([]byte(errs.OneLine(diff.String()) + "\n"))
 	}
 	return Done, e.Write(fmt.Appendf(nil, "the same %d decisions\n", decisions))
-}
-
-// showHelp is the help text of mrlocal show below its usage.
-const showHelp = `RUN is a file that --events of run, batch or sim wrote, or - for standard input; it may be compressed. The pictures and tables are those that run, batch and sim write with the same flags. With several runs, --svg, --trace and --metrics write into FILE.POLICY.SUFFIX, --csv into DIR.POLICY; the second run of a policy is POLICY-2. --html has all runs in one file.
-
-Exit codes: 0 done; 2 wrong usage, a file that is cut short or was not written by mrlocal.`
-
-// makeShow returns mrlocal show, which writes pictures and tables of recorded runs.
-func makeShow(e Env) *flags.Command {
-	var o Outputs
-	return &flags.Command{Usage: "write pictures and tables of recorded runs", Args: "RUN…", Long: showHelp, Settings: o.Pictures(),
-		Examples: []string{"mrlocal show run.jsonl --svg run.svg", "mrlocal show run.jsonl.fair.zst run.jsonl.pi-dhfs.zst --html runs.html"},
-		Run: func(ctx context.Context, line *flags.Line) (int, error) {
-			return Done, o.Recorded(ctx, line.Words, e.Stdin, e.Stdout)
-		}}
-}
-
-// openEvents opens the event file that the only word names, or standard input for -. It also returns the name of the file for messages. It fails with an input error. The caller closes
-// the events.
-func openEvents(e Env, words []string) (path string, events *EventFile, err error) {
-	if len(words) != 1 {
-		return "", nil, errs.Inputf("", "name one EVENTS file; --events FILE of run, batch and sim writes one")
-	}
-	path = words[0]
-	if events, err = OpenEvents(path, e.Stdin); err != nil {
-		return "", nil, errs.Inputf(errs.Quote(path), "%v", errs.Cause(err))
-	}
-	if path == "-" {
-		path = "standard input"
-	}
-	return path, events, nil
 }

@@ -9,8 +9,24 @@ import (
 	"unicode"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/flags"
 	"mrlocal/view"
 )
+
+// showHelp is the help text of mrlocal show below its usage.
+const showHelp = `RUN is a file that --events of run, batch or sim wrote, or - for standard input; it may be compressed. The pictures and tables are those that run, batch and sim write with the same flags. With several runs, --svg, --trace and --metrics write into FILE.POLICY.SUFFIX, --csv into DIR.POLICY; the second run of a policy is POLICY-2. --html has all runs in one file.
+
+Exit codes: 0 done; 2 wrong usage, a file that is cut short or was not written by mrlocal.`
+
+// makeShow returns mrlocal show, which writes pictures and tables of recorded runs.
+func makeShow(e Env) *flags.Command {
+	var o Outputs
+	return &flags.Command{Usage: "write pictures and tables of recorded runs", Args: "RUN…", Long: showHelp, Settings: o.Pictures(),
+		Examples: []string{"mrlocal show run.jsonl --svg run.svg", "mrlocal show run.jsonl.fair.zst run.jsonl.pi-dhfs.zst --html runs.html"},
+		Run: func(ctx context.Context, line *flags.Line) (int, error) {
+			return Done, o.Recorded(ctx, line.Words, e.Stdin, e.Stdout)
+		}}
+}
 
 // Recorded writes the pictures and tables of o, of the recorded runs that words name. The model of one run is in memory at a time, with --html those of all runs. If there are several runs, all
 // are checked before the first file is written, so each is read twice. Recorded fails with an options error for
@@ -23,24 +39,24 @@ func (o *Outputs) Recorded(ctx context.Context, words []string, stdin io.Reader,
 	case *o == Outputs{}:
 		return errs.Optionf("", "give one of --svg, --trace, --csv, --metrics, --html")
 	}
-	runs, names, w := make([]io.Reader, len(words)), make([]string, len(words)), Work{Stdout: stdout}
+	opened, runs, names, w := make([]*EventFile, len(words)), make([]io.Reader, len(words)), make([]string, len(words)), Work{Stdout: stdout}
 	for i, path := range words {
-		events, err := OpenEvents(path, stdin)
+		events, err := OpenEvents(ctx, path, stdin)
 		if err != nil {
-			return errs.Inputf(errs.Quote(path), "%v", errs.Cause(err))
+			return err
 		}
 		defer events.Close()
-		if runs[i] = events; path != "-" {
+		if opened[i], runs[i] = events, events; path != "-" {
 			w.Inputs = append(w.Inputs, path)
 		}
 		if len(words) == 1 {
 			break
 		}
-		again, err := events.Seekable(ctx)
+		again, err := events.Seekable()
 		if err != nil {
-			return errs.Inputf(errs.Quote(path), "%v", err)
+			return err
 		}
-		m, err := modelOf(ctx, again, path)
+		m, err := modelOf(again, events)
 		if err != nil {
 			return err
 		}
@@ -53,11 +69,11 @@ func (o *Outputs) Recorded(ctx context.Context, words []string, stdin io.Reader,
 	if err != nil {
 		return err
 	}
-	for i, path := range words {
+	for i := range words {
 		if files.html != nil {
 			runs[i] = io.TeeReader(runs[i], files.html.events)
 		}
-		m, err := modelOf(ctx, runs[i], path)
+		m, err := modelOf(runs[i], opened[i])
 		if err != nil {
 			return err
 		}
@@ -72,20 +88,17 @@ func (o *Outputs) Recorded(ctx context.Context, words []string, stdin io.Reader,
 	return nil
 }
 
-// modelOf returns the model of the events of a run, which stand in the file path.
-func modelOf(ctx context.Context, events io.Reader, path string) (*view.Model, error) {
-	m, err := view.Load(Until(ctx, events), view.Options{})
+// modelOf returns the model of the events of a run, which come from file.
+func modelOf(events io.Reader, file *EventFile) (*view.Model, error) {
+	m, err := view.Load(events, view.Options{})
 	switch {
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+	case file.ctx.Err() != nil:
+		return nil, context.Cause(file.ctx)
 	case err == nil && len(m.Lanes) == 0:
 		err = errs.Kind("the run has no slots")
 	}
-	if path == "-" {
-		path = "standard input"
-	}
 	if err != nil {
-		return nil, errs.Inputf(errs.Quote(path), "%v", err)
+		return nil, errs.Inputf(file.name, "%v", err)
 	}
 	return m, nil
 }

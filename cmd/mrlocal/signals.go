@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/signal"
@@ -9,29 +10,16 @@ import (
 )
 
 // Interrupted is the cause of a context that a signal ended.
-type Interrupted struct{ sig os.Signal }
+type Interrupted struct{ sig syscall.Signal }
 
 // Error returns a message with the name of the signal.
 func (i Interrupted) Error() string {
-	switch i.sig {
-	case syscall.SIGTERM:
-		return "interrupted by SIGTERM"
-	case syscall.SIGHUP:
-		return "interrupted by SIGHUP"
-	case syscall.SIGQUIT:
-		return "interrupted by SIGQUIT"
-	}
-	return "interrupted by SIGINT"
+	names := map[syscall.Signal]string{syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP", syscall.SIGQUIT: "SIGQUIT"}
+	return "interrupted by " + cmp.Or(names[i.sig], "SIGINT")
 }
 
 // ExitCode returns 128 plus the number of the signal.
-func (i Interrupted) ExitCode() int {
-	const base = 128
-	if n, ok := i.sig.(syscall.Signal); ok {
-		return base + int(n)
-	}
-	return base + int(syscall.SIGINT)
-}
+func (i Interrupted) ExitCode() int { return 128 + int(i.sig) }
 
 // graceTime is the time that a run has to clean up after a signal before the process exits.
 const graceTime = 1700 * time.Millisecond
@@ -59,7 +47,7 @@ func Watch(parent context.Context, say func(cause error), exit func(code int)) (
 	go func() {
 		select {
 		case s := <-caught:
-			cause := Interrupted{s}
+			cause := Interrupted{s.(syscall.Signal)}
 			cancel(cause)
 			// Now the run cleans up, and main calls stop.
 			select {

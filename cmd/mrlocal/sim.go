@@ -132,7 +132,8 @@ func (c *simCommand) runAll(ctx context.Context, name string, p *Page) (int, err
 		}
 		// The report of a run with failed jobs is kept, because it names them.
 		reports = append(reports, done)
-		if notes.Failures(done) {
+		for _, text := range term.Failures(done) {
+			notes.Note(text)
 			code = Failed
 		}
 		if err := c.Write(c.picture.Of(name, len(c.Names), term.Width(c.Stdout), true)); err != nil {

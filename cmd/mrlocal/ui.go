@@ -83,9 +83,9 @@ func loadRun(path string) (*lab.Run, error) {
 		return nil, errs.Inputf(path, "is not a regular file; name an event file")
 	}
 	return lab.Recorded(path, func(<-chan struct{}) (io.ReadCloser, error) {
-		f, err := OpenEvents(path, nil)
+		f, err := OpenEvents(context.Background(), path, nil)
 		if err != nil { // a nil *EventFile must not become a non-nil io.ReadCloser
-			return nil, errs.Inputf(path, "%v", errs.Cause(err))
+			return nil, err
 		}
 		return f, nil
 	})

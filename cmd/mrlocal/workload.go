@@ -101,7 +101,7 @@ func importOf(e Env) *flags.Command {
 
 // run reads traces of one format and writes a workload file with their jobs. A path - is
 // stdin. What was read, dropped and assumed goes to standard error and to the comments of the file.
-func (c *importCommand) run(_ context.Context, line *flags.Line) (int, error) {
+func (c *importCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 	// The flag that names a trace also names its format, so there must be exactly one such flag.
 	var chosen format
 	for _, f := range formats() {
@@ -123,7 +123,7 @@ func (c *importCommand) run(_ context.Context, line *flags.Line) (int, error) {
 	code, err := writeWorkload(c.Env, c.path, paths, func() ([]byte, error) {
 		var sets []*source.Set
 		for _, path := range paths {
-			s, err := readTrace(path, c.Stdin, chosen.read, c.reading)
+			s, err := readTrace(ctx, path, c.Stdin, chosen.read, c.reading)
 			if err != nil {
 				return nil, hint(err)
 			}
@@ -181,13 +181,13 @@ func madeBy(line *flags.Line) string {
 
 // readTrace reads the trace at path, or standard input for "-". A compressed trace is decoded. A file
 // that cannot be read gives an error of kind errs.BadInput.
-func readTrace(path string, stdin io.Reader, parse source.Reader, o source.Reading) (*source.Set, error) {
+func readTrace(ctx context.Context, path string, stdin io.Reader, parse source.Reader, o source.Reading) (*source.Set, error) {
 	if path == "" {
 		return nil, errs.Optionf("FILE", "the name is empty")
 	}
-	f, err := OpenEvents(path, stdin)
+	f, err := OpenEvents(ctx, path, stdin)
 	if err != nil {
-		return nil, errs.Inputf(path, "%w", errs.Cause(err))
+		return nil, err
 	}
 	defer f.Close()
 	if path == "-" {
