@@ -88,14 +88,17 @@ func (b *batchReader) sleep(job *batchJob, index int) (err error) {
 	case j.Reduces > 0 && !j.ReduceTime.Given():
 		return b.errorf(j.Pos, j, "", "sleep needs reduce_time, here or in defaults")
 	}
-	// A time depends only on the seed, the job and the task, and not on the order of the calls.
-	times := func(t *workload.Times, reduce bool) func(task int) time.Duration {
-		return func(task int) time.Duration { return t.At(b.seed, index, reduce, task) }
-	}
-	job.chain, err = sleep.New(sleep.Options{
-		Maps: j.Maps, Reduces: j.Reduces, MapTime: times(&j.MapTime, false), ReduceTime: times(&j.ReduceTime, true),
-	})
+	job.chain, err = sleepChain(j, index, b.seed)
 	return err
+}
+
+// sleepChain returns the chain of a job whose tasks sleep for the times that the simulator draws for job index from
+// the same seed. A time depends only on the seed, the job and the task, and not on the order of the calls.
+func sleepChain(j *workload.ListedJob, index int, seed uint64) (jobs.Chain, error) {
+	times := func(t *workload.Times, reduce bool) func(task int) time.Duration {
+		return func(task int) time.Duration { return t.At(seed, index, reduce, task) }
+	}
+	return sleep.New(sleep.Options{Maps: j.Maps, Reduces: j.Reduces, MapTime: times(&j.MapTime, false), ReduceTime: times(&j.ReduceTime, true)})
 }
 
 // lower sets the settings of a job of kind k by its args, and makes its chain. The settings are those of
@@ -172,11 +175,7 @@ func (b *batchReader) unknown(job *batchJob, a *workload.Arg, all []setting.Sett
 	if bare := strings.TrimLeft(a.Name, "-"); bare != a.Name && argOf(all, bare) != nil {
 		return b.errorf(a.Pos, job.ListedJob, a.Name, "write it without dashes: %s", bare)
 	}
-	var known []string
-	for i := range all {
-		known = append(known, all[i].Name)
-	}
-	if near := errs.Nearest(a.Name, known); near != "" {
+	if near := errs.Nearest(a.Name, setting.Names(all)); near != "" {
 		return b.errorf(a.Pos, job.ListedJob, errs.Quote(a.Name), "%s has no such arg; did you mean %s?", job.made.Name, near)
 	}
 	return b.errorf(a.Pos, job.ListedJob, errs.Quote(a.Name), "%s has no such arg; mrlocal run %s --help lists its flags", job.made.Name, job.made.Name)

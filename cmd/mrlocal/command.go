@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"mrlocal"
+	"mrlocal/bench/study"
 	"mrlocal/internal/setting"
 	"mrlocal/internal/term"
 	"mrlocal/workload"
@@ -37,6 +38,26 @@ func (e Env) Write(text []byte) error {
 	// A single write for the whole text keeps lines of standard error from appearing inside it.
 	_, err := e.Stdout.Write(text)
 	return unlessGone(err)
+}
+
+// openReport checks the file of --report, as Work.Open does. If it is standard output, tables go to standard error.
+func (e *Env) openReport(w Work, path string) (*AuxFile, error) {
+	file, err := w.Open("report", path)
+	if file.OnStdout() {
+		e.Stdout = e.Stderr
+	}
+	return file, err
+}
+
+// printResult writes a result of package study to the file of --report, which may be nil, and prints it. The file
+// comes first, because the pipe of the text may be closed.
+func (e *Env) printResult(file *AuxFile, found interface{ Text() []byte }) error {
+	if file != nil {
+		if err := errors.Join(study.WriteJSON(file, found), file.Close()); err != nil {
+			return err
+		}
+	}
+	return e.Write(found.Text())
 }
 
 // Screen returns the screen that shows one run on standard error. mode is a value of --progress.

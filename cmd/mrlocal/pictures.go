@@ -223,10 +223,7 @@ func (f *Files) pictureOf(i int, path string) string {
 // pathOf returns the path of a file of run i. path is the value of the flag. With several runs, the
 // name of the run follows it.
 func (f *Files) pathOf(i int, path string) string {
-	if len(f.names) > 1 {
-		return WithSuffix(path, "."+f.names[i])
-	}
-	return path
+	return WithSuffix(path, suffix(f.names[i], f.names))
 }
 
 // Watch returns a function for the field Watch of run i. It calls next, which may be nil, and then

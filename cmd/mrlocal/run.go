@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"mrlocal"
 	"mrlocal/hadoop/streaming"
@@ -98,14 +99,9 @@ func (c *runCommand) complete(line *flags.Line) (err error) {
 	// A journal is valid only for the same version, the same job and the same flags of the job.
 	// Otherwise the map outputs may differ.
 	j.ResumeSettings = []string{"the version=" + mrlocal.Version, "the job=" + j.Name}
-	for _, g := range line.Given {
-		switch own := setting.Named(j.Own, g.Name); {
-		case own == nil: // of run
-		case own.Toggle():
-			j.ResumeSettings = append(j.ResumeSettings, "--"+g.Name+"=")
-		default:
-			j.ResumeSettings = append(j.ResumeSettings, "--"+g.Name+"="+g.Text)
-		}
+	for _, own := range line.Own(j.Own) {
+		name, value, _ := strings.Cut(own, "=")
+		j.ResumeSettings = append(j.ResumeSettings, name+"="+value)
 	}
 	j.Stdin, j.Log, j.Quiet = c.Stdin, c.Stderr, c.shown.Quiet
 	return c.picture.Check(false)

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"time"
 
 	"mrlocal"
 	"mrlocal/internal/term"
 	"mrlocal/jobs/grep"
-	"mrlocal/jobs/sleep"
 	"mrlocal/jobs/sort"
 	"mrlocal/trace"
 	"mrlocal/view"
@@ -137,12 +135,8 @@ func (c *session) job(b *mrlocal.BatchJob, t *lessonRun, f *workload.File, j int
 		}
 		return err
 	}
-	// All lessons use the seed 1.
-	times := func(t *workload.Times, reduce bool) func(int) time.Duration {
-		return func(task int) time.Duration { return t.At(1, j, reduce, task) }
-	}
 	b.Stdout = io.Discard
-	b.Chain, err = sleep.New(sleep.Options{Maps: listed.Maps, Reduces: listed.Reduces, MapTime: times(&listed.MapTime, false), ReduceTime: times(&listed.ReduceTime, true)})
+	b.Chain, err = sleepChain(listed, j, 1) // all lessons use the seed 1
 	return err
 }
 

@@ -50,7 +50,7 @@ func makeSubmit(e Env) *flags.Command {
 	return c
 }
 
-// settings returns the flags other than those of the job. jobArgs passes the latter to the children.
+// settings returns the flags other than those of the job, which the children get.
 func (c *submitCommand) settings() []setting.Setting {
 	o := &c.o
 	return append([]setting.Setting{
@@ -77,7 +77,7 @@ func (c *submitCommand) settings() []setting.Setting {
 // may take hours.
 func (c *submitCommand) run(ctx context.Context, line *flags.Line) (code int, err error) {
 	s := &c.o
-	s.Args, s.Inputs = c.jobArgs(line), append(s.Inputs, line.Words...)
+	s.Args, s.Inputs = line.Own(c.job.Own), append(s.Inputs, line.Words...)
 	switch {
 	case s.Job != "":
 		s.Chain, err = c.job.Build()
@@ -150,21 +150,6 @@ func (c *submitCommand) fitForHadoop() error {
 	}
 	s.Files = 1 // any number gives the same job
 	return c.job.AnyFiles()
-}
-
-// jobArgs returns the flags of the job in the line, for its children. It keeps their order, on
-// which repeated flags such as the keys of sort depend.
-func (c *submitCommand) jobArgs(line *flags.Line) (args []string) {
-	for _, g := range line.Given {
-		switch own := setting.Named(c.job.Own, g.Name); {
-		case own == nil: // of submit
-		case own.Toggle():
-			args = append(args, "--"+g.Name)
-		default:
-			args = append(args, "--"+g.Name+"="+g.Text)
-		}
-	}
-	return args
 }
 
 // listener returns a listener that writes progress and notes to standard error, a line for each
@@ -241,4 +226,18 @@ func sampleCuts(ctx context.Context, s *submit.Options, at hdfs.Options) (remove
 		return nil, err
 	}
 	return remove, nil
+}
+
+// forEachJob returns a command with a subcommand for each job that can run on a cluster. Some jobs read
+// files by themselves, which a child of Hadoop Streaming cannot do, so they have no subcommand.
+func forEachJob(usage, help, args string, make func(*Job) *flags.Command) *flags.Command {
+	c := ForEachJob(flags.Command{Usage: usage, Long: help + "\n\n" + Help}, func(n *NamedJob) bool { return n.OnHadoop }, make)
+	c.Args, c.Noun = args, "job"
+	return c
+}
+
+// hdfsSettings returns the flags that say how to reach HDFS.
+func hdfsSettings(o *mrlocal.JobOptions) []setting.Setting {
+	all := o.Fields()
+	return []setting.Setting{*setting.Named(all, "webhdfs"), *setting.Named(all, "hdfs-user")}
 }

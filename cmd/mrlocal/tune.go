@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"slices"
 
@@ -52,27 +51,16 @@ func (c *tuneCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 	}
 	defer c.job.Stream.Close()
 	// The path of the report is checked before the runs, which may take minutes.
-	beside := Work{Inputs: m.Options.Inputs, Stdout: c.Stdout}
-	file, err := beside.Open("report", c.report)
+	file, err := c.openReport(Work{Inputs: m.Options.Inputs, Stdout: c.Stdout}, c.report)
 	if err != nil {
 		return 0, err
-	}
-	// If the report is standard output, the table must not mix with it.
-	if file.OnStdout() {
-		c.Stdout = c.Stderr
 	}
 	m.Rounds = c.rounds
 	found, err := m.Tune(ctx)
 	if err != nil {
 		return 0, err
 	}
-	// The report comes before the table, because the pipe of the table may be closed.
-	if file != nil {
-		if err := errors.Join(study.WriteJSON(file, found), file.Close()); err != nil {
-			return 0, err
-		}
-	}
-	return Done, c.Write(found.Text())
+	return Done, c.printResult(file, found)
 }
 
 // measured returns the settings of a job that runs several times: those of run except those of results,

@@ -63,13 +63,9 @@ func (c *validateCommand) run(ctx context.Context, line *flags.Line) (int, error
 	if err != nil {
 		return 0, err
 	}
-	file, err := (&Work{Inputs: []string{c.file.Name, cmp.Or(c.measured, c.file.Name)}, Stdout: c.Stdout}).Open("report", c.path)
+	file, err := c.openReport(Work{Inputs: []string{c.file.Name, cmp.Or(c.measured, c.file.Name)}, Stdout: c.Stdout}, c.path)
 	if err != nil {
 		return 0, err
-	}
-	// If the report is standard output, the table must not mix with it.
-	if file.OnStdout() {
-		c.Stdout = c.Stderr
 	}
 	v := study.Validator{File: c.file, Policies: c.Names, Rounds: c.runs, Measured: measured, Probe: study.SpeedProbe(), Note: noteOf(c.Env, c.shown.Mode == "none"),
 		Real: func(name string) (*report.Report, error) {
@@ -92,10 +88,7 @@ func (c *validateCommand) run(ctx context.Context, line *flags.Line) (int, error
 	if err != nil {
 		return 0, err
 	}
-	if file != nil {
-		err = errors.Join(study.WriteJSON(file, found), file.Close())
-	}
-	return Done, errors.Join(err, c.Write(found.Text()))
+	return Done, c.printResult(file, found)
 }
 
 // profileCommand has the options of mrlocal profile with a WORKLOAD.

@@ -70,6 +70,20 @@ func (l *Line) Has(name string) bool {
 	return slices.ContainsFunc(l.Given, func(g Given) bool { return g.Name == name })
 }
 
+// Own returns the flags of the line that all has, in their order, as --NAME=VALUE, or as --NAME if they take no value.
+func (l *Line) Own(all []setting.Setting) (words []string) {
+	for _, g := range l.Given {
+		switch s := setting.Named(all, g.Name); {
+		case s == nil:
+		case s.Toggle():
+			words = append(words, "--"+g.Name)
+		default:
+			words = append(words, "--"+g.Name+"="+g.Text)
+		}
+	}
+	return words
+}
+
 // NoWords returns an options error if the line has words that are not flags.
 func (l *Line) NoWords() error {
 	if len(l.Words) > 0 {
@@ -282,11 +296,7 @@ func unknownFlag(all []setting.Setting, err error) error {
 	if other := otherFlag(name); other != nil {
 		return other
 	}
-	var names []string
-	for i := range all {
-		names = append(names, all[i].Name)
-	}
-	if n := errs.Nearest(name, names); n != "" {
+	if n := errs.Nearest(name, setting.Names(all)); n != "" {
 		return errs.Optionf("--"+name, "no such flag; did you mean --%s?", n)
 	}
 	return errs.Optionf("--"+name, "no such flag; --help lists them")

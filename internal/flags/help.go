@@ -298,19 +298,15 @@ func (p *Program) complete(args []string) error {
 			below = c.Sub
 		}
 	}
-	var words []string
-	for _, e := range below {
-		words = append(words, e.Name)
-	}
+	words := names(below)
 	if c != nil && len(before) > 0 {
 		last, isFlag := strings.CutPrefix(before[len(before)-1], "--")
 		if s := setting.Named(c.Settings, last); isFlag && s != nil && !s.Toggle() {
 			words = s.Value.Words
 		} else if strings.HasPrefix(typed, "-") {
-			for _, s := range c.Settings {
-				words = append(words, "--"+s.Name)
+			for _, name := range append(setting.Names(c.Settings), "help") {
+				words = append(words, "--"+name)
 			}
-			words = append(words, "--help")
 		}
 	}
 	words = slices.DeleteFunc(words, func(w string) bool { return !strings.HasPrefix(w, typed) })

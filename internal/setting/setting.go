@@ -88,15 +88,19 @@ func Named(all []Setting, name string) *Setting {
 	return nil
 }
 
+// Names returns the names of settings.
+func Names(all []Setting) (names []string) {
+	for i := range all {
+		names = append(names, all[i].Name)
+	}
+	return names
+}
+
 // Set gives text to the setting of that name. Its error is of kind errs.BadOptions and has the name.
 func Set(all []Setting, name, text string) error {
 	s := Named(all, name)
 	if s == nil {
-		var names []string
-		for i := range all {
-			names = append(names, all[i].Name)
-		}
-		return errs.Optionf(name, "no such setting%s", errs.Suggest(name, names))
+		return errs.Optionf(name, "no such setting%s", errs.Suggest(name, Names(all)))
 	}
 	if err := s.Value.Set(text); err != nil {
 		return errs.Optionf(name, "%w", err)
