@@ -2,10 +2,9 @@
 // workloads of such jobs, and shows which task gets which slot.
 //
 // The function table lists the commands. A command has a file of its name, with a struct of its options,
-// their settings, and a run function. Other files have what several commands share: the jobs (jobs.go,
-// tooljobs.go, paperjobs.go), the settings of scheduling, pages, pictures and error lines, and what
-// changes the process (signals.go, limits.go). Package internal/flags reads the command line, and
-// internal/term draws on the terminal.
+// their settings, and a run function. Other files have what several commands share: the jobs (jobs.go), the settings
+// of scheduling, pages and pictures, and what changes the process (signals.go, limits.go). Package internal/flags reads
+// the command line, and internal/term draws on the terminal.
 //
 // Results go to standard output, everything else to standard error. The exit codes are:
 //
@@ -24,12 +23,16 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
+	"mrlocal"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/flags"
 	"mrlocal/internal/setting"
 	"mrlocal/internal/term"
+	"mrlocal/sim"
+	"mrlocal/slots/policy"
 )
 
 // entry is a command of the table, below a heading of the list of commands.
@@ -173,4 +176,44 @@ func missesWiki(err error) bool {
 		}
 	}
 	return false
+}
+
+// mostLineBytes is the largest number of bytes of an error line, because a word in it may be very long.
+const mostLineBytes = 4096
+
+// ErrorLine returns err as the one line that a user sees, with its newline:
+//
+//	mrlocal: what: object: cause
+//
+// what is the command, or "". own are its settings. Libraries name fields in their errors. In the line the
+// flags of own stand for them, or else those of runs. Joined errors follow one another in the line.
+func ErrorLine(what string, err error, own ...setting.Setting) string {
+	text := message(err)
+	if strings.Contains(text, "Options.") || strings.Contains(text, "Submission.") { // the tables take time
+		var o mrlocal.Options
+		text = setting.Fields(slices.Concat(own, new(mrlocal.JobOptions).Fields(), o.Fields(), o.Config.Fields(mrlocal.Bounds()), new(policy.Options).Fields(), new(sim.Options).Fields()))(text)
+	}
+	if what != "" {
+		text = what + ": " + text
+	}
+	return "mrlocal: " + errs.Shorten(errs.OneLine(text), mostLineBytes) + "\n"
+}
+
+// message returns the text of an error. errors.Join puts each of its errors on a line of its own;
+// message puts them on one line, with semicolons between.
+func message(err error) string {
+	if e, ok := err.(*errs.Error); ok {
+		return e.Where() + message(e.Cause)
+	}
+	// An error may wrap several others and have a text of its own, as that of fmt.Errorf. It stays
+	// as it is.
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || errors.Join(joined.Unwrap()...).Error() != err.Error() {
+		return err.Error()
+	}
+	var texts []string
+	for _, part := range joined.Unwrap() {
+		texts = append(texts, message(part))
+	}
+	return strings.Join(texts, "; ")
 }

@@ -17,7 +17,7 @@ func TestCommandsKnowNoJobByName(t *testing.T) {
 		names[j.Name] = true
 	}
 	var files []string
-	for _, name := range []string{"run", "tune", "batch", "batchjobs", "sweep", "validate", "submit", "stream", "onhadoop"} {
+	for _, name := range []string{"run", "tune", "batch", "batchjobs", "sweep", "validate", "submit", "stream"} {
 		found, err := filepath.Glob(name + ".go")
 		if err != nil {
 			t.Fatal(err)

@@ -191,7 +191,7 @@ func goroutineFiles() []string {
 		"cmd/mrlocal/signals.go", "cmd/mrlocal/orphans_linux.go",
 		"internal/term/follow.go",
 		"bench/study/probe.go",
-		"cmd/mrlocal/ask.go",
+		"cmd/mrlocal/demo.go",
 		"jobs/sort/merge.go",
 		"internal/hdfs/writer.go",
 		"view/web/server.go",
