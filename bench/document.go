@@ -28,7 +28,8 @@ func Document(all []*Result) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	var b bytes.Buffer
 	b.WriteString(head)
-	wrap(&b, "", Summary(all))
+	claimTables(&b, all)
+	b.WriteString(verdicts)
 	for _, p := range byPaper(all) {
 		p.table(&b)
 		for _, r := range p.of {
@@ -112,16 +113,27 @@ func byPaper(all []*Result) (papers []ofPaper) {
 	return papers
 }
 
-// table writes a heading and a table of all figures.
+// paperName returns the name of a paper in headings and tables.
+func paperName(key string) string { return cmp.Or(key, "Other experiments") }
+
+// table writes a heading, a table of all figures, and one of all checks.
 func (p *ofPaper) table(b *bytes.Buffer) {
-	fmt.Fprintf(b, "\n### %s\n\n", cmp.Or(p.key, "Other experiments"))
+	fmt.Fprintf(b, "\n### %s\n\n", paperName(p.key))
 	wrap(b, "", Summary(p.of))
 	b.WriteString("\n| experiment | figure | theirs | ours | in band | fitted |\n| --- | --- | --- | --- | --- | --- |\n")
+	var checks bytes.Buffer
 	for _, r := range p.of {
 		for i := range r.Lines {
 			l := &r.Lines[i]
+			if l.Check != "" {
+				row(&checks, r.Name, l.What, l.Paper, l.Shown, l.Check)
+				continue
+			}
 			row(b, r.Name, l.What, l.Paper, l.Shown, l.agrees(), yes(l.Fitted))
 		}
+	}
+	if checks.Len() > 0 {
+		fmt.Fprintf(b, "\n#### Checks of input, %s\n\n| experiment | check | theirs | ours | of |\n| --- | --- | --- | --- | --- |\n%s", paperName(p.key), checks.Bytes())
 	}
 }
 
@@ -146,14 +158,26 @@ func row(b *bytes.Buffer, cells ...string) {
 	b.WriteString("|\n")
 }
 
-// head is the beginning of the document. It explains verdicts, bands and seeds.
+// head is the beginning of the document, above the tables of claims.
 const head = `# Reproduction
 
-The papers' experiments in the simulator: the paper's figure, ours, and a verdict, in one table for each paper.
+The papers' experiments in the simulator: which claims of the papers hold here, which do not, and why.
 ` + "`mrlocal reproduce NAME`" + ` runs an experiment and prints its details: what was assumed and fitted, bands, directions,
 claims, reasons and runs. ` + "`mrlocal reproduce --write`" + ` writes this file, its charts and
 [figures.json](reproduction/figures.json), which has the reasons too. A test checks that they agree.
 ` + "`--format csv`, `--format json` and `--format markdown`" + ` print all figures.
+
+## Claims of the papers
+
+A claim has one or more figures. It is held if all of them hold: a number lies in its band, a comparison is true. "3 of
+5" holds in part. A claim is *fitted only* if each of its figures was fitted, or had something withdrawn. A claim
+without a name of its own has the title of its experiment.
+
+`
+
+// verdicts is the part between the claims and the figures. It explains verdicts, bands, seeds and checks.
+const verdicts = `
+## How figures are judged
 
 Experiments are sections of the files in bench/workloads; [workloads.md](workloads.md) describes their format. A
 section states the runs, the figures, the bands, and what was assumed or fitted. The papers measured clusters. Times
@@ -167,6 +191,10 @@ terms.
 | outside | ours is out of the band, or the experiment is not built; a reason says why |
 | words | the paper compares in words; ours is true or false, and a false one has a reason |
 
+- *Check*: no result, and not counted as one. A check of *input* is a sum or a quotient of numbers in the workload file.
+  A check of a *formula* computes the paper's formula again. A *repeat* is a figure that another line has already.
+- *Curve*: a sweep is judged as a whole, because a flat line may meet each of its points. Two figures say whether ours
+  has the order of the paper's points, and whether it is nearer to them than a flat line.
 - *Fitted*: a constant of the model was chosen so that this figure agrees. Such a figure only shows that the model can
   produce it. The other figures test the constant. The summaries count fitted figures separately.
 - *Withdrawn*: a band, limit or wording was set after a run, so it no longer counts. The one that counts was stated
@@ -179,11 +207,11 @@ terms.
   and no verdict. Only the command prints it.
 
 Where times or places are drawn at random, each experiment has 20 seeds. Ours is the mean, with a 95 % interval by
-Student's t. A comparison holds if the interval of the difference does, paired by seed. With one seed all is
-deterministic. The charts show seed 1. Keys such as [DHFS13] are those of [docs/papers](papers/README.md).
+Student's t. A comparison holds if the interval of the difference does, paired by seed. Each side of a comparison is
+shown as the mean over the seeds of what is compared. With one seed all is deterministic. The charts show seed 1. Keys
+such as [DHFS13] are those of [docs/papers](papers/README.md).
 
 ## Figures by paper
-
 `
 
 // references turns the papers' keys into links.

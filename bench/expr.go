@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mrlocal/internal/stats"
 	"mrlocal/slots/policy/ras"
 )
 
@@ -317,6 +318,15 @@ func (p *parser) function(name string) value {
 		i := slices.Index(all.v, slices.Min(all.v))
 		p.atEnd = p.atEnd || i == 0 || i == len(all.v)-1
 		return number(all.x[i])
+	case "rank_correlation", "explained": // of two lists of one length: the paper's, then ours
+		if len(all.v)%2 > 0 {
+			return p.fail("%s: of two lists of one length", name)
+		}
+		theirs, ours := all.v[:len(all.v)/2], all.v[len(all.v)/2:]
+		if name == "explained" {
+			return number(stats.Explained(theirs, ours))
+		}
+		return number(stats.RankCorrelation(theirs, ours))
 	case "ras_utility": // arguments: maps placed, required and pending; reduces placed and pending [RAS11, eq. 1]
 		if len(all.v) != 5 {
 			return p.fail("ras_utility: of five numbers")
@@ -324,5 +334,5 @@ func (p *parser) function(name string) value {
 		n := func(i int) int32 { return int32(all.v[i]) }
 		return number(ras.Utility(n(0), n(1), n(2), n(3), n(4)))
 	}
-	return p.fail("no function %s; there are min, max, mean, median, spread, rise, inner, ends, where_least, ras_utility", name)
+	return p.fail("no function %s; there are min, max, mean, median, spread, rise, inner, ends, where_least, rank_correlation, explained, ras_utility", name)
 }

@@ -134,7 +134,7 @@ func (r *Result) changed(ctx context.Context, f *workload.Figure, change *worklo
 	// A figure whose band is withdrawn is judged by the widest band here. That shows how far off it is.
 	plain := *f
 	plain.Withdrawn = ""
-	return judge(&plain, all, &mean, true)
+	return judge(&plain, all, &mean)
 }
 
 // change applies the changes of two Trials to the file of a run: those of the run itself, and those of

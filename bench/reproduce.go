@@ -233,16 +233,19 @@ func (r *Result) judge(results [][]relation, taken []map[string]value) error {
 		if f.Ours != "" {
 			var err error
 			// This evaluates the expression once more, now with the means over the seeds. It also finds
-			// out whether any metric comes from a run.
+			// out whether any metric comes from a run, and not from the workload file.
 			mean, err = evaluate(f.Ours, func(metric string, words []string) (value, error) {
 				computed = computed || !slices.Contains(inputs(), metric)
 				return meanOf(taken, key(metric, words)), nil
 			})
+			if err == nil && !computed && f.Check == "" {
+				err = errors.New("nothing here comes from a run, so it is no result; say check: input")
+			}
 			if err != nil {
 				return r.file.Errorf(f.Pos, f.What, "%v", err)
 			}
 		}
-		l, err := judge(f, results[i], &mean, computed)
+		l, err := judge(f, results[i], &mean)
 		if err != nil {
 			return r.file.Errorf(f.Pos, f.What, "%v", err)
 		}

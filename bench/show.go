@@ -125,6 +125,9 @@ func (l *Line) band() string {
 // the figure is fitted or something was withdrawn.
 func (l *Line) judgement() string {
 	said := l.Verdict.String()
+	if l.Verdict == Checked {
+		return "check of " + l.Check
+	}
 	if l.Low != "" && l.Verdict != Exact {
 		said += " " + l.band()
 	}
@@ -141,13 +144,17 @@ func (l *Line) judgement() string {
 }
 
 // Summary returns a line with the counts of all verdicts. If a figure that is not open was fitted, or
-// had something withdrawn, it is counted only as such.
+// had something withdrawn, it is counted only as such. Checks are no figures.
 func Summary(all []*Result) string {
 	var counts [len(verdictWords)]int
-	var figures, missing, wrong, fitted, withdrawn int
+	var figures, missing, wrong, fitted, withdrawn, checks int
 	for _, r := range all {
 		for i := range r.Lines {
 			l := &r.Lines[i]
+			if l.Check != "" {
+				checks++
+				continue
+			}
 			figures++
 			switch {
 			case l.Ours == "":
@@ -165,11 +172,11 @@ func Summary(all []*Result) string {
 			}
 		}
 	}
-	return fmt.Sprintf("%s, %s: %d exact, %d inside, %d outside; %d comparisons hold, %d do not; not built: %d; apart: %d fitted, %d withdrawn\n",
-		errs.Counted(len(all), "experiment"), errs.Counted(figures, "figure"), counts[Exact], counts[Inside], counts[Outside], counts[Words], wrong, missing, fitted, withdrawn)
+	return fmt.Sprintf("%s, %s: %d exact, %d inside, %d outside; %d comparisons hold, %d do not; not built: %d; apart: %d fitted, %d withdrawn; %s\n",
+		errs.Counted(len(all), "experiment"), errs.Counted(figures, "figure"), counts[Exact], counts[Inside], counts[Outside], counts[Words], wrong, missing, fitted, withdrawn, errs.Counted(checks, "check"))
 }
 
-// CSV returns all figures as CSV: a record for each, after a record of headings.
+// CSV returns all figures as CSV: a record for each that is no check, after a record of headings.
 func CSV(all []*Result) []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -177,6 +184,9 @@ func CSV(all []*Result) []byte {
 	for _, r := range all {
 		for i := range r.Lines {
 			l := &r.Lines[i]
+			if l.Check != "" {
+				continue
+			}
 			_ = w.Write([]string{l.Experiment, l.What, l.Paper, string(l.Ours), string(l.Low), string(l.High), l.Verdict.String(), yes(l.Fitted),
 				strconv.Itoa(l.Seeds), l.Reason, l.Direction.String(), string(l.CILow), string(l.CIHigh), l.Withdrawn})
 		}

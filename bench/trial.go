@@ -22,7 +22,7 @@ import (
 // trial is one run of mrlocal sim, with the flags of the experiment and its own flags.
 type trial struct {
 	name    string
-	jobs    []string       // names of the jobs that run; nil: all jobs
+	jobs    []string       // names of the jobs that run, in their order; nil: all jobs
 	without []string       // names of jobs that are left out
 	file    *workload.File // with the changes of the trial
 	other   string         // name of the embedded workload file; "": the file of the experiment
@@ -59,7 +59,8 @@ func (t *trial) line() string {
 // applied to each run.
 //
 // Run i has value i of each flag with several values, so all these lists must have the same length.
-// The name of each run ends with its value from the first such list.
+// The name of each run ends with its value from the first such list. With t.EachOrder there are as
+// many runs as the jobs have orders for each of these. Their names then end with the number of the order.
 func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial) (all []trial, err error) {
 	at := cmp.Or(change.Pos, t.Pos)
 	// n is the number of runs: the length of the lists, or 1.
@@ -74,6 +75,9 @@ func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial) (a
 			return nil, f.Errorf(a.Pos, a.Name, "%d values for a list of %d", len(a.Values), n)
 		}
 		n = len(a.Values)
+	}
+	if t.EachOrder && (len(t.Jobs) < 2 || len(t.Jobs) > mostOrdered) {
+		return nil, f.Errorf(at, "run "+t.Name, "each_order is for 2 to %d jobs, and here are %d", mostOrdered, len(t.Jobs))
 	}
 	for i := range n {
 		run := trial{name: t.Name, jobs: t.Jobs, file: f, sim: sim.NewSettings()}
@@ -106,9 +110,33 @@ func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial) (a
 		if err != nil {
 			return nil, f.Errorf(at, "run "+t.Name, "%w", err)
 		}
-		all = append(all, run)
+		if !t.EachOrder {
+			all = append(all, run)
+			continue
+		}
+		for number, order := range orders(t.Jobs) {
+			ordered := run
+			ordered.name, ordered.jobs = fmt.Sprintf("%s-%d", run.name, number+1), order
+			all = append(all, ordered)
+		}
 	}
 	return all, nil
+}
+
+// mostOrdered is the largest number of jobs of which each order runs: 720 runs.
+const mostOrdered = 6
+
+// orders returns all orders of the names.
+func orders(names []string) (all [][]string) {
+	if len(names) == 0 {
+		return [][]string{nil}
+	}
+	for i := range names {
+		for _, rest := range orders(slices.Concat(names[:i], names[i+1:])) {
+			all = append(all, append([]string{names[i]}, rest...))
+		}
+	}
+	return all
 }
 
 // magnitude returns the value of a flag as a number: a plain number, or a size in bytes; 0: it is
@@ -212,7 +240,7 @@ func (t *trial) run(ctx context.Context) (*done, error) {
 	return &done{r, m, released, u}, nil
 }
 
-// selected returns the file with only the jobs of the run. It fails if the trial names an unknown
+// selected returns the file with only the jobs of the run, in the order of t.jobs. It fails if the trial names an unknown
 // job. It also fails if a job has after: such a job could wait for one that does not run.
 func (t *trial) selected() (*workload.File, error) {
 	f := t.file
@@ -239,6 +267,10 @@ func (t *trial) selected() (*workload.File, error) {
 	// This finds misspelt names, because every name must have matched one job.
 	if t.jobs != nil && len(some.Jobs)+out != len(t.jobs) || out != len(t.without) {
 		return nil, fmt.Errorf("names jobs that are not there, or one twice: %s", strings.Join(slices.Concat(t.jobs, t.without), ", "))
+	}
+	if t.jobs != nil {
+		place := func(j workload.ListedJob) int { return slices.Index(t.jobs, j.Name) }
+		slices.SortFunc(some.Jobs, func(a, b workload.ListedJob) int { return place(a) - place(b) })
 	}
 	return &some, nil
 }

@@ -22,10 +22,11 @@ const (
 	Inside                 // our figure is in the band
 	Outside                // our figure is outside of the band, or is not built
 	Words                  // the paper compares in words
+	Checked                // the figure is no result but a check, and it agrees
 )
 
 // verdictWords has the words of the verdicts in all formats.
-var verdictWords = [...]string{"exact", "inside", "outside", "words"}
+var verdictWords = [...]string{"exact", "inside", "outside", "words", "check"}
 
 // String returns the word of v.
 func (v Verdict) String() string { return verdictWords[v] }
@@ -93,6 +94,7 @@ type Line struct {
 	CILow      Cell      `json:"ci_low"` // 95 % interval of Ours, or of the smallest margin of a comparison; "": one seed
 	CIHigh     Cell      `json:"ci_high"`
 	Withdrawn  string    `json:"withdrawn"` // the band, limit or wording that no longer counts; "": none
+	Check      string    `json:"check"`     // as in workload.Figure; CSV has no figures that are checks
 	Shown      string    `json:"shown"`     // Ours for users: with its unit, or with the sides of a comparison
 	Claim      string    `json:"claim"`     // the claim of docs/papers that the figure shows; "": none
 	Because    string    `json:"because"`   // the reason in the file, also if the line is not open
@@ -183,26 +185,29 @@ func band(f *workload.Figure, paper *quantity) (least, most float64, err error) 
 }
 
 // judge compares our figure with the paper's. all has the results of its expression, by seed. mean
-// is the result of the expression with the means of all metrics over the seeds. computed says that
-// the expression has a metric that comes from a run and not from the workload file.
-func judge(f *workload.Figure, all []relation, mean *relation, computed bool) (Line, error) {
-	l := Line{What: f.What, Claim: f.Target, Paper: f.Paper, Fitted: f.Fitted, Withdrawn: f.Withdrawn, Because: f.Because, Seeds: len(all)}
+// is the result of the expression with the means of all metrics over the seeds.
+func judge(f *workload.Figure, all []relation, mean *relation) (l Line, err error) {
+	l = Line{What: f.What, Claim: f.Target, Paper: f.Paper, Fitted: f.Fitted, Withdrawn: f.Withdrawn, Because: f.Because, Check: f.Check, Seeds: len(all)}
 	switch {
 	case f.Ours == "":
-		return l, l.unbuilt(f)
+		err = l.unbuilt(f)
 	case len(mean.signs) > 0:
 		l.compare(all, mean)
-		return l, nil
-	}
-	var sample []float64
-	for i := range all {
-		ours, err := all[i].sides[0].one()
-		if err != nil {
-			return l, err
+	default:
+		var sample []float64
+		for i := range all {
+			ours, err := all[i].sides[0].one()
+			if err != nil {
+				return l, err
+			}
+			sample = append(sample, ours)
 		}
-		sample = append(sample, ours)
+		err = l.measure(f, stats.IntervalOf(sample), mean.atEnd)
 	}
-	return l, l.measure(f, stats.IntervalOf(sample), mean.atEnd, computed)
+	if f.Check != "" && !l.Open() {
+		l.Verdict = Checked
+	}
+	return l, err
 }
 
 // unbuilt judges a figure that is not built.
@@ -237,7 +242,7 @@ func (l *Line) compare(all []relation, mean *relation) {
 		}
 	}
 	l.Verdict, l.Ours = Words, Cell(strconv.FormatBool(holds))
-	l.Shown = string(l.Ours) + ": " + mean.String()
+	l.Shown = string(l.Ours) + ": " + shownSides(all)
 	switch {
 	case holds:
 		l.Direction = Same
@@ -250,9 +255,8 @@ func (l *Line) compare(all []relation, mean *relation) {
 	}
 }
 
-// measure judges a number. ours is its mean and interval. atEnd is as in relation, and computed as in
-// judge.
-func (l *Line) measure(f *workload.Figure, ours stats.Interval, atEnd, computed bool) error {
+// measure judges a number. ours is its mean and interval. atEnd is as in relation.
+func (l *Line) measure(f *workload.Figure, ours stats.Interval, atEnd bool) error {
 	paper, err := parseQuantity(f.Paper)
 	if err != nil {
 		return err
@@ -272,8 +276,8 @@ func (l *Line) measure(f *workload.Figure, ours stats.Interval, atEnd, computed 
 	// may be a smaller one beyond it.
 	case bandless(f), atEnd:
 	// The paper rounds its figure, so ours may differ by half a unit of the last digit. A range is
-	// never exact. A number that comes only from the workload file is not exact either.
-	case computed && paper.least == paper.most && math.Abs(ours.Mean-paper.least) <= paper.half()+1e-9:
+	// never exact.
+	case paper.least == paper.most && math.Abs(ours.Mean-paper.least) <= paper.half()+1e-9:
 		l.Verdict = Exact
 	case least-1e-9 <= ours.Mean && ours.Mean <= most+1e-9:
 		l.Verdict = Inside
@@ -306,18 +310,22 @@ func direction(f *workload.Figure, paper *quantity, ours *stats.Interval) (Direc
 	return None, err
 }
 
-// String returns the sides of a comparison with the signs between them: 626 < 634, 5 to 9 > 3. A list
-// is shown as its range.
-func (r *relation) String() string {
+// shownSides returns the sides of a comparison with the signs between them: 626 < 634, 5 to 9 > 3. A
+// list is shown as its range. all has the comparison by seed, and each number is a mean over the seeds.
+func shownSides(all []relation) string {
 	var b strings.Builder
-	for i := range r.sides {
+	for i := range all[0].sides {
 		if i > 0 {
-			b.WriteString(" " + r.signs[i-1] + " ")
+			b.WriteString(" " + all[0].signs[i-1] + " ")
 		}
-		least, most := short(slices.Min(r.sides[i].v)), short(slices.Max(r.sides[i].v))
-		b.WriteString(least)
-		if least != most {
-			b.WriteString(" to " + most)
+		var least, most float64
+		for k := range all {
+			least += slices.Min(all[k].sides[i].v) / float64(len(all))
+			most += slices.Max(all[k].sides[i].v) / float64(len(all))
+		}
+		b.WriteString(short(least))
+		if short(least) != short(most) {
+			b.WriteString(" to " + short(most))
 		}
 	}
 	return b.String()

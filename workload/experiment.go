@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"mrlocal/internal/setting"
 )
 
 // Experiment is an experiment of a paper with the jobs of the file. It has simulated runs,
@@ -25,13 +27,14 @@ type Experiment struct {
 
 // Trial is a run of an experiment. If a flag has several values, it stands for several runs.
 type Trial struct {
-	Name    string
-	Jobs    []string // names of the jobs that run; nil: all jobs of the file
-	Without []string // names of jobs that are left out
-	Set     []Change // changes of the file for this run
-	Scale   []Arg    // factors of map_time, reduce_time or map_output of all jobs
-	Args    []Arg    // flags, as mrlocal sim has them
-	Pos     Pos
+	Name      string
+	Jobs      []string // names of the jobs that run, in their order; nil: all jobs of the file
+	EachOrder bool     // a run for each order of Jobs
+	Without   []string // names of jobs that are left out
+	Set       []Change // changes of the file for this run
+	Scale     []Arg    // factors of map_time, reduce_time or map_output of all jobs
+	Args      []Arg    // flags, as mrlocal sim has them
+	Pos       Pos
 }
 
 // Figure is a figure of the paper, and the expression that computes it from the runs.
@@ -46,6 +49,7 @@ type Figure struct {
 	Beyond    string   // the value of no change: values on one side of it have the same direction; "": none
 	Fitted    bool     // a constant was fitted to the figure, or chosen after a run that showed it
 	Withdrawn string   // the band, limit or wording that was set after a run and no longer counts; "": none
+	Check     string   // why the figure is no result: input, formula or repeat (docs/workloads.md); "": it is a result
 	Because   string   // the reason why our value is outside its band, or the comparison false
 	Isolate   []Trial  // changes that are tried one at a time to find the reason; one with a name changes the runs of that name, others all runs
 	Pos       Pos
@@ -108,7 +112,7 @@ type form uint8
 const (
 	flagsOnly form = iota // with of an experiment: no other keys
 	changed               // isolate of a figure: name, without, set and scale
-	namedRun              // an item of runs: also jobs; name is required
+	namedRun              // an item of runs: also jobs and each_order; name is required
 )
 
 // trial reads a trial of the given form. It takes every other key for a flag. Package bench
@@ -122,6 +126,8 @@ func (d *decoder) trial(n *yaml.Node, form form) Trial {
 			t.Name = d.name(v, key)
 		case form == namedRun && key == "jobs":
 			t.Jobs = d.values(v, key)
+		case form == namedRun && key == "each_order":
+			t.EachOrder = d.yes(v, key)
 		case form >= changed && key == "without":
 			t.Without = d.values(v, key)
 		case form >= changed && key == "set":
@@ -173,6 +179,7 @@ func (d *decoder) figure(n *yaml.Node) Figure {
 		{"beyond", into(&f.Beyond, d.word)},
 		{"fitted", into(&f.Fitted, d.yes)},
 		{"withdrawn", into(&f.Withdrawn, d.word)},
+		{"check", d.set(setting.Choice(&f.Check, "input", "formula", "repeat"))},
 		{"because", into(&f.Because, d.word)},
 		{"isolate", appended(d, &f.Isolate, func(item *yaml.Node) Trial { return d.trial(item, changed) })},
 	})

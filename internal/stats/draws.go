@@ -4,7 +4,8 @@
 // A draw is a hash of a seed and of numbers that say what is drawn, so it depends on no other
 // draw. Package workload draws the durations of tasks, and workload/source whole workloads. An
 // Interval is the mean of a sample with its 95 % confidence interval. The verdicts of bench and the
-// tables of runs with several seeds use it. The package has no state.
+// tables of runs with several seeds use it. RankCorrelation and Explained compare two curves. The
+// package has no state.
 package stats
 
 import "math"

@@ -1,0 +1,134 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mrlocal/internal/errs"
+)
+
+// claim is a claim of a paper, with the figures that show it: those with its name, or the figures of
+// one experiment without a name, under the title of the experiment.
+type claim struct {
+	paper, name string
+	experiments []string
+	held        int     // figures that hold
+	apart       int     // figures that hold, but were fitted, or had something withdrawn
+	open        []*Line // figures that do not hold
+}
+
+// holding says how much of a claim holds.
+type holding uint8
+
+// These are the values. A claim is apart if it holds, but only by figures that show no more than that
+// the model can produce them.
+const (
+	holds holding = iota
+	inPart
+	never
+	apart
+)
+
+// claimsOf returns the claims of the papers in the order of the experiments. Checks show no claim.
+func claimsOf(all []*Result) (claims []*claim) {
+	for _, p := range byPaper(all) {
+		first := len(claims)
+		for _, r := range p.of {
+			for i := range r.Lines {
+				l := &r.Lines[i]
+				if l.Check != "" {
+					continue
+				}
+				name := l.Claim
+				if name == "" {
+					name = r.Title
+				}
+				at := slices.IndexFunc(claims[first:], func(c *claim) bool { return c.name == name })
+				if at < 0 {
+					at = len(claims) - first
+					claims = append(claims, &claim{paper: p.key, name: name})
+				}
+				claims[first+at].add(r.Name, l)
+			}
+		}
+	}
+	return claims
+}
+
+// add counts a figure of an experiment.
+func (c *claim) add(experiment string, l *Line) {
+	if !slices.Contains(c.experiments, experiment) {
+		c.experiments = append(c.experiments, experiment)
+	}
+	switch {
+	case l.Open():
+		c.open = append(c.open, l)
+	case l.Fitted || l.Withdrawn != "":
+		c.apart++
+	default:
+		c.held++
+	}
+}
+
+// holds says how much of the claim holds.
+func (c *claim) holds() holding {
+	switch {
+	case len(c.open) == 0 && c.held > 0:
+		return holds
+	case len(c.open) == 0:
+		return apart
+	case c.held > 0:
+		return inPart
+	}
+	return never
+}
+
+// said returns the words of the table for how much of the claim holds.
+func (c *claim) said() string {
+	switch c.holds() {
+	case holds:
+		return "held"
+	case apart:
+		return "fitted only"
+	case inPart:
+		return fmt.Sprintf("%d of %d", c.held, c.held+len(c.open))
+	}
+	return "not held"
+}
+
+// why returns the first figure that does not hold, with its reason, and the number of the others.
+func (c *claim) why() string {
+	if len(c.open) == 0 {
+		return ""
+	}
+	l := c.open[0]
+	said := strings.TrimSpace(fmt.Sprintf("%s: %s, ours %s. %s", l.What, l.Paper, l.Shown, l.Because))
+	if n := len(c.open) - 1; n > 0 {
+		said += " And " + errs.Counted(n, "other") + "."
+	}
+	return said
+}
+
+// claimTables writes the counts of claims by paper, and a row for each claim.
+func claimTables(b *bytes.Buffer, all []*Result) {
+	claims := claimsOf(all)
+	b.WriteString("| paper | claims | held | in part | not held | fitted only |\n| --- | --- | --- | --- | --- | --- |\n")
+	for _, p := range byPaper(all) {
+		var counts [apart + 1]int
+		n := 0
+		for _, c := range claims {
+			if c.paper == p.key {
+				counts[c.holds()]++
+				n++
+			}
+		}
+		row(b, paperName(p.key), strconv.Itoa(n), strconv.Itoa(counts[holds]), strconv.Itoa(counts[inPart]), strconv.Itoa(counts[never]), strconv.Itoa(counts[apart]))
+	}
+	b.WriteString("\n| paper | claim | held | what does not hold, and why |\n| --- | --- | --- | --- |\n")
+	for _, c := range claims {
+		row(b, paperName(c.paper), c.name, c.said(), c.why())
+	}
+}
