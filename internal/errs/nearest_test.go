@@ -45,3 +45,9 @@ func TestDistanceCountsEdits(t *testing.T) {
 		}
 	}
 }
+
+func TestThingsAreCounted(t *testing.T) {
+	if got := Counted(0, "map") + ", " + Counted(1, "map") + ", " + Counted(2, "map"); got != "0 maps, 1 map, 2 maps" {
+		t.Error(got)
+	}
+}

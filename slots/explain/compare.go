@@ -64,7 +64,7 @@ func Compare(w io.Writer, a, b Recorded, by trace.Grouping, width int) (differ b
 			return false, err
 		}
 	} else {
-		fmt.Fprintf(out, "Both runs made the same %s at the same times.\n", counted(at, "decision"))
+		fmt.Fprintf(out, "Both runs made the same %s at the same times.\n", errs.Counted(at, "decision"))
 	}
 	if err := out.Flush(); err != nil {
 		return false, fmt.Errorf("write comparison: %w", err)
@@ -240,6 +240,7 @@ func (o *outline) decision(number int) (string, error) {
 
 // numbered is the mode that answers with one of the decisions that compared counts.
 type numbered struct {
+	silent
 	t    *explainer
 	left int // decisions before the one to print
 }
@@ -255,9 +256,6 @@ func (m *numbered) add(p paragraph) {
 	}
 	m.left--
 }
-
-// end has nothing to do, because add has printed the decision.
-func (m *numbered) end() error { return nil }
 
 // mostDifferent is the largest number of jobs in the table of a comparison.
 const mostDifferent = 50

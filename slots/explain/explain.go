@@ -111,28 +111,34 @@ func (t *explainer) run(r io.Reader) error {
 // The explainer words a paragraph, and the policy gives its reasons, only if accepts returns
 // true, because both take time. Then add gets the paragraph. end is called once, at the end of the file or at the time
 // in the question, and completes the answer. It is not called after an error of the replay.
-type mode interface {
-	accepts(a about) bool
-	add(p paragraph)
-	end() error
-}
-
-// beginner, follower, instantEnder, reasonless and decliner are optional methods of a mode. An explainer finds
-// them by type assertions. The order of the calls around an Assign is:
+//
+// The order of the calls around an Assign is:
 //
 //  1. event gets the Assign.
 //  2. The Ledger decides, and the policy gives its reasons (explainer.explained).
 //  3. For each decision, add gets a paragraph and event gets the decision.
 //  4. passes is called before the first event at a later time.
-type (
-	beginner interface{ begin() error } // the Ledger is ready, and has no fact yet
-	follower interface {
-		event(e *trace.Event, texts []string) // if e is a fact, the Ledger does not have it yet
-	}
-	instantEnder interface{ passes() }            // all events up to explainer.now are known, and time passes
-	reasonless   interface{ plain() bool }        // the answer has only the first sentence of each start
-	decliner     interface{ usesDeclined() bool } // the answer may use what the present visit declines
-)
+type mode interface {
+	begin() error // the Ledger is ready, and has no fact yet
+	accepts(a about) bool
+	add(p paragraph)
+	event(e *trace.Event, texts []string) // if e is a fact, the Ledger does not have it yet
+	passes()                              // all events up to explainer.now are known, and time passes
+	end() error
+
+	plain() bool        // the answer has only the first sentence of each start
+	usesDeclined() bool // the answer may use what the present visit declines
+}
+
+// silent has the methods of a mode that has nothing to do in them.
+type silent struct{}
+
+func (silent) begin() error                 { return nil }
+func (silent) event(*trace.Event, []string) {}
+func (silent) passes()                      {}
+func (silent) end() error                   { return nil }
+func (silent) plain() bool                  { return false }
+func (silent) usesDeclined() bool           { return false }
 
 // about says what a paragraph is about. A mode accepts or rejects a paragraph by its about
 // alone, before the paragraph has a text.
@@ -276,9 +282,7 @@ func (t *explainer) begin(l *slots.Ledger) {
 	t.c = l.Config()
 	t.traits = l.Traits()
 	t.visits = make([]visit, t.v.Trackers())
-	if m, ok := t.mode.(beginner); ok {
-		t.err = m.begin()
-	}
+	t.err = t.mode.begin()
 }
 
 // print writes text. It keeps an error of the writer in t.err, so that its many callers
@@ -310,13 +314,7 @@ func (t *explainer) ahead(decisions []trace.Event, next time.Duration) {
 // wants reports whether the mode uses the reasons of a start of the Assign, or of what the
 // policy kills or declines until then.
 func (t *explainer) wants(start int) bool {
-	if m, ok := t.mode.(reasonless); ok && m.plain() {
-		return false
-	}
-	if m, ok := t.mode.(decliner); ok && m.usesDeclined() {
-		return true
-	}
-	return t.kills || start < len(t.starts) && t.mode.accepts(t.starts[start])
+	return !t.mode.plain() && (t.mode.usesDeclined() || t.kills || start < len(t.starts) && t.mode.accepts(t.starts[start]))
 }
 
 // explained takes an answer of the policy while the Ledger decides. e belongs to the Ledger
@@ -365,12 +363,12 @@ func (t *explainer) event(e *trace.Event, texts []string) bool {
 	if class := e.Op.Class(); class == trace.Fact || class == trace.Ask { // the decisions of the last Assign are over
 		t.endAssign()
 	}
-	if e.At > t.now {
-		t.passes()
-	}
-	t.now, t.seq = e.At, e.Seq
 	// The Ledger has the job of an earlier OpSubmit by now.
 	t.announce()
+	if e.At > t.now {
+		t.mode.passes()
+	}
+	t.now, t.seq = e.At, e.Seq
 	if t.known(e) {
 		t.word(e, texts)
 	}
@@ -403,14 +401,6 @@ func (t *explainer) endAssign() {
 	t.grants, t.reclaims = t.grants[:0], t.reclaims[:0]
 }
 
-// passes ends the present instant. The Ledger has all events up to t.now.
-func (t *explainer) passes() {
-	if m, ok := t.mode.(instantEnder); ok {
-		t.announce()
-		m.passes()
-	}
-}
-
 // offer adds a paragraph about a to the answer if the mode accepts it. It calls text only
 // then.
 func (t *explainer) offer(a about, text func() string) {
@@ -422,6 +412,7 @@ func (t *explainer) offer(a about, text func() string) {
 // everything is the mode that answers with all decisions and the facts between them, or with
 // the first decision that lent a slot (Options.FirstLent).
 type everything struct {
+	silent
 	t       *explainer
 	written int // decisions so far
 }
@@ -459,7 +450,7 @@ func (m *everything) end() error {
 	case m.t.o.FirstLent && m.written == 0:
 		m.t.print("No slot was lent. Every task ran on a slot of its own kind.\n")
 	case m.t.stop && !m.t.o.FirstLent:
-		m.t.print(fmt.Sprintf("(The list ends here, after %s.)\n", counted(m.written, "decision")))
+		m.t.print(fmt.Sprintf("(The list ends here, after %s.)\n", errs.Counted(m.written, "decision")))
 	case !m.t.o.FirstLent && m.written == 0:
 		m.t.print("Nothing was decided.\n")
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"mrlocal/internal/errs"
 	"mrlocal/slots"
 	"mrlocal/trace"
 )
@@ -28,6 +29,7 @@ import (
 // idle is the mode that answers why nothing ran on a slot, at a time or in its longest idle
 // stretch. It notes a reason whenever time passes, so each reason holds until the next one.
 type idle struct {
+	silent
 	t    *explainer
 	slot slots.SlotID
 
@@ -240,7 +242,7 @@ func (m *idle) reasons(s *stretch) {
 	}
 	for i, r := range s.reasons {
 		if s.left > 0 && i == mostReasons/2 {
-			m.t.print(paragraphOf("", fmt.Sprintf("(In between, the reason changed %s more.)", counted(s.left, "time"))))
+			m.t.print(paragraphOf("", fmt.Sprintf("(In between, the reason changed %s more.)", errs.Counted(s.left, "time"))))
 		}
 		to := r.to
 		if i+1 == len(s.reasons) {
@@ -335,7 +337,7 @@ func (m *idle) fromState(s slots.SlotView, k slots.Kind) string {
 	v := m.t.v
 	if most := slots.LoadCap(v, s.Tracker, k); !m.t.traits.Lends && v.RunningAt(s.Tracker, k) >= most {
 		return fmt.Sprintf("its tracker had its share of the load: of %s on %s in all it takes %d, and %d ran there",
-			counted(v.Pending(k)+v.Running(k), k.String()), counted(v.Capacity(k), k.String()+" slot"), most, v.RunningAt(s.Tracker, k))
+			errs.Counted(v.Pending(k)+v.Running(k), k.String()), errs.Counted(v.Capacity(k), k.String()+" slot"), most, v.RunningAt(s.Tracker, k))
 	}
 	// A pool at its limit is a reason only if it has pending tasks.
 	var full []string
@@ -391,5 +393,5 @@ func (t *explainer) closedGate(j slots.JobView) string {
 	if need := t.need(j); need < j.Total(slots.Map) {
 		needed = fmt.Sprintf("%d needed", need)
 	}
-	return fmt.Sprintf("the gate of %s was closed with %d of %s done (%s)", name, j.Done(slots.Map), counted(j.Total(slots.Map), "map"), needed)
+	return fmt.Sprintf("the gate of %s was closed with %d of %s done (%s)", name, j.Done(slots.Map), errs.Counted(j.Total(slots.Map), "map"), needed)
 }

@@ -92,6 +92,7 @@ func reasons(r io.Reader, o Options, seq uint64, yield func(x *Reason) bool) err
 
 // reasoner is the mode that gives reasons as values.
 type reasoner struct {
+	silent
 	t     *explainer
 	seq   uint64 // the only decision that is yielded; 0: all
 	yield func(x *Reason) bool
@@ -134,9 +135,6 @@ func (m *reasoner) event(e *trace.Event, texts []string) {
 	}
 	m.t.stop = !m.yield(x)
 }
-
-// end has nothing to do, because event has yielded all reasons.
-func (m *reasoner) end() error { return nil }
 
 // copyOf returns a copy of w, which belongs to the policy and is valid only while the Ledger
 // explains.

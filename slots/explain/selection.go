@@ -14,6 +14,7 @@ import (
 // that lent a slot. It collects its text and writes it at the end, because the job may turn
 // out not to exist.
 type selection struct {
+	silent
 	t       *explainer
 	job     slots.JobID // slots.NoJob: not submitted yet
 	text    strings.Builder
@@ -97,7 +98,7 @@ func (m *selection) end() error {
 	t.print(m.text.String())
 	switch {
 	case t.stop:
-		t.print(fmt.Sprintf("(The list ends here, after %s.)\n", counted(m.written, "decision")))
+		t.print(fmt.Sprintf("(The list ends here, after %s.)\n", errs.Counted(m.written, "decision")))
 	case m.written == 0 && t.o.Lent:
 		t.print("No slot was lent.\n")
 	case m.written == 0:
@@ -199,7 +200,7 @@ func (t *explainer) knownSlot(slot int) error {
 		ranges = append(ranges, fmt.Sprintf("%s (%s)", word, kind))
 		from = to + 1
 	}
-	return errs.Optionf(fmt.Sprintf("slot %d", slot), "the run has %s: %s", counted(len(t.c.Slots), "slot"), strings.Join(ranges, ", "))
+	return errs.Optionf(fmt.Sprintf("slot %d", slot), "the run has %s: %s", errs.Counted(len(t.c.Slots), "slot"), strings.Join(ranges, ", "))
 }
 
 // slotSort returns the home kind of a slot, or "extra", and its tracker if there are several.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"mrlocal/internal/errs"
 	"mrlocal/slots"
 	"mrlocal/trace"
 )
@@ -35,7 +36,7 @@ func (t *explainer) opening() string {
 	if maps == 1 {
 		there = "there is"
 	}
-	text := fmt.Sprintf("The policy is %s; %s %s and %s%s.", t.c.PolicyName, there, counted(maps, "map slot"), counted(reduces, "reduce slot"), where)
+	text := fmt.Sprintf("The policy is %s; %s %s and %s%s.", t.c.PolicyName, there, errs.Counted(maps, "map slot"), errs.Counted(reduces, "reduce slot"), where)
 	if t.c.BorrowMap > 0 || t.c.BorrowReduce > 0 {
 		text += fmt.Sprintf(" Reduces may borrow %s; maps may borrow %s.", borrowed(t.c.BorrowMap, maps, slots.Map), borrowed(t.c.BorrowReduce, reduces, slots.Reduce))
 	}
@@ -59,7 +60,7 @@ func borrowed(share slots.PPM, capacity int, k slots.Kind) string {
 	case slots.One:
 		return fmt.Sprintf("any %v slot", k)
 	}
-	return fmt.Sprintf("%d of the %s (a share of %v)", share.Of(int32(capacity)), counted(capacity, k.String()+" slot"), share)
+	return fmt.Sprintf("%d of the %s (a share of %v)", share.Of(int32(capacity)), errs.Counted(capacity, k.String()+" slot"), share)
 }
 
 // granted returns the paragraph on a grant. It is called at once after the Ledger has applied
@@ -75,7 +76,7 @@ func (t *explainer) granted(e *slots.Explanation) string {
 		first += lentWords
 	}
 	first += "." + t.near(a, e.Start.Locality)
-	if m, ok := t.mode.(reasonless); ok && m.plain() {
+	if t.mode.plain() {
 		return paragraphOf(first)
 	}
 	return paragraphOf(first, t.byRule(e), t.byIdentity(e), t.basis(e), t.passedOver(e))
@@ -146,7 +147,7 @@ func (t *explainer) basis(e *slots.Explanation) string {
 		pending++
 	}
 	return fmt.Sprintf("Before it, %s pending and %d %s running; the cluster has %s.",
-		countedWere(pending, k.String()), running, were(running), counted(t.v.Capacity(k), k.String()+" slot"))
+		countedWere(pending, k.String()), running, were(running), errs.Counted(t.v.Capacity(k), k.String()+" slot"))
 }
 
 // passedOver lists the candidates that did not get the slot: those that the Ledger refused
@@ -172,7 +173,7 @@ func (t *explainer) passedOver(e *slots.Explanation) string {
 		words = pending
 	}
 	if more := len(words) - slots.MostBeaten; more > 0 { // the Ledger may have refused any number of jobs
-		words = append(words[:slots.MostBeaten], counted(more, "other"))
+		words = append(words[:slots.MostBeaten], errs.Counted(more, "other"))
 	}
 	text := ""
 	if len(words) > 0 {
@@ -210,7 +211,7 @@ func (t *explainer) alsoPending(e *slots.Explanation) (words, kept []string) {
 			ran--
 		}
 		if p := t.v.Pool(j.Pool()); t.traits.Uses&slots.PoolMax != 0 && p.Config().Max(k) > 0 && ran >= p.Config().Max(k) {
-			kept = append(kept, fmt.Sprintf("%s (pool %s may run %s at a time)", t.jobName(id), printable(p.Config().Name), counted(p.Config().Max(k), k.String())))
+			kept = append(kept, fmt.Sprintf("%s (pool %s may run %s at a time)", t.jobName(id), printable(p.Config().Name), errs.Counted(p.Config().Max(k), k.String())))
 			continue
 		}
 		words = append(words, fmt.Sprintf("%s (%d pending, %d running)", t.jobName(id), j.Pending(k), j.Running(k)))
@@ -284,9 +285,7 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 			t.wordEvent(e, about{topic: change, job: slots.NoJob, slot: slots.SlotID(e.Slot), rule: rule})
 		}
 	}
-	if m, ok := t.mode.(follower); ok {
-		m.event(e, texts)
-	}
+	t.mode.event(e, texts)
 	if e.Op == trace.OpJobEnd { // after its paragraph, which needs the job
 		t.ended(job)
 	}
@@ -311,11 +310,11 @@ func (t *explainer) announce() {
 	t.newest = slots.NoJob
 	t.offer(about{topic: fact, job: id}, func() string {
 		j := t.v.Job(id)
-		maps := counted(j.Total(slots.Map), "map")
+		maps := errs.Counted(j.Total(slots.Map), "map")
 		if !t.jobs[id].sealed {
 			maps = "an unknown number of maps"
 		}
-		first := fmt.Sprintf("At %s %s%s was submitted: %s, %s.", seconds(j.Submitted()), t.jobName(id), t.ofPool(id), maps, counted(j.Total(slots.Reduce), "reduce"))
+		first := fmt.Sprintf("At %s %s%s was submitted: %s, %s.", seconds(j.Submitted()), t.jobName(id), t.ofPool(id), maps, errs.Counted(j.Total(slots.Reduce), "reduce"))
 		if !j.Runnable() && !j.Ended() {
 			first += " It has to wait: " + t.limits(id) + "."
 		}
@@ -328,11 +327,11 @@ func (t *explainer) announce() {
 func (t *explainer) limits(id slots.JobID) string {
 	var words []string
 	if p := t.v.Pool(t.v.Job(id).Pool()).Config(); p.MaxRunning > 0 {
-		words = append(words, fmt.Sprintf("pool %s may run %s at a time", printable(p.Name), counted(p.MaxRunning, "job")))
+		words = append(words, fmt.Sprintf("pool %s may run %s at a time", printable(p.Name), errs.Counted(p.MaxRunning, "job")))
 	}
 	for _, u := range t.c.Users {
 		if u.Name == t.jobs[id].user && u.MaxRunning > 0 {
-			words = append(words, fmt.Sprintf("user %s may run %s at a time", printable(u.Name), counted(u.MaxRunning, "job")))
+			words = append(words, fmt.Sprintf("user %s may run %s at a time", printable(u.Name), errs.Counted(u.MaxRunning, "job")))
 		}
 	}
 	return list(words)
@@ -357,7 +356,7 @@ func (t *explainer) eventWords(e *trace.Event, a about) string {
 		tracker := slots.TrackerID(e.A)
 		// The Ledger does not have the loss yet, so the attempts still count as running.
 		ran := t.v.RunningAt(tracker, slots.Map) + t.v.RunningAt(tracker, slots.Reduce)
-		return fmt.Sprintf("tracker %d was lost, with %s that ran there, and with the output of the maps that it had done for jobs with reduces.", tracker, counted(ran, "attempt"))
+		return fmt.Sprintf("tracker %d was lost, with %s that ran there, and with the output of the maps that it had done for jobs with reduces.", tracker, errs.Counted(ran, "attempt"))
 	case trace.OpLostOutput:
 		return fmt.Sprintf("the output of %s was lost, so the map has to run again.", t.taskName(a.attempt))
 	case trace.OpDrop:
@@ -420,11 +419,11 @@ func doneOf(j slots.JobView) string {
 	case total == 0:
 		return "there are no maps"
 	case done < total:
-		return fmt.Sprintf("%d of %s are done", done, counted(total, "map"))
+		return fmt.Sprintf("%d of %s are done", done, errs.Counted(total, "map"))
 	case total == 1:
 		return "its only map is done"
 	}
-	return fmt.Sprintf("all %s are done", counted(total, "map"))
+	return fmt.Sprintf("all %s are done", errs.Counted(total, "map"))
 }
 
 // need returns how many maps have to be done so that the gate opens.
@@ -436,7 +435,7 @@ func (t *explainer) endWords(id slots.JobID) string {
 	switch t.l.JobState(id) {
 	case slots.Failed:
 		a, _ := t.l.FailedBy(id)
-		return fmt.Sprintf("%s failed, %s after it was submitted: %v %d failed %s.", t.jobName(id), after, a.Kind, a.Task, counted(t.c.MaxAttempts, "time"))
+		return fmt.Sprintf("%s failed, %s after it was submitted: %v %d failed %s.", t.jobName(id), after, a.Kind, a.Task, errs.Counted(t.c.MaxAttempts, "time"))
 	case slots.Killed:
 		because := ""
 		if t.lost == t.v.Trackers() {

@@ -53,6 +53,7 @@ func parseTask(text string) (taskID, error) {
 // story is the mode that answers what happened to a task. It collects its text and writes
 // it at the end, because the task may turn out not to exist.
 type story struct {
+	silent
 	t    *explainer
 	id   taskID
 	job  slots.JobID // slots.NoJob: not submitted yet
@@ -147,7 +148,7 @@ func (s *story) finished(e *trace.Event, a slots.AttemptID) {
 	slot := t.v.Slot(slots.SlotID(e.Slot)) // the Ledger does not have the fact yet, so the slot still holds a
 	took := seconds(e.At - slot.Started)
 	if s.spills > 0 {
-		took += fmt.Sprintf(", having spilled %s (%.1f MiB)", counted(s.spills, "time"), float64(s.spillBytes)/(1<<20))
+		took += fmt.Sprintf(", having spilled %s (%.1f MiB)", errs.Counted(s.spills, "time"), float64(s.spillBytes)/(1<<20))
 	}
 	// An attempt that ends after its job commits nothing.
 	running := t.l.JobState(a.Job) == slots.Running
@@ -193,7 +194,7 @@ func (s *story) end() error {
 	j := t.v.Job(s.job)
 	total := j.Total(s.id.kind)
 	if int32(s.id.task) >= total {
-		return errs.Optionf("task "+s.id.text, "%s has %s%s", t.jobName(s.job), counted(total, s.id.kind.String()), s.numbered(total))
+		return errs.Optionf("task "+s.id.text, "%s has %s%s", t.jobName(s.job), errs.Counted(total, s.id.kind.String()), s.numbered(total))
 	}
 	t.print(s.text.String())
 	switch {
@@ -204,7 +205,7 @@ func (s *story) end() error {
 		if d := s.began - j.Submitted(); d > 0 {
 			waited = seconds(d) + " after the job was submitted"
 		}
-		t.print(s.standing() + fmt.Sprintf("The task had %s and first started %s.\n", counted(s.starts, "attempt"), waited))
+		t.print(s.standing() + fmt.Sprintf("The task had %s and first started %s.\n", errs.Counted(s.starts, "attempt"), waited))
 	}
 	return nil
 }
@@ -245,6 +246,7 @@ func (s *story) numbered(total int32) string {
 // time. The state is that of the replayed Ledger just before the first later event. It has
 // a line per slot, the demand of each kind in the papers' terms, and a paragraph per job.
 type moment struct {
+	silent
 	t     *explainer
 	last  string // the paragraph on the latest decision
 	final uint64 // the decision of the latest Assign that may be the answer; 0: none
@@ -338,10 +340,10 @@ func (m *moment) demand(k slots.Kind) string {
 	lent := v.LentBy(k)
 	text := fmt.Sprintf("%ss: %d pending, %d running. ", upper(k.String()), pending, v.Running(k))
 	if w.Bound() { // the counts are in weight then
-		text += fmt.Sprintf("Of the weight of %s, %d each, %d of %d used", counted(capacity, k.String()+" slot"), w.Of(k), used, w.Times(k, capacity))
+		text += fmt.Sprintf("Of the weight of %s, %d each, %d of %d used", errs.Counted(capacity, k.String()+" slot"), w.Of(k), used, w.Times(k, capacity))
 		pending, capacity = w.Times(k, pending), w.Times(k, capacity)
 	} else {
-		text += fmt.Sprintf("%d of %s used", used, counted(capacity, k.String()+" slot"))
+		text += fmt.Sprintf("%d of %s used", used, errs.Counted(capacity, k.String()+" slot"))
 	}
 	if lent > 0 {
 		text += fmt.Sprintf(", %d of them by %ss", lent, k.Other())
@@ -362,14 +364,14 @@ func (m *moment) job(id slots.JobID) string {
 		if j.Total(k) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, " %d of %s done, %d running;", j.Done(k), counted(j.Total(k), k.String()), j.Running(k))
+		fmt.Fprintf(&b, " %d of %s done, %d running;", j.Done(k), errs.Counted(j.Total(k), k.String()), j.Running(k))
 	}
 	text := strings.TrimSuffix(b.String(), ";")
 	switch {
 	case !j.Runnable():
 		text += "; it has to wait: " + t.limits(id)
 	case j.Total(slots.Reduce) > 0 && !t.jobs[id].gate && t.jobs[id].sealed:
-		text += fmt.Sprintf("; its gate opens at %s", counted(t.need(j), "map"))
+		text += fmt.Sprintf("; its gate opens at %s", errs.Counted(t.need(j), "map"))
 	case j.Total(slots.Reduce) > 0 && !t.jobs[id].gate:
 		text += "; its gate opens when the number of its maps is known"
 	}

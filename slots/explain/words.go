@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"mrlocal/internal/errs"
 	"mrlocal/slots"
 )
 
@@ -26,14 +27,6 @@ func seconds(d time.Duration) string {
 	return text + "s"
 }
 
-// counted returns "1 map" or "2 maps".
-func counted[N int | int32 | int64](n N, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // were returns the verb for n things, "was" or "were".
 func were[N int | int32](n N) string {
 	if n == 1 {
@@ -43,7 +36,7 @@ func were[N int | int32](n N) string {
 }
 
 // countedWere returns "1 map was" or "2 maps were".
-func countedWere(n int32, noun string) string { return counted(n, noun) + " " + were(n) }
+func countedWere(n int32, noun string) string { return errs.Counted(n, noun) + " " + were(n) }
 
 // list joins words as in a sentence, such as "a, b and c".
 func list(words []string) string {

@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,22 +138,6 @@ func UnknownTasks(faults []Fault, job, maps, reduces int) (notes []string) {
 // Or returns c, completed from o: a field that c leaves at its zero value has the value
 // of o. Slow has the trackers of both; for a tracker that both list, the entry of c counts.
 func (c Config) Or(o Config) Config {
-	c.Trackers = cmp.Or(c.Trackers, o.Trackers)
-	c.MapSlots = cmp.Or(c.MapSlots, o.MapSlots)
-	c.ReduceSlots = cmp.Or(c.ReduceSlots, o.ReduceSlots)
-	c.MaxSlots = cmp.Or(c.MaxSlots, o.MaxSlots)
-	c.Slowstart = cmp.Or(c.Slowstart, o.Slowstart)
-	c.Attempts = cmp.Or(c.Attempts, o.Attempts)
-	c.LocalityDelay = cmp.Or(c.LocalityDelay, o.LocalityDelay)
-	c.RemotePenalty = cmp.Or(c.RemotePenalty, o.RemotePenalty)
-	c.ShuffleBytesPerSecond = cmp.Or(c.ShuffleBytesPerSecond, o.ShuffleBytesPerSecond)
-	c.Seed = cmp.Or(c.Seed, o.Seed)
-	c.Replicas = cmp.Or(c.Replicas, o.Replicas)
-	c.GroupTrackers = cmp.Or(c.GroupTrackers, o.GroupTrackers)
-	c.Pools = orElse(c.Pools, o.Pools)
-	c.Users = orElse(c.Users, o.Users)
-	c.Capacities = orElse(c.Capacities, o.Capacities)
-	c.Faults = orElse(c.Faults, o.Faults)
 	var slow []Slow
 	for _, s := range o.Slow {
 		if !slices.ContainsFunc(c.Slow, func(own Slow) bool { return own.Tracker == s.Tracker }) {
@@ -160,15 +145,13 @@ func (c Config) Or(o Config) Config {
 		}
 	}
 	c.Slow = append(slow, c.Slow...)
-	return c
-}
-
-// orElse returns own, or other if own is nil. An empty list that is not nil counts as set.
-func orElse[S ~[]E, E any](own, other S) S {
-	if own != nil {
-		return own
+	own, other := reflect.ValueOf(&c).Elem(), reflect.ValueOf(o)
+	for i := range own.NumField() {
+		if f := own.Field(i); f.IsZero() { // an empty list that is not nil counts as set
+			f.Set(other.Field(i))
+		}
 	}
-	return other
+	return c
 }
 
 // WithDefaults returns c with every field set that has a default. mapSlots and
