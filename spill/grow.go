@@ -1,8 +1,6 @@
 package spill
 
 import (
-	"reflect"
-
 	"mrlocal/internal/membudget"
 	"mrlocal/shuffle"
 	"mrlocal/shuffle/record"
@@ -135,13 +133,14 @@ func (b *Buffer) processedBytes(key, value []byte) int64 {
 	return b.doneBytes - b.blockBytes + int64(float64(b.blockBytes)*float64(at)/float64(len(block)))
 }
 
-// offsetIn returns where part begins in data, or -1 if it is empty or not a part of data.
+// offsetIn returns where part begins in data, or -1 if it is empty or not a slice of data. Slices of
+// one array differ in their capacity by what lies between their beginnings.
 func offsetIn(data, part []byte) int {
-	from, at := reflect.ValueOf(data).Pointer(), reflect.ValueOf(part).Pointer()
-	if len(part) == 0 || at < from || at >= from+uintptr(len(data)) {
+	at := cap(data) - cap(part)
+	if len(part) == 0 || at < 0 || at >= len(data) || &data[at] != &part[0] {
 		return -1
 	}
-	return int(at - from)
+	return at
 }
 
 // grow applies the rule of Dynamic Split [Split11, dynamic buffer enlargement]. abs bytes are

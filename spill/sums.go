@@ -42,7 +42,7 @@ func (b *Buffer) EmitSpans(data []byte, keys []jobs.Span, value []byte) {
 	}
 	if b.mode != sumMode || len(value) != 8 {
 		for _, s := range keys {
-			b.Emit(data[s.Off:s.Off+s.Len:s.Off+s.Len], value)
+			b.Emit(data[s.Off:s.Off+s.Len], value)
 		}
 		return
 	}
