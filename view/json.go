@@ -2,7 +2,7 @@ package view
 
 import (
 	"encoding/json"
-	"reflect"
+	"fmt"
 	"sort"
 	"strconv"
 	"strings"
@@ -205,8 +205,6 @@ func value(dst []byte, v any) []byte {
 		return appendText(dst, v)
 	case bool:
 		return strconv.AppendBool(dst, v)
-	case uint64:
-		return strconv.AppendUint(dst, v, 10)
 	case columns:
 		return append(dst, v...)
 	case []string:
@@ -216,7 +214,7 @@ func value(dst []byte, v any) []byte {
 	case list:
 		return items(dst, v, func(dst []byte, fields []any) []byte { return object(dst, fields...) })
 	}
-	return strconv.AppendInt(dst, reflect.ValueOf(v).Int(), 10)
+	return fmt.Appendf(dst, "%d", v)
 }
 
 // items appends a list to dst.
