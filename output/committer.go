@@ -125,8 +125,8 @@ func (c *committer) sink(mapOnly bool) (*sink, error) {
 	c.mu.Lock()
 	c.mu.merged = a
 	c.mu.Unlock()
-	if f, ok := a.part.file.(*localFile); ok {
-		return fileSink(f.f), nil
+	if f, local := a.part.file.(localFile); local {
+		return f.sink, nil
 	}
 	return &sink{w: a}, nil
 }

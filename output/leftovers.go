@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -8,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -156,20 +156,43 @@ func eachLeft(parent, prefix string, visit func(path string, remove func(path st
 	}
 }
 
+// content is what a directory of a result holds, apart from what is in its `_temporary`.
+type content struct {
+	own     []string // names of part files, and _SUCCESS
+	done    bool     // it has _SUCCESS
+	temp    bool     // it has `_temporary`
+	foreign string   // the first name that mrlocal did not make; "": there is none
+}
+
+// look reads a directory of a result.
+func look(path string) (c content, err error) {
+	entries, err := disk.ReadDir(path)
+	isPart := paths.PartName()
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case name == tempName && e.IsDir():
+			c.temp = true
+		case e.Type().IsRegular() && (name == successName || isPart.MatchString(name)):
+			c.own = append(c.own, name)
+			c.done = c.done || name == successName
+		default:
+			c.foreign = cmp.Or(c.foreign, name)
+		}
+	}
+	return c, err
+}
+
 // isBare reports whether a directory holds at most part files and an empty `_temporary`. A run
 // leaves such a directory if it was killed before it marked `_temporary`, or in the middle of
 // removeMade. The caller has checked that its name is one of paths.Beside. Under another name,
 // Hadoop may be about to use the directory.
 func isBare(path string) bool {
-	entries, err := disk.ReadDir(path)
-	isPart := paths.PartName()
-	return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		if e.Type().IsRegular() {
-			return !isPart.MatchString(e.Name())
-		}
-		below, err := disk.ReadDir(filepath.Join(path, e.Name()))
-		return err != nil || e.Name() != tempName || len(below) > 0
-	})
+	c, err := look(path)
+	if err != nil || c.foreign != "" || c.done {
+		return false
+	}
+	below, err := disk.ReadDir(filepath.Join(path, tempName))
+	return !c.temp || err == nil && len(below) == 0
 }
 
 // mark writes into a directory `_temporary` that mrlocal made it. Hadoop and Spark make
@@ -241,73 +264,58 @@ func removeTemp(temp string) error {
 // returns an options error with the reason. The directory must have `_SUCCESS` or a marked
 // `_temporary`, and apart from these only part files.
 func replaceable(path string) error {
-	entries, err := disk.ReadDir(path)
-	if err != nil {
+	c, err := look(path)
+	switch {
+	case err != nil:
 		return refuse(path, err)
-	}
-	var done, temp bool
-	isPart := paths.PartName()
-	for _, e := range entries {
-		switch {
-		case e.Name() == successName && e.Type().IsRegular():
-			done = true
-		case e.Name() == tempName && e.IsDir():
-			temp = true
-		case e.Type().IsRegular() && isPart.MatchString(e.Name()):
-		default:
-			return wrong(path, "holds %s, which mrlocal did not make; remove the directory yourself or give another name", quoteName(e.Name()))
-		}
-	}
-	if temp {
-		marked, works, foreign, err := lookTemp(filepath.Join(path, tempName))
-		switch {
-		case err != nil:
-			return refuse(path, err)
-		case foreign != "":
-			return wrong(path, "holds %s, which mrlocal did not make; remove the directory yourself or give another name", quoteName(filepath.Join(tempName, foreign)))
-		case !marked && !(done && len(works) == 0):
-			return wrong(path, "holds %s of another program; remove the directory yourself or give another name", tempName)
-		}
-	}
-	if !done && !temp {
+	case c.foreign != "":
+		return holdsForeign(path, c.foreign)
+	case !c.done && !c.temp:
 		return wrong(path, "has neither %s nor %s, so mrlocal did not make it; remove it yourself or give another name", successName, tempName)
+	case !c.temp:
+		return nil
+	}
+	marked, works, foreign, err := lookTemp(filepath.Join(path, tempName))
+	switch {
+	case err != nil:
+		return refuse(path, err)
+	case foreign != "":
+		return holdsForeign(path, filepath.Join(tempName, foreign))
+	case !marked && !(c.done && len(works) == 0):
+		return wrong(path, "holds %s of another program; remove the directory yourself or give another name", tempName)
 	}
 	return nil
+}
+
+// holdsForeign returns the options error for a directory with an entry that mrlocal did not make.
+func holdsForeign(path, entry string) error {
+	return wrong(path, "holds %s, which mrlocal did not make; remove the directory yourself or give another name", quoteName(entry))
 }
 
 // removeMade removes a directory that mrlocal has made: its files by name, and then the
 // directory. If it holds anything else, removeMade leaves that and the directory, and fails. It
 // is not an error if the directory is gone.
 func removeMade(path string) error {
-	entries, err := disk.ReadDir(path)
+	c, err := look(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	problems := []error{err}
-	isPart := paths.PartName()
-	var foreign, temp string
-	for _, e := range entries {
-		switch {
-		case e.Name() == tempName && e.IsDir():
-			temp = filepath.Join(path, tempName)
-			problems = append(problems, emptyTemp(temp))
-		case e.Type().IsRegular() && (e.Name() == successName || isPart.MatchString(e.Name())):
-			problems = append(problems, disk.Remove(filepath.Join(path, e.Name())))
-		default:
-			foreign = e.Name()
-		}
+	temp := filepath.Join(path, tempName)
+	if c.temp {
+		err = errors.Join(err, emptyTemp(temp))
+	}
+	for _, name := range c.own {
+		err = errors.Join(err, disk.Remove(filepath.Join(path, name)))
 	}
 	// The mark goes last, so that a later run can remove the directory after an error.
-	if err := errors.Join(problems...); err != nil {
+	if err == nil && c.temp {
+		err = removeTemp(temp)
+	}
+	switch {
+	case err != nil:
 		return err
-	}
-	if temp != "" {
-		if err := removeTemp(temp); err != nil {
-			return err
-		}
-	}
-	if foreign != "" {
-		return fmt.Errorf("output: %s stays: it holds %s, which mrlocal did not make", path, quoteName(foreign))
+	case c.foreign != "":
+		return fmt.Errorf("output: %s stays: it holds %s, which mrlocal did not make", path, quoteName(c.foreign))
 	}
 	return disk.Remove(path)
 }

@@ -97,7 +97,7 @@ func (d *localStage) create(path string) (file, error) {
 	if err != nil {
 		return nil, fmt.Errorf("output: %w", err)
 	}
-	return &localFile{f: f}, nil
+	return localFile{fileSink(f)}, nil
 }
 
 // move implements stage.
@@ -210,27 +210,12 @@ func (d *localStage) drop() error {
 	return err
 }
 
-// localFile is a file of a localStage.
-type localFile struct {
-	f     *disk.File
-	bytes int64
-	disk  disk.Writeback
-}
-
-// Write implements io.Writer. It starts write-back to the disk when enough bytes are dirty.
-func (f *localFile) Write(p []byte) (int, error) {
-	n, err := f.f.Write(p)
-	f.bytes += int64(n)
-	if err != nil {
-		return n, fmt.Errorf("write: %w", errs.Cause(err))
-	}
-	f.disk.Wrote(f.f, f.bytes)
-	return n, nil
-}
+// localFile is a file of a localStage. It is also a sink, from which a failed attempt can be dropped.
+type localFile struct{ *sink }
 
 // Close implements file.
-func (f *localFile) Close() error {
-	if err := errors.Join(disk.SyncFile(f.f), f.f.Close()); err != nil {
+func (f localFile) Close() error {
+	if err := errors.Join(disk.SyncFile(f.file), f.file.Close()); err != nil {
 		return fmt.Errorf("output: %w", errs.Cause(err))
 	}
 	return nil
@@ -238,8 +223,8 @@ func (f *localFile) Close() error {
 
 // Abort implements file. It also removes the directory of the attempt, with its last file. If that
 // fails, the removal of `_temporary` does it.
-func (f *localFile) Abort() {
-	_ = f.f.Close() // the content is dropped
-	_ = disk.Remove(f.f.Name())
-	_ = disk.Remove(filepath.Dir(f.f.Name()))
+func (f localFile) Abort() {
+	_ = f.file.Close() // the content is dropped
+	_ = disk.Remove(f.file.Name())
+	_ = disk.Remove(filepath.Dir(f.file.Name()))
 }
