@@ -146,18 +146,8 @@ func (s *Spool) addPiece(wantBytes int) bool {
 	for bytes < membudget.ChunkBytes && bytes < max(s.mu.bytes, int64(wantBytes)) {
 		bytes *= 2
 	}
-	if !s.mu.lease.Grow(bytes) {
-		return false
-	}
-	take := func() (*membudget.Chunk, bool) { return s.mu.lease.Piece(int(bytes)) }
-	// Lease.Piece takes at most half a chunk.
-	if bytes > membudget.ChunkBytes/2 {
-		take = s.mu.lease.Chunk
-	}
-	chunk, ok := take()
+	chunk, _, ok := s.mu.lease.Take(bytes)
 	if !ok {
-		// The lease has grown, but there is no chunk.
-		s.mu.lease.Shrink(bytes)
 		return false
 	}
 	s.mu.pieces = append(s.mu.pieces, spoolPiece{chunk: chunk, start: s.mu.bytes})

@@ -2,6 +2,7 @@ package shuffle
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -156,35 +157,22 @@ func (c *Combining) leave() { c.add, c.key = nil, nil }
 func (c *Combining) Records() int64 { return c.records }
 
 // Emit passes the record to add. A key other than that of the group would break the order of
-// the run that is being written.
+// the run that is being written. The keys of a jobs.Flusher only have to ascend.
 func (c *Combining) Emit(key, value []byte) {
-	if c.add == nil {
+	switch {
+	case c.add == nil:
 		c.late()
+		return
+	case c.flusher == nil && string(key) != string(c.key):
+		c.err = cmp.Or(c.err, errors.New("combiner: emitted a key other than the one it was given"))
+		return
+	case c.flusher != nil && c.records > 0 && bytes.Compare(key, c.key) < 0:
+		c.err = cmp.Or(c.err, errors.New("combiner: its keys do not ascend; a combiner must emit the keys in their order"))
 		return
 	}
 	if c.flusher != nil {
-		c.emitAscending(key, value)
-		return
+		c.key = append(c.key[:0], key...)
 	}
-	if string(key) != string(c.key) {
-		if c.err == nil {
-			c.err = errors.New("combiner: emitted a key other than the one it was given")
-		}
-		return
-	}
-	c.records++
-	c.add(key, value)
-}
-
-// emitAscending is Emit for a jobs.Flusher, whose keys only have to ascend.
-func (c *Combining) emitAscending(key, value []byte) {
-	if c.records > 0 && bytes.Compare(key, c.key) < 0 {
-		if c.err == nil {
-			c.err = errors.New("combiner: its keys do not ascend; a combiner must emit the keys in their order")
-		}
-		return
-	}
-	c.key = append(c.key[:0], key...)
 	c.records++
 	c.add(key, value)
 }

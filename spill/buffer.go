@@ -193,11 +193,14 @@ func (b *Buffer) setCapacity(bytes int64) {
 func (b *Buffer) begin() {
 	b.load = &load{}
 	b.load.table.sums, b.load.table.seed = b.mode == sumMode, b.seed
-	b.data = nil
-	b.off = 0
-	b.cur = nil
-	b.n = 0
+	b.leaveChunks()
 	b.room = b.markBytes
+}
+
+// leaveChunks leaves the chunks being filled. The next record takes the slow path.
+func (b *Buffer) leaveChunks() {
+	b.data, b.off = nil, 0
+	b.cur, b.n = nil, 0
 }
 
 // SetProgress sets how many of the stored bytes of the split were read, up to the end of the block
@@ -235,10 +238,7 @@ func (b *Buffer) fail(err error) {
 	if b.err == nil {
 		b.err = err
 	}
-	b.data = nil
-	b.off = 0
-	b.cur = nil
-	b.n = 0
+	b.leaveChunks()
 	b.room = 0
 	b.load.table = table{}
 }
@@ -457,10 +457,7 @@ func (b *Buffer) end() *shuffle.MapOutput {
 	}
 	out := b.out
 	// A mapper that still emits must not reach memory that belongs to others by now.
-	b.data = nil
-	b.off = 0
-	b.cur = nil
-	b.n = 0
+	b.leaveChunks()
 	b.load = &load{}
 	b.out = nil
 	return out

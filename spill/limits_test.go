@@ -281,25 +281,3 @@ func TestAPartitionOutOfRangeIsAnError(t *testing.T) {
 		done()
 	}
 }
-
-// A copier asks the budget for no more than its memory is charged. Pieces and long mappings are
-// charged by the page, others as a whole chunk.
-func TestACopyIsRefusedOnlyIfItDoesNotFit(t *testing.T) {
-	const page, chunk = membudget.ChunkBytes / 64, membudget.ChunkBytes
-	for _, c := range []struct{ bytes, charged int64 }{
-		{1, page}, {page, page}, {page + 1, 2 * page}, {pieceMax, pieceMax},
-		{pieceMax + 1, chunk}, {chunk, chunk}, {chunk + 1, chunk + page},
-	} {
-		k := newKit(t, 4*chunk)
-		others := k.lease(4*chunk - c.charged)
-		copies := copier{lease: k.lease(0)}
-		if got, ok := copies.take(int(c.bytes)); !ok || int64(len(got.Data)) < c.bytes {
-			t.Errorf("%d bytes are refused, and %d are free", c.bytes, c.charged)
-		}
-		if _, ok := copies.take(1); ok {
-			t.Error("a full budget gives more")
-		}
-		copies.lease.Close()
-		others.Close()
-	}
-}

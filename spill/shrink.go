@@ -7,9 +7,6 @@ import (
 )
 
 const (
-	// pieceMax: memory of at most this many bytes is taken as a piece of a chunk.
-	pieceMax = membudget.ChunkBytes / 2
-
 	// shrinkRecordMax: a load with a longer record, in bytes, is not copied.
 	shrinkRecordMax = 64 << 10
 
@@ -123,7 +120,7 @@ func (c *copier) nextIndex() bool {
 	if records < 0 {
 		records = record.ChunkEntries
 	}
-	chunk, ok := c.take(records * record.EntryBytes)
+	chunk, _, ok := c.lease.Take(int64(records * record.EntryBytes))
 	if ok {
 		c.load.index = append(c.load.index, chunk)
 		c.entries, c.n = record.EntriesIn(chunk.Data, records), 0
@@ -152,7 +149,7 @@ func (c *copier) nextData(need int) bool {
 	if c.records >= 0 {
 		bytes = min(c.left, membudget.ChunkBytes)
 	}
-	chunk, ok := c.take(max(need, bytes))
+	chunk, _, ok := c.lease.Take(int64(max(need, bytes)))
 	if ok {
 		c.load.chunks = append(c.load.chunks, chunk)
 		c.addr = c.load.arena.Add(chunk.Data)
@@ -169,28 +166,6 @@ func (c *copier) endPart() {
 		s := &c.slices[len(c.slices)-1]
 		s.Ends = append(s.Ends, c.n)
 	}
-}
-
-// take takes contiguous memory of the given number of bytes. It is a piece of a chunk, a
-// chunk, or a mapping that is longer than a chunk. It grows the lease if necessary, and
-// returns false if the budget refuses that.
-func (c *copier) take(bytes int) (*membudget.Chunk, bool) {
-	// The lease charges a chunk as a whole, and pieces and mappings by the page.
-	charge := int64(membudget.ChunkBytes)
-	if bytes <= pieceMax || bytes > membudget.ChunkBytes {
-		const page = membudget.ChunkBytes / 64
-		charge = int64(bytes+page-1) / page * page
-	}
-	if c.lease.Available() < charge && !c.lease.Grow(charge) {
-		return nil, false
-	}
-	switch {
-	case bytes <= pieceMax:
-		return c.lease.Piece(bytes)
-	case bytes <= membudget.ChunkBytes:
-		return c.lease.Chunk()
-	}
-	return c.lease.Big(int64(bytes))
 }
 
 // keep makes the copy the run in memory of the output of b, which then owns the copy.

@@ -83,7 +83,7 @@ func (s *sorting) sort(l *load) ([]record.Slice, error) {
 // room takes contiguous memory for n entries, if the budget has it free. It may grow the lease;
 // giveBack undoes that.
 func (s *sorting) room(n int) (*membudget.Chunk, bool) {
-	c, grown, ok := record.Take(s.lease, n)
+	c, grown, ok := s.lease.Take(int64(n) * record.EntryBytes)
 	s.grownBytes += grown
 	return c, ok
 }

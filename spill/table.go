@@ -244,11 +244,7 @@ func (c *tableChunk) vacant(hash uint32) []byte {
 
 // put copies slot to the first empty slot for hash, and counts its key.
 func (c *tableChunk) put(slot []byte, hash uint32) {
-	i := hash & slotMask
-	for c.meta(i) != 0 {
-		i = (i + 1) & slotMask
-	}
-	copy(c.slots[i*slotBytes:], slot)
+	copy(c.vacant(hash), slot)
 	c.keys++
 }
 

@@ -228,8 +228,8 @@ func (j *Journal) Begin(d Division) error {
 	}
 	_, err = j.file.Write(text)
 	if err = errors.Join(err, j.file.Sync()); err == nil {
-		err = errors.Join(disk.Move(name+".new", name), syncPath(j.kept.Path), syncPath(filepath.Dir(j.kept.Path)))
-		_ = syncPath(filepath.Dir(filepath.Clean(j.name))) // it may not be readable
+		err = errors.Join(disk.Move(name+".new", name), disk.SyncPath(j.kept.Path), disk.SyncPath(filepath.Dir(j.kept.Path)))
+		_ = disk.SyncPath(filepath.Dir(filepath.Clean(j.name))) // it may not be readable
 	}
 	j.bytes, j.head = int64(len(text)), nil
 	return j.failed(err)
@@ -304,7 +304,7 @@ func (j *Journal) syncAll() {
 			if due == nil {
 				due = time.After(j.wait)
 			}
-			err = errors.Join(syncPath(j.kept.Path), j.file.Sync())
+			err = errors.Join(disk.SyncPath(j.kept.Path), j.file.Sync())
 		case <-due:
 			due = nil
 			err = j.syncOutputs()
@@ -328,7 +328,7 @@ func (j *Journal) syncOutputs() error {
 		path := j.mu.unsynced[0]
 		j.mu.unsynced = j.mu.unsynced[1:]
 		j.mu.Unlock()
-		if err := syncPath(path); err != nil {
+		if err := disk.SyncPath(path); err != nil {
 			return err
 		}
 	}
@@ -411,13 +411,4 @@ func (j *Journal) Close(succeeded bool) error {
 		j.file = nil
 	}
 	return errors.Join(err, j.kept.Close(succeeded || !begun))
-}
-
-// syncPath syncs a file, or the names in a directory.
-func syncPath(path string) error {
-	f, err := disk.OpenRead(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

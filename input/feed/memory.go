@@ -42,20 +42,12 @@ type Memory struct{ Lease *membudget.Lease }
 // lease if it must. It fails with a *RoomError. Up to half a chunk it returns a part of one,
 // because a kvbuffer may hold the blocks of very many small files.
 func (m Memory) Get(n int) (*membudget.Chunk, error) {
-	take, charged := m.Lease.Chunk, int64(membudget.ChunkBytes)
-	switch {
-	case n > membudget.ChunkBytes:
-		take, charged = func() (*membudget.Chunk, bool) { return m.Lease.Big(int64(n)) }, int64(n)+bigSlackBytes
-	case n <= membudget.ChunkBytes/2:
-		take = func() (*membudget.Chunk, bool) { return m.Lease.Piece(n) }
-	}
-	if c, ok := take(); ok {
+	if c, _, ok := m.Lease.Take(int64(n)); ok {
 		return c, nil
 	}
-	if m.Lease.Grow(charged) {
-		if c, ok := take(); ok {
-			return c, nil
-		}
+	charged := int64(membudget.ChunkBytes)
+	if n > membudget.ChunkBytes {
+		charged = int64(n) + bigSlackBytes
 	}
 	// The next attempt needs the window of a decoder (Charge) at the same time as the chunk. All
 	// else in the lease may need less by then.

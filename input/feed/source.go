@@ -215,23 +215,7 @@ func (Empty) StoredBytes() int64 { return 0 }
 // NextAttempt returns an Empty.
 func (Empty) NextAttempt() (Source, error) { return Empty{}, nil }
 
-// Open returns one block without data.
-func (Empty) Open(Memory) (Blocks, error) { return &emptyBlocks{}, nil }
-
-// emptyBlocks is one block without data. A mapper is called once with it.
-type emptyBlocks struct {
-	begun bool
-	loan  membudget.Loan // of no chunk
+// Open returns one block without data. A mapper is called once with it.
+func (Empty) Open(Memory) (Blocks, error) {
+	return &heldBlocks{s: &Held{blocks: []heldBlock{{block: jobs.Block{Last: true}}}}, i: -1}, nil
 }
-
-func (b *emptyBlocks) Next() bool {
-	first := !b.begun
-	b.begun = true
-	return first
-}
-
-func (b *emptyBlocks) Block() input.LentBlock {
-	return input.LentBlock{Block: jobs.Block{Last: true}, Loan: &b.loan}
-}
-
-func (*emptyBlocks) Close() error { return nil }

@@ -40,11 +40,7 @@ func Note(dir, key, path string) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	d, err := OpenRead(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return SyncPath(dir)
 }
 
 // Noted returns the keys that killed runs have noted in dir for the result at path. It returns none if

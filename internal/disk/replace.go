@@ -64,6 +64,15 @@ func SyncFile(f *File) error {
 	return nil
 }
 
+// SyncPath syncs a file, or the names in a directory.
+func SyncPath(path string) error {
+	f, err := OpenRead(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
 // Flush returns the error that closing f would return. Some file systems send the data only at
 // a close, and only then report that there is no room. f itself stays open, and so it stays
 // locked.

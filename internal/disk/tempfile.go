@@ -224,7 +224,7 @@ const leastFreeBytes = 8 << 20
 func (r *TempRoot) order() []int {
 	type place struct {
 		dir  int
-		full bool
+		full int     // 1: yes, 0: no
 		fill float64 // number of files there with the new one, divided by the free bytes
 	}
 	places := make([]place, len(r.dirs))
@@ -234,17 +234,12 @@ func (r *TempRoot) order() []int {
 			// A directory whose free space is not known must not count as full.
 			free = math.MaxInt64
 		}
-		places[i] = place{i, r.mu.full[i] || free < leastFreeBytes, float64(r.mu.made[i]+1) / float64(max(free, 1))}
-	}
-	slices.SortStableFunc(places, func(a, b place) int {
-		if a.full != b.full {
-			if a.full {
-				return 1
-			}
-			return -1
+		places[i] = place{dir: i, fill: float64(r.mu.made[i]+1) / float64(max(free, 1))}
+		if r.mu.full[i] || free < leastFreeBytes {
+			places[i].full = 1
 		}
-		return cmp.Compare(a.fill, b.fill)
-	})
+	}
+	slices.SortStableFunc(places, func(a, b place) int { return cmp.Or(a.full-b.full, cmp.Compare(a.fill, b.fill)) })
 	order := make([]int, len(places))
 	for i, p := range places {
 		order[i] = p.dir

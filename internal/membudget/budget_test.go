@@ -458,3 +458,26 @@ func TestAFloorIsKnownWhenItHasItsPlace(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Take asks for no more than its memory is charged. Pieces and long mappings are charged by the page, others
+// as a whole chunk.
+func TestTakeIsRefusedOnlyIfTheMemoryDoesNotFit(t *testing.T) {
+	const page, chunk = pageBytes, ChunkBytes
+	for _, c := range []struct{ bytes, charged int64 }{
+		{1, page}, {page, page}, {page + 1, 2 * page}, {chunk / 2, chunk / 2},
+		{chunk/2 + 1, chunk}, {chunk, chunk}, {chunk + 1, chunk + page},
+	} {
+		b := newBudget(t, 4)
+		others, _ := b.TryReserve(4*chunk - c.charged)
+		l, _ := b.TryReserve(0)
+		got, grown, ok := l.Take(c.bytes)
+		if !ok || int64(len(got.Data)) < c.bytes || grown != c.charged {
+			t.Errorf("%d bytes: %v, grown by %d; %d are free", c.bytes, ok, grown, c.charged)
+		}
+		if _, grown, ok := l.Take(1); ok || grown != 0 || l.Granted() != c.charged {
+			t.Error("a full budget gives more")
+		}
+		l.Close()
+		others.Close()
+	}
+}

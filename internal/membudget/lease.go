@@ -137,10 +137,15 @@ func (l *Lease) Charge(bytes int64) bool {
 	l.elseBytes += bytes
 	l.usedBytes += bytes
 	l.peakBytes = max(l.peakBytes, l.usedBytes)
+	b.addBigLocked(bytes)
+	return true
+}
+
+// addBigLocked counts bytes outside of the region as resident, and makes room for them.
+func (b *Budget) addBigLocked(bytes int64) {
 	b.dropKeptLocked(bytes)
 	b.mu.bigBytes += bytes
 	b.mu.region.giveBack(b.mu.bigBytes + b.mu.region.residentBytes() - b.limitBytes)
-	return true
 }
 
 // Discharge counts up to the given number of charged bytes as not used any more. They stay granted.
@@ -188,7 +193,7 @@ func (l *Lease) Piece(bytes int) (*Chunk, bool) {
 	b := l.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	pages := max(1, (bytes+pageBytes-1)/pageBytes)
+	pages := int(pagesOf(int64(bytes)))
 	if l.grantedBytes-l.usedBytes < int64(pages*pageBytes) {
 		return nil, false
 	}
@@ -211,7 +216,7 @@ func (l *Lease) Piece(bytes int) (*Chunk, bool) {
 // are available or the system refuses the mapping.
 func (l *Lease) Big(bytes int64) (*Chunk, bool) {
 	b := l.budget
-	charged := max(1, (bytes+pageBytes-1)/pageBytes) * pageBytes
+	charged := pagesOf(bytes) * pageBytes
 	b.mu.Lock()
 	if l.grantedBytes-l.usedBytes < charged {
 		b.mu.Unlock()
@@ -219,18 +224,14 @@ func (l *Lease) Big(bytes int64) (*Chunk, bool) {
 	}
 	if data, resident := b.mu.kept.take(charged); data != nil {
 		b.mu.bigBytes -= resident
-		b.dropKeptLocked(charged)
-		b.mu.bigBytes += charged
-		b.mu.region.giveBack(b.mu.bigBytes + b.mu.region.residentBytes() - b.limitBytes)
+		b.addBigLocked(charged)
 		c := &Chunk{Data: data[:bytes], bytes: charged, home: -1}
 		l.holdLocked(c)
 		b.mu.Unlock()
 		return c, true
 	}
 	l.usedBytes += charged
-	b.dropKeptLocked(charged)
-	b.mu.bigBytes += charged
-	b.mu.region.giveBack(b.mu.bigBytes + b.mu.region.residentBytes() - b.limitBytes)
+	b.addBigLocked(charged)
 	b.mu.Unlock()
 
 	data, err := mapMemory(charged)
@@ -245,6 +246,34 @@ func (l *Lease) Big(bytes int64) (*Chunk, bool) {
 	l.holdLocked(c)
 	return c, true
 }
+
+// Take takes contiguous memory: a Piece, a Chunk or a Big, by its length. If the lease has too little, it grows
+// by grown bytes, which the caller may give back by Shrink when it has freed the memory. Take reports false if
+// the budget refuses. The lease is as before then.
+func (l *Lease) Take(bytes int64) (c *Chunk, grown int64, ok bool) {
+	take, charged := l.Chunk, int64(ChunkBytes)
+	if bytes <= ChunkBytes/2 || bytes > ChunkBytes {
+		charged = pagesOf(bytes) * pageBytes
+		take = func() (*Chunk, bool) { return l.Big(bytes) }
+	}
+	if bytes <= ChunkBytes/2 {
+		take = func() (*Chunk, bool) { return l.Piece(int(bytes)) }
+	}
+	if c, ok = take(); ok {
+		return c, 0, true
+	}
+	if !l.Grow(charged) {
+		return nil, 0, false
+	}
+	if c, ok = take(); !ok {
+		l.Shrink(charged)
+		return nil, 0, false
+	}
+	return c, charged, true
+}
+
+// pagesOf returns the number of pages that bytes take, at least one.
+func pagesOf(bytes int64) int64 { return max(1, (bytes+pageBytes-1)/pageBytes) }
 
 // Free gives back c, which this lease must hold. The bytes stay granted.
 func (l *Lease) Free(c *Chunk) {

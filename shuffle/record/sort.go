@@ -95,7 +95,7 @@ func (s *Sorter) SortRanges(e []Entry, ends []int, depth int, l *membudget.Lease
 	}
 	own, free := s.Scratch, func() {}
 	s.longer = func() []Entry {
-		big, grown, ok := Take(l, longest)
+		big, grown, ok := l.Take(int64(longest) * EntryBytes)
 		if !ok {
 			return nil
 		}
@@ -114,25 +114,6 @@ func (s *Sorter) SortRanges(e []Entry, ends []int, depth int, l *membudget.Lease
 	}
 	s.Scratch, s.longer = own, nil
 	free()
-}
-
-// Take takes contiguous memory for n entries from l. If necessary, it grows the lease by grown
-// bytes. The caller frees the chunk and then shrinks l by grown. Take returns false if the
-// budget has too little free memory.
-func Take(l *membudget.Lease, n int) (c *membudget.Chunk, grown int64, ok bool) {
-	bytes := int64(n) * EntryBytes
-	if c, ok = l.Big(bytes); ok {
-		return c, 0, true
-	}
-	grown = bytes + membudget.ChunkBytes/64
-	if !l.Grow(grown) {
-		return nil, 0, false
-	}
-	if c, ok = l.Big(bytes); !ok {
-		l.Shrink(grown)
-		return nil, 0, false
-	}
-	return c, grown, true
 }
 
 // middle returns the middle between the least and the greatest prefix.
