@@ -14,6 +14,7 @@ import (
 
 	"mrlocal/engine"
 	"mrlocal/internal/datagen"
+	"mrlocal/internal/testkit"
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
 	"mrlocal/jobs/puma"
@@ -137,7 +138,10 @@ func TestAJobGivesTheAnswerOfAProgramForItAlone(t *testing.T) {
 			if err != nil || !bytes.Equal(got.Data, want) {
 				t.Errorf("in memory, %d bytes a block: %v: %s", cut.BlockBytes, err, difference(got.Data, want))
 			}
-			for _, info := range registry.All() {
+			for i, info := range registry.All() {
+				if (i+int(j.name[0]))%4 >= testkit.Rounds(4) {
+					continue
+				}
 				p, err := registry.New(info.Name, policy.DefaultOptions())
 				if err != nil {
 					t.Fatal(err)
