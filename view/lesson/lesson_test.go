@@ -42,7 +42,7 @@ func simulated(t *testing.T) (all []*lesson.Lesson) {
 			t.Errorf("%s is simulated: %v", name, err)
 		}
 	}
-	if len(all) != 5 {
+	if len(all) != 7 {
 		t.Errorf("%d lessons are simulated", len(all))
 	}
 	return all
