@@ -70,7 +70,7 @@ func (j *MeasuredJob) Tune(ctx context.Context) (*Result, error) {
 		make: func(s setting) (*run, error) {
 			// Each run has its own sink and its own copy of the options, since Policy and Watch
 			// belong to one run.
-			r := &run{times: &taskTimes{}}
+			r := &run{times: &Run{}}
 			o := *o
 			o.MapSlots, o.ReduceSlots, o.Reducers, o.BlockBytes = s.MapSlots, s.ReduceSlots, s.Reducers, s.BlockBytes
 			o.Watch = func(stream *trace.Stream) { stream.Attach(r.times) }

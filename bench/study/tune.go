@@ -34,7 +34,7 @@ func (s setting) String() string {
 // run is the outcome of one run of Tune.
 type run struct {
 	report *report.Report
-	times  *taskTimes // how long its tasks took
+	times  *Run // its attempts
 }
 
 func (r *run) makespan() float64 { return r.report.MakespanSeconds }
@@ -342,43 +342,27 @@ const (
 	periods               // the number of periods
 )
 
-// taskTimes is a trace.Sink that adds up how long the tasks of one run took. It counts only
-// attempts that committed.
-type taskTimes struct {
-	trace.Attempts
-	sum   [periods]time.Duration
-	tasks [trace.Kinds]int
-}
-
-// Record implements trace.Sink.
-func (t *taskTimes) Record(_ *trace.Stream, e *trace.Event) error {
-	for _, a := range t.Apply(e) {
-		if !a.Done {
-			continue
-		}
-		t.tasks[a.Kind]++
-		took, copied := a.To-a.From, max(a.From, a.Copied)
-		if a.Kind == trace.Map {
-			t.sum[maps] += took
-			continue
-		}
-		t.sum[reduces] += took
-		t.sum[shuffle] += copied - a.From
-		t.sum[compute] += a.To - copied
-	}
-	return nil
-}
-
 // mean returns the mean time of period p in seconds, or 0 if no task of its kind has committed.
-func (t *taskTimes) mean(p period) float64 {
-	kind := trace.Reduce
-	if p == maps {
-		kind = trace.Map
+func (r *Run) mean(p period) float64 {
+	var sum time.Duration
+	tasks := 0
+	for i := range r.stages {
+		for _, a := range r.stages[i].attempts {
+			if (a.Kind == trace.Map) != (p == maps) {
+				continue
+			}
+			tasks++
+			switch p {
+			case shuffle:
+				sum += a.from - a.From
+			case compute:
+				sum += a.To - a.from
+			default:
+				sum += a.To - a.From
+			}
+		}
 	}
-	if t.tasks[kind] == 0 {
-		return 0
-	}
-	return t.sum[p].Seconds() / float64(t.tasks[kind])
+	return sum.Seconds() / float64(max(1, tasks))
 }
 
 // Text returns the result for people: a line on the job, a table for each choice, and the flags.

@@ -31,7 +31,7 @@ func (m *fakeMachine) run(s setting) (*run, error) {
 	if m.mapOnly {
 		tasks = 0
 	}
-	r := &run{times: &taskTimes{}, report: &report.Report{
+	r := &run{times: &Run{}, report: &report.Report{
 		Policy: "fair", MakespanSeconds: 1, Jobs: []report.JobReport{{Name: "job", Maps: mapCount, Reduces: tasks}},
 		Config: report.Config{Trackers: m.trackers, DataPlane: &report.DataPlane{BlockBytes: 4 << 20}},
 	}}

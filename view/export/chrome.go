@@ -27,10 +27,7 @@ const chromeSteps = 500
 // their output. Pools have counters. Trackers are processes and slots are threads, both numbered from
 // 1. Times are in microseconds with three decimals, which is exact. Chrome fails if w does.
 func Chrome(w io.Writer, m *view.Model) error {
-	t := &chromeWriter{w: bufio.NewWriterSize(w, 64<<10), m: m, lane: make([]view.Lane, len(m.Lanes))}
-	for _, l := range m.Lanes {
-		t.lane[l.Slot] = l
-	}
+	t := &chromeWriter{w: bufio.NewWriterSize(w, 64<<10), m: m, lane: bySlot(m)}
 	t.w.WriteString(`{"displayTimeUnit":"ms","otherData":{"policy":` + quoted(m.Policy) + `},"traceEvents":[`)
 	t.metadata()
 	t.slices()
@@ -200,9 +197,6 @@ func decimal(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
 // quoted returns text as a JSON string.
 func quoted(text string) string {
-	b, err := json.Marshal(text)
-	if err != nil { // this never happens: json.Marshal accepts every string
-		return `""`
-	}
+	b, _ := json.Marshal(text) // never fails: it accepts every string
 	return string(b)
 }

@@ -13,38 +13,19 @@ type hadoopAttempts struct {
 	slots, lent                                         time.Duration // slot time of all attempts, and of the ones on lent slots
 }
 
-// hadoopColumn is a column with one of Hadoop's counters.
-type hadoopColumn struct {
-	name string
-	of   func(maps, reduces *hadoopAttempts) int64
-}
+// hadoopColumns has the names of Hadoop's counters of attempts, as in the report.
+const hadoopColumns = "TOTAL_LAUNCHED_MAPS TOTAL_LAUNCHED_REDUCES SPECULATIVE_MAPS SPECULATIVE_REDUCES PRESCHEDULED_MAPS " +
+	"FAILED_MAPS FAILED_REDUCES KILLED_MAPS KILLED_REDUCES SLOTS_MILLIS_MAPS SLOTS_MILLIS_REDUCES " +
+	"BORROWED_MAP_SLOT_MILLIS BORROWED_REDUCE_SLOT_MILLIS"
 
-// hadoopAttemptColumns returns the columns of Hadoop's counters of attempts. Their names are those in
-// the report. A borrowed map slot runs a reduce, so its time comes from the reduces.
-func hadoopAttemptColumns() []hadoopColumn {
-	return []hadoopColumn{
-		{"TOTAL_LAUNCHED_MAPS", func(m, _ *hadoopAttempts) int64 { return m.launched }},
-		{"TOTAL_LAUNCHED_REDUCES", func(_, r *hadoopAttempts) int64 { return r.launched }},
-		{"SPECULATIVE_MAPS", func(m, _ *hadoopAttempts) int64 { return m.speculative }},
-		{"SPECULATIVE_REDUCES", func(_, r *hadoopAttempts) int64 { return r.speculative }},
-		{"PRESCHEDULED_MAPS", func(m, _ *hadoopAttempts) int64 { return m.preScheduled }},
-		{"FAILED_MAPS", func(m, _ *hadoopAttempts) int64 { return m.failed }},
-		{"FAILED_REDUCES", func(_, r *hadoopAttempts) int64 { return r.failed }},
-		{"KILLED_MAPS", func(m, _ *hadoopAttempts) int64 { return m.killed }},
-		{"KILLED_REDUCES", func(_, r *hadoopAttempts) int64 { return r.killed }},
-		{"SLOTS_MILLIS_MAPS", func(m, _ *hadoopAttempts) int64 { return m.slots.Milliseconds() }},
-		{"SLOTS_MILLIS_REDUCES", func(_, r *hadoopAttempts) int64 { return r.slots.Milliseconds() }},
-		{"BORROWED_MAP_SLOT_MILLIS", func(_, r *hadoopAttempts) int64 { return r.lent.Milliseconds() }},
-		{"BORROWED_REDUCE_SLOT_MILLIS", func(m, _ *hadoopAttempts) int64 { return m.lent.Milliseconds() }},
+// hadoopCells returns the values of hadoopColumns for a pool. A borrowed map slot runs a reduce, so its time
+// comes from the reduces.
+func hadoopCells(pool *[trace.Kinds]hadoopAttempts) []any {
+	m, r := &pool[trace.Map], &pool[trace.Reduce]
+	return []any{
+		m.launched, r.launched, m.speculative, r.speculative, m.preScheduled, m.failed, r.failed, m.killed, r.killed,
+		m.slots.Milliseconds(), r.slots.Milliseconds(), r.lent.Milliseconds(), m.lent.Milliseconds(),
 	}
-}
-
-// hadoopColumns returns the names of the columns.
-func hadoopColumns() (names []string) {
-	for _, c := range hadoopAttemptColumns() {
-		names = append(names, c.name)
-	}
-	return names
 }
 
 // hadoopCounters counts the attempts of a model in the order of time.

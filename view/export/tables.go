@@ -156,7 +156,7 @@ func DecisionTable(w io.Writer, m *view.Model) error {
 func CounterTable(w io.Writer, m *view.Model) error {
 	t := newTable(w, "counters.csv", append([]string{
 		"time_s", "pool", "running_maps", "running_reduces", "share_maps", "share_reduces", "demand_maps", "demand_reduces",
-	}, hadoopColumns()...)...)
+	}, strings.Fields(hadoopColumns)...)...)
 	if m.Last > 0 { // a run without events has only the heading
 		step := trace.Round(m.Last, tableSteps)
 		steps := int((m.Last + step - 1) / step)
@@ -174,10 +174,7 @@ func CounterTable(w io.Writer, m *view.Model) error {
 				for _, values := range [][trace.Kinds][]float64{p.Use, p.Share, p.Demand} {
 					cells = append(cells, values[trace.Map][i], values[trace.Reduce][i])
 				}
-				for _, column := range hadoopAttemptColumns() {
-					cells = append(cells, column.of(&h.pools[n][trace.Map], &h.pools[n][trace.Reduce]))
-				}
-				t.row(cells...)
+				t.row(append(cells, hadoopCells(&h.pools[n])...)...)
 			}
 		}
 	}

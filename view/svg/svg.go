@@ -151,12 +151,9 @@ func Summary(m *view.Model) string {
 
 // shown returns the slots that have rows: all except extra slots that ran nothing.
 func shown(m *view.Model) (rows []view.Lane) {
-	used := make([]bool, len(m.Lanes))
-	for i := range m.Bars {
-		used[m.Bars[i].Slot] = true
-	}
+	uses := m.SlotUses()
 	for _, l := range m.Lanes {
-		if !l.Extra || used[l.Slot] {
+		if !l.Extra || uses[l.Slot].Attempts > 0 {
 			rows = append(rows, l)
 		}
 	}

@@ -28,10 +28,7 @@ func History1(name string, r io.Reader, o Reading) (*Set, error) {
 			err = p.add(h.set, o)
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return h.set, h.set.complete(name)
+	return h.set.whole(name, err)
 }
 
 // history1 is the state of History1.

@@ -42,6 +42,22 @@ func (o *objects) next() (at string, err error) {
 	return at, nil
 }
 
+// each calls f with the place of each object, whose fields f reads. The first error ends it.
+func (o *objects) each(f func(at string) error) error {
+	for {
+		at, err := o.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = f(at)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // fields calls field with the name of each field of the object that was begun. field reads the
 // value.
 func (o *objects) fields(field func(key string) error) error {

@@ -296,10 +296,14 @@ func Join(sets []*Set) (*Set, error) {
 	return all, all.distinct()
 }
 
-// complete fails if s has no jobs, unless some were dropped, or if two have the same name.
-func (s *Set) complete(name string) error {
-	if len(s.Jobs) == 0 && len(s.dropped) == 0 {
-		return errs.Inputf(name, "no jobs")
+// whole returns what a Reader has read: s, or err. It fails if s has no jobs, unless some were dropped, or if two
+// have the same name.
+func (s *Set) whole(name string, err error) (*Set, error) {
+	if err != nil {
+		return nil, err
 	}
-	return s.distinct()
+	if len(s.Jobs) == 0 && len(s.dropped) == 0 {
+		return s, errs.Inputf(name, "no jobs")
+	}
+	return s, s.distinct()
 }

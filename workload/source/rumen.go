@@ -16,17 +16,10 @@ import (
 func Rumen(name string, r io.Reader, o Reading) (*Set, error) {
 	s, in := &Set{Notes: []string{"jobs of the Rumen trace " + name}}, newObjects(name, r)
 	seen := map[string]int{} // jobs by their IDs
-	for {
-		at, err := in.next()
-		if err == io.EOF {
-			return s, s.complete(name)
-		}
-		if err != nil {
-			return nil, err
-		}
+	err := in.each(func(at string) error {
 		b := o.building(at)
 		if err := b.readRumen(in); err != nil {
-			return nil, err
+			return err
 		}
 		if b.Name == "" {
 			b.err = errors.New("has no jobID; a job of Rumen is expected, and no topology")
@@ -36,20 +29,19 @@ func Rumen(name string, r io.Reader, o Reading) (*Set, error) {
 			b.Name = fmt.Sprintf("%s-%d", b.Name, n)
 			b.assumed.add(1, "jobs whose ID the trace repeats, which get a number")
 		}
-		if err := s.build(&b, o); err != nil {
-			return nil, err
-		}
-	}
+		return s.build(&b, o)
+	})
+	return s.whole(name, err)
 }
 
 // readRumen reads the fields of a job.
 func (b *building) readRumen(in *objects) error {
-	var id, user, queue, outcome, submit text
-	to := map[string]*text{"jobID": &id, "user": &user, "queue": &queue, "outcome": &outcome, "submitTime": &submit}
+	var submit text
+	to := map[string]*text{
+		"jobID": (*text)(&b.Name), "user": (*text)(&b.User), "queue": (*text)(&b.Pool), "outcome": (*text)(&b.outcome), "submitTime": &submit,
+	}
 	err := in.fields(func(key string) error {
 		switch key {
-		case "jobID", "user", "queue", "outcome", "submitTime":
-			return in.value(to[key])
 		case "mapTasks", "reduceTasks":
 			return in.list(func() error { return b.readRumenTask(in, key == "reduceTasks") })
 		case "otherTasks":
@@ -58,12 +50,11 @@ func (b *building) readRumen(in *objects) error {
 				return in.skip()
 			})
 		}
+		if to[key] != nil {
+			return in.value(to[key])
+		}
 		return in.skip()
 	})
-	b.Name = string(id)
-	b.User = string(user)
-	b.Pool = string(queue)
-	b.outcome = string(outcome)
 	if ms, bad := submit.number(-1); bad != nil || ms < 0 {
 		b.fail("submitTime %q is not a time in milliseconds", short(string(submit)))
 	} else {

@@ -72,46 +72,38 @@ type slsJob struct {
 // end. It is a Reader.
 func SLS(name string, r io.Reader, o Reading) (*Set, error) {
 	s, in := &Set{Notes: []string{"jobs of the SLS load " + name + "; the wait of a task for its container is not in them"}}, newObjects(name, r)
-	for number := 1; ; {
-		at, err := in.next()
-		if err == io.EOF {
-			return s, s.complete(name)
-		}
-		if err != nil {
-			return nil, err
-		}
+	number := 1
+	err := in.each(func(at string) error {
 		j := slsJob{building: o.building(at)}
 		if err := j.read(in); err != nil {
-			return nil, err
+			return err
 		}
 		if j.nodes != "" {
 			n, err := j.nodes.number(0)
 			if err != nil || n == 0 || n > 1_000_000 {
-				return nil, errs.Inputf(at, "num.nodes: %q is not a whole number from 1 to 1000000", short(string(j.nodes)))
+				return errs.Inputf(at, "num.nodes: %q is not a whole number from 1 to 1000000", short(string(j.nodes)))
 			}
 			s.Trackers = int(n)
 			if racks, err := j.racks.number(1); err != nil || racks > 1 {
 				s.dropped.add(int(racks), "racks")
 			}
 			if j.tasks == 0 {
-				continue
+				return nil
 			}
 		}
-		if err := s.addSLS(&j, number, o); err != nil {
-			return nil, err
-		}
 		number++
-	}
+		return s.addSLS(&j, number-1, o)
+	})
+	return s.whole(name, err)
 }
 
 // read reads the fields of a document.
 func (j *slsJob) read(in *objects) error {
-	var id, queue, user text
 	to := map[string]*text{
-		"job.id": &id, "job.queue.name": &queue, "job.user": &user, "job.start.ms": &j.start, "job.count": &j.count,
-		"am.type": &j.am, "yarn.sls.am.type": &j.am, "num.nodes": &j.nodes, "num.racks": &j.racks,
+		"job.id": (*text)(&j.Name), "job.queue.name": (*text)(&j.Pool), "job.user": (*text)(&j.User), "job.start.ms": &j.start,
+		"job.count": &j.count, "am.type": &j.am, "yarn.sls.am.type": &j.am, "num.nodes": &j.nodes, "num.racks": &j.racks,
 	}
-	err := in.fields(func(key string) error {
+	return in.fields(func(key string) error {
 		switch {
 		case key == "job.tasks":
 			return in.list(func() error {
@@ -130,10 +122,6 @@ func (j *slsJob) read(in *objects) error {
 		}
 		return in.skip()
 	})
-	j.Name = string(id)
-	j.Pool = string(queue)
-	j.User = string(user)
-	return err
 }
 
 // addSLS adds the jobs of a document: one, or job.count of them. A job without an id gets its name

@@ -306,25 +306,20 @@ func (s *Set) head(b *strings.Builder) {
 // write writes the job as one line of YAML. It leaves out fields with their default.
 func (j *TraceJob) write(b *strings.Builder) {
 	fmt.Fprintf(b, "  - {name: %s", word(j.Name))
-	if j.Pool != "" {
-		b.WriteString(", pool: " + word(j.Pool))
+	field := func(given bool, format string, args ...any) {
+		if given {
+			fmt.Fprintf(b, format, args...)
+		}
 	}
-	if j.User != "" {
-		b.WriteString(", user: " + word(j.User))
+	field(j.Pool != "", ", pool: %s", word(j.Pool))
+	field(j.User != "", ", user: %s", word(j.User))
+	field(j.Submit > 0, ", submit: %v", j.Submit)
+	field(j.Deadline > 0, ", deadline: %v", j.Deadline)
+	field(true, ", maps: %d, map_time: %s", j.Maps, durations(j.MapTimes, j.Maps))
+	if j.Reduces > 0 { // there are no times otherwise
+		field(true, ", reduces: %d, reduce_time: %s", j.Reduces, durations(j.ReduceTimes, j.Reduces))
 	}
-	if j.Submit > 0 {
-		fmt.Fprintf(b, ", submit: %v", j.Submit)
-	}
-	if j.Deadline > 0 {
-		fmt.Fprintf(b, ", deadline: %v", j.Deadline)
-	}
-	fmt.Fprintf(b, ", maps: %d, map_time: %s", j.Maps, durations(j.MapTimes, j.Maps))
-	if j.Reduces > 0 {
-		fmt.Fprintf(b, ", reduces: %d, reduce_time: %s", j.Reduces, durations(j.ReduceTimes, j.Reduces))
-	}
-	if j.MapOutputBytes > 0 {
-		fmt.Fprintf(b, ", map_output: %dB", j.MapOutputBytes)
-	}
+	field(j.MapOutputBytes > 0, ", map_output: %dB", j.MapOutputBytes)
 	b.WriteString("}\n")
 }
 

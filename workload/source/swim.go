@@ -55,10 +55,7 @@ func SWIM(name string, r io.Reader, o Reading) (*Set, error) {
 		b.err = b.readSWIM(strings.Split(strings.TrimSuffix(line, "\r"), "\t"))
 		return s.add(&b, o, 1)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return s, s.complete(name)
+	return s.whole(name, err)
 }
 
 // readSWIM sets the job from the fields of a line.
