@@ -150,6 +150,14 @@ type RecordReducer interface {
 	ReduceRecord(key, value []byte, out Emitter) error
 }
 
+// ReduceRecords calls ReduceRecord for each value of a group, until it fails.
+func ReduceRecords(r RecordReducer, key []byte, vs *Values, out Emitter) (err error) {
+	for err == nil && vs.Next() {
+		err = r.ReduceRecord(key, vs.Value(), out)
+	}
+	return err
+}
+
 // OwnAttempt describes the attempt of a mapper or reducer (Attempter), and lets it report to
 // the engine. Functions that may be nil say so.
 type OwnAttempt struct {
@@ -268,6 +276,18 @@ type Releaser interface {
 	Release(split io.Reader, w io.Writer) (Verdict, error)
 	Finish(w io.Writer) error
 }
+
+// Copying is a Releaser that copies each split, as for a job without one.
+type Copying struct{}
+
+// Release implements Releaser.
+func (Copying) Release(split io.Reader, w io.Writer) (Verdict, error) {
+	_, err := io.Copy(w, split)
+	return Continue, err
+}
+
+// Finish implements Releaser.
+func (Copying) Finish(io.Writer) error { return nil }
 
 // RecordCounter is an optional ability of a Releaser. Records returns how many records were
 // released so far. The engine reports it as the output records of the job, because it cannot

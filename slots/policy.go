@@ -172,27 +172,17 @@ var refusalNames = [...]string{"granted", "slot", "job", "task", "gate", "typed"
 // String returns the word that scripts and messages use.
 func (r Refusal) String() string { return refusalNames[r] }
 
-// why describes the bug in a policy that leads to r.
-func (r Refusal) why() string {
-	switch r {
-	case RefusedSlot:
-		return "the slot was not free on the visited tracker"
-	case RefusedJob:
-		return "the job was unknown or had ended"
-	case RefusedTask:
-		return "the task was not pending"
-	case RefusedTyped:
-		return "the slot was of the other kind, and the policy has no Traits.Lends"
-	case RefusedAllowance:
-		return "more slots would have been lent than Traits.BorrowMap and BorrowReduce allow"
-	}
-	return r.String()
+// refusalBugs says what a policy has done wrong, for refusals of which only a bug in it can be the cause.
+var refusalBugs = [...]string{
+	RefusedSlot:      "the slot was not free on the visited tracker",
+	RefusedJob:       "the job was unknown or had ended",
+	RefusedTask:      "the task was not pending",
+	RefusedTyped:     "the slot was of the other kind, and the policy has no Traits.Lends",
+	RefusedAllowance: "more slots would have been lent than Traits.BorrowMap and BorrowReduce allow",
 }
 
 // bug reports whether only a bug in the policy can be the cause of r.
-func (r Refusal) bug() bool {
-	return r == RefusedSlot || r == RefusedJob || r == RefusedTask || r == RefusedTyped || r == RefusedAllowance
-}
+func (r Refusal) bug() bool { return int(r) < len(refusalBugs) && refusalBugs[r] != "" }
 
 // Decision takes the answers of a policy during one visit. It belongs to the Ledger and is
 // valid until Decide returns.

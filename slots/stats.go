@@ -31,7 +31,7 @@ func (l *Ledger) Refused() string {
 	if l.stats.Refused == 0 {
 		return ""
 	}
-	return fmt.Sprintf("policy %s: refused grants: %d, the first because %s; a checked build (-tags invariants) stops there", l.traits.Name, l.stats.Refused, l.refused.why())
+	return fmt.Sprintf("policy %s: refused grants: %d, the first because %s; a checked build (-tags invariants) stops there", l.traits.Name, l.stats.Refused, refusalBugs[l.refused])
 }
 
 // SlotTimes returns how a slot was used up to the latest fact or Assign.

@@ -190,12 +190,7 @@ func (c *child) runReduce(stdin io.Reader) error {
 	reduce := reducer.Reduce
 	if each, ok := reducer.(jobs.RecordReducer); ok && c.job.GroupBytes == nil {
 		reduce = func(key []byte, vs *jobs.Values, out jobs.Emitter) error {
-			for vs.Next() {
-				if err := each.ReduceRecord(key, vs.Value(), out); err != nil {
-					return err
-				}
-			}
-			return nil
+			return jobs.ReduceRecords(each, key, vs, out)
 		}
 	}
 	for groups := shuffle.ByPrefix(g, c.job.GroupBytes); groups.NextGroup(); {
@@ -287,7 +282,7 @@ func (c *child) restore(stdin io.Reader) error {
 	// A group is the chunks of a split: their keys differ only in NUL and the number of the chunk.
 	g := &groups{in: scanLines(stdin), wire: &c.wire, plain: []byte{}, same: func(whole []byte) []byte { return whole[:max(0, len(whole)-1-hexDigits)] }}
 	out := &resultOut{c: c}
-	var release jobs.Releaser = copying{}
+	var release jobs.Releaser = jobs.Copying{}
 	if c.job.NewReleaser != nil {
 		release = guard.Releaser(c.job.NewReleaser())
 	}
@@ -343,13 +338,3 @@ func (s *splitReader) Read(p []byte) (int, error) {
 	s.rest = s.rest[n:]
 	return n, nil
 }
-
-// copying is the Releaser of a job without one. It copies each split.
-type copying struct{}
-
-func (copying) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
-	_, err := io.Copy(w, split)
-	return jobs.Continue, err
-}
-
-func (copying) Finish(io.Writer) error { return nil }

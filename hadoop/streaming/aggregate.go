@@ -62,19 +62,19 @@ func aggregation(text string) string {
 
 // value takes a value of the current key. Its error has the text of Hadoop's exception.
 func (s *sums) value(text string) error {
-	number := func() (int64, error) {
+	number := func(text string) (int64, error) {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return 0, fmt.Errorf("aggregate: For input string: %q", text)
+			err = fmt.Errorf("aggregate: For input string: %q", text)
 		}
-		return n, nil
+		return n, err
 	}
 	// The first value is both the greatest and the least so far.
 	first := s.count == 0
 	s.count++
 	switch s.kind {
 	case "LongValueSum", "LongValueMax", "LongValueMin":
-		n, err := number()
+		n, err := number(text)
 		switch {
 		case err != nil:
 			return err
@@ -96,15 +96,16 @@ func (s *sums) value(text string) error {
 	case "UniqValueCount":
 		s.note(text, 1)
 	case "ValueHistogram": // VALUE or, from a combiner, VALUE<TAB>COUNT
-		v, n := text, int64(1)
-		if at := strings.LastIndexByte(text, '\t'); at >= 0 {
-			c, err := strconv.ParseInt(text[at+1:], 10, 64)
-			if err != nil {
-				return fmt.Errorf("aggregate: For input string: %q", text[at+1:])
-			}
-			v, n = text[:at], c
+		at := strings.LastIndexByte(text, '\t')
+		if at < 0 {
+			s.note(text, 1)
+			return nil
 		}
-		s.note(v, n)
+		n, err := number(text[at+1:])
+		if err != nil {
+			return err
+		}
+		s.note(text[:at], n)
 	default: // Hadoop's task fails too, with a NullPointerException
 		return fmt.Errorf("aggregate: %s is not a kind of aggregation", s.kind)
 	}
@@ -183,4 +184,4 @@ func (s *sums) histogram(key []byte, emit func(key, value []byte)) {
 }
 
 // wireDouble returns a number in decimal, as Java prints a double.
-func wireDouble(f float64) []byte { return AppendDouble(nil, f) }
+func wireDouble(f float64) []byte { return appendFloat(nil, f, 64) }

@@ -248,7 +248,8 @@ func (e *stderr) endLine() {
 			e.work.o.Warn("Cannot parse counter line: " + e.prefix + text)
 		}
 	} else if status, ok := strings.CutPrefix(text, "status:"); ok {
-		e.tally.status = cut(errs.OneLine(strings.TrimSpace(status))) // it may reach a terminal
+		status = errs.OneLine(strings.TrimSpace(status)) // it may reach a terminal
+		e.tally.status = strings.ToValidUTF8(status[:min(len(status), mostStatus)], "")
 		if e.work.showStatus(e.task, e.tally.status); e.status != nil {
 			e.status(e.tally.status)
 		}
@@ -257,16 +258,9 @@ func (e *stderr) endLine() {
 	}
 }
 
-// mostStatus is the limit on a status, in bytes (mapreduce.task.max.status.length).
+// mostStatus is the limit on a status, in bytes (mapreduce.task.max.status.length). A longer one ends between two
+// characters.
 const mostStatus = 512
-
-// cut shortens a status that is too long. It cuts between two characters.
-func cut(text string) string {
-	if len(text) > mostStatus {
-		text = strings.ToValidUTF8(text[:mostStatus], "")
-	}
-	return text
-}
 
 // showStatus passes a status to Options.Status, but at most one per second of the whole job.
 func (w *Work) showStatus(id taskID, text string) {

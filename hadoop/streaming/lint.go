@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -91,12 +92,8 @@ func lintCommand(name string, words []Word, shipped map[string]bool) (found []st
 
 // interpreter reports whether the first argument of a program is usually the file of a script.
 func interpreter(program string) bool {
-	for _, name := range []string{"python", "perl", "ruby", "node", "sh", "bash", "dash", "php", "Rscript"} {
-		if strings.HasPrefix(program, name) {
-			return true
-		}
-	}
-	return false
+	names := []string{"python", "perl", "ruby", "node", "sh", "bash", "dash", "php", "Rscript"}
+	return slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(program, name) })
 }
 
 // scripted reports whether a program usually takes a script as a word of its command.
@@ -131,10 +128,6 @@ func lintFile(name, w string, shipped map[string]bool) []string {
 // ofTheSystem reports whether path lies in a directory of the operating system, so that
 // every node is likely to have it.
 func ofTheSystem(path string) bool {
-	for _, dir := range []string{"/bin/", "/sbin/", "/usr/", "/lib/", "/etc/", "/dev/", "/proc/", "/sys/"} {
-		if strings.HasPrefix(path, dir) {
-			return true
-		}
-	}
-	return false
+	dirs := []string{"/bin/", "/sbin/", "/usr/", "/lib/", "/etc/", "/dev/", "/proc/", "/sys/"}
+	return slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(path, dir) })
 }

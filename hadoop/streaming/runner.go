@@ -347,12 +347,7 @@ func (g *groups) open(out jobs.Emitter) error {
 
 // Reduce takes a group. The engine calls it in combines, and ReduceRecord in reduces.
 func (g *groups) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
-	for vs.Next() {
-		if err := g.ReduceRecord(key, vs.Value(), out); err != nil {
-			return err
-		}
-	}
-	return nil
+	return jobs.ReduceRecords(g, key, vs, out)
 }
 
 // ReduceRecord takes a record. It borrows key and value during the call.

@@ -133,16 +133,11 @@ func copyFile(from, to string, mode fs.FileMode) error {
 		return err
 	}
 	defer in.Close()
-	return writeFile(to, in, mode)
-}
-
-// writeFile writes what r gives to a new file. It fails if path exists.
-func writeFile(path string, r io.Reader, mode fs.FileMode) error {
-	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, r)
+	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close())
 }
 

@@ -135,20 +135,17 @@ func braces(pattern string) []string {
 	if open < 0 {
 		return []string{pattern}
 	}
-	depth, from := 0, open+1
-	var parts []string
+	depth := 0
 	for i := open; i < len(pattern); i++ {
-		switch c := pattern[i]; {
-		case c == '{':
+		switch pattern[i] {
+		case '{':
 			depth++
-		case c == ',' && depth == 1:
-			parts, from = append(parts, pattern[from:i]), i+1
-		case c == '}':
+		case '}':
 			if depth--; depth > 0 {
 				continue
 			}
 			var all []string
-			for _, part := range append(parts, pattern[from:i]) {
+			for _, part := range commaPaths(pattern[open+1 : i]) {
 				all = append(all, braces(pattern[:open]+part+pattern[i+1:])...)
 			}
 			return all

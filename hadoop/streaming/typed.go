@@ -1,6 +1,7 @@
 package streaming
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -50,26 +51,21 @@ func lengthAt(p []byte, depth int) (int, error) {
 		return atLeast(p, 5)
 	case code == codeLong || code == codeDouble:
 		return atLeast(p, 9)
-	case code == codeBytes || code == codeString || code >= firstCustom && code <= lastCustom:
-		n, err := count(p)
-		if err != nil {
-			return 0, err
-		}
-		return atLeast(p, 5+n)
-	case code == codeVector || code == codeMap:
-		n, err := count(p)
-		if err != nil {
-			return 0, err
-		}
-		if code == codeMap {
-			n *= 2
-		}
-		return several(p, n, depth)
 	case code == codeList:
 		return listLength(p, depth)
-	default:
+	case code > codeMap && (code < firstCustom || code > lastCustom):
 		return 0, fmt.Errorf("unknown type %d in typed bytes", code)
 	}
+	n, err := count(p)
+	switch {
+	case err != nil:
+		return 0, err
+	case p[0] == codeVector:
+		return several(p, n, depth)
+	case p[0] == codeMap:
+		return several(p, 2*n, depth)
+	}
+	return atLeast(p, 5+n)
 }
 
 // atLeast returns n, or errShort if p has fewer than n bytes.
@@ -107,11 +103,7 @@ func several(p []byte, n, depth int) (int, error) {
 
 // listLength returns the length of a list, with the marker that ends it.
 func listLength(p []byte, depth int) (int, error) {
-	at := 1
-	for {
-		if at == len(p) {
-			return 0, errShort
-		}
+	for at := 1; at < len(p); {
 		if p[at] == codeMarker {
 			return at + 1, nil
 		}
@@ -121,6 +113,7 @@ func listLength(p []byte, depth int) (int, error) {
 		}
 		at += k
 	}
+	return 0, errShort
 }
 
 // appendTyped appends the item p as text. p must be whole.
@@ -224,13 +217,8 @@ func compareItems(a, b []byte) int {
 	}
 	x, isX := number(a)
 	y, isY := number(b)
-	switch {
-	case isX && isY && x < y:
-		return -1
-	case isX && isY && x > y:
-		return 1
-	case isX && isY:
-		return 0
+	if isX && isY {
+		return cmp.Compare(x, y)
 	}
 	return strings.Compare(string(appendTyped(nil, a)), string(appendTyped(nil, b)))
 }
@@ -246,21 +234,17 @@ func appendFloat(dst []byte, f float64, bits int) []byte {
 	case math.IsInf(f, -1):
 		return append(dst, "-Infinity"...)
 	}
-	size := math.Abs(f)
-	if size == 0 || size >= 1e-3 && size < 1e7 {
-		text := strconv.FormatFloat(f, 'f', -1, bits)
-		if !strings.Contains(text, ".") {
-			text += ".0"
-		}
-		return append(dst, text...)
+	format := byte('e')
+	if size := math.Abs(f); size == 0 || size >= 1e-3 && size < 1e7 {
+		format = 'f'
 	}
-	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'e', -1, bits), "e")
-	if !strings.Contains(mantissa, ".") {
-		mantissa += ".0"
+	mantissa, exponent, hasExponent := strings.Cut(strconv.FormatFloat(f, format, -1, bits), "e")
+	if dst = append(dst, mantissa...); !strings.Contains(mantissa, ".") {
+		dst = append(dst, ".0"...)
 	}
-	e, _ := strconv.Atoi(exponent)
-	return fmt.Appendf(dst, "%sE%d", mantissa, e)
+	if hasExponent {
+		e, _ := strconv.Atoi(exponent)
+		dst = strconv.AppendInt(append(dst, 'E'), int64(e), 10)
+	}
+	return dst
 }
-
-// AppendDouble appends f in decimal, as Java prints a double.
-func AppendDouble(dst []byte, f float64) []byte { return appendFloat(dst, f, 64) }

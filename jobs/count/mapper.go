@@ -12,23 +12,9 @@ import (
 // perStep is the most keys that are emitted together.
 const perStep = 512
 
-// emitter emits keys with the count 1.
-type emitter struct{ one [8]byte }
-
-func newEmitter() emitter {
-	var e emitter
-	jobs.AppendUint64(e.one[:0], 1)
-	return e
-}
-
-// emit emits the keys, which are parts of data. Both are borrowed.
-func (e *emitter) emit(out jobs.Emitter, data []byte, keys []jobs.Span) {
-	jobs.EmitSpans(out, data, keys, e.one[:])
-}
-
 // lineMapper emits the lines of a block as parts of the block.
 type lineMapper struct {
-	emitter
+	one   []byte // the count 1 in the format of jobs.Sum
 	fold  bool
 	delim byte
 	lines [perStep]jobs.Span
@@ -36,7 +22,7 @@ type lineMapper struct {
 
 // newLineMapper makes a mapper for one attempt.
 func newLineMapper(delim byte, fold bool) *lineMapper {
-	return &lineMapper{emitter: newEmitter(), fold: fold, delim: delim}
+	return &lineMapper{one: jobs.AppendUint64(nil, 1), fold: fold, delim: delim}
 }
 
 // Map implements jobs.Mapper.
@@ -56,7 +42,7 @@ func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 		m.lines[n] = jobs.Span{Off: uint32(off), Len: uint32(length)}
 		off += length + 1
 		if n++; n == perStep || off >= len(data) {
-			m.emit(out, data, m.lines[:n])
+			jobs.EmitSpans(out, data, m.lines[:n], m.one)
 			n = 0
 		}
 	}
@@ -99,7 +85,7 @@ func (m *wholeMapper) Map(b jobs.Block, out jobs.Emitter) error {
 
 // keyMapper builds the keys of records in memory of its own, and emits them in steps.
 type keyMapper struct {
-	emitter
+	one       []byte // the count 1 in the format of jobs.Sum
 	fold      bool
 	delim     byte
 	appendKey func(dst, record []byte) ([]byte, bool) // appends the key of record; false: it has none
@@ -117,7 +103,7 @@ const roomBytes = 64 << 10
 // returns false if the record has none.
 func newKeyMapper(delim byte, fold bool, appendKey func(dst, record []byte) ([]byte, bool)) *keyMapper {
 	return &keyMapper{
-		emitter: newEmitter(), fold: fold, delim: delim, appendKey: appendKey,
+		one: jobs.AppendUint64(nil, 1), fold: fold, delim: delim, appendKey: appendKey,
 		chargedBytes: 2 * roomBytes,
 		room:         make([]byte, 0, 2*roomBytes), keys: make([]jobs.Span, 0, perStep),
 	}
@@ -178,6 +164,6 @@ func (m *keyMapper) step(out jobs.Emitter) {
 	if m.fold {
 		lines.Lower(m.room)
 	}
-	m.emit(out, m.room, m.keys)
+	jobs.EmitSpans(out, m.room, m.keys, m.one)
 	m.room, m.keys = m.room[:0], m.keys[:0]
 }

@@ -247,7 +247,7 @@ func (a *attempt) output(name string) jobs.Emitter {
 // mapOnly passes the output of each split to the releaser, in order. As in the engine, a
 // verdict skips the rest of a file or of the job.
 func mapOnly(job jobs.Job, splits [][]jobs.Block, out *writer, all *shared) error {
-	releaser := jobs.Releaser(plain{})
+	releaser := jobs.Releaser(jobs.Copying{})
 	if job.NewReleaser != nil {
 		releaser = job.NewReleaser()
 	}
@@ -281,18 +281,6 @@ func mapOnly(job jobs.Job, splits [][]jobs.Block, out *writer, all *shared) erro
 	}
 	return releaser.Finish(out)
 }
-
-// plain is the Releaser of a job without one: it writes the output of the mappers.
-type plain struct{}
-
-// Release implements jobs.Releaser.
-func (plain) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
-	_, err := io.Copy(w, split)
-	return jobs.Continue, err
-}
-
-// Finish implements jobs.Releaser.
-func (plain) Finish(io.Writer) error { return nil }
 
 // mapSplit maps and combines a split. It adds the records to those of their partitions.
 func (a *attempt) mapSplit(job jobs.Job, split []jobs.Block, partitions [][]pair) error {

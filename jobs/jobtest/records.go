@@ -103,12 +103,7 @@ func (a *attempt) reduce(job jobs.Job, pairs []pair, w *writer) error {
 	}
 	reduce := func(key []byte, vs *jobs.Values) error { return r.Reduce(key, vs, out) }
 	if each, ok := r.(jobs.RecordReducer); ok && job.GroupBytes == nil {
-		reduce = func(key []byte, vs *jobs.Values) (err error) {
-			for err == nil && vs.Next() {
-				err = each.ReduceRecord(key, vs.Value(), out)
-			}
-			return err
-		}
+		reduce = func(key []byte, vs *jobs.Values) error { return jobs.ReduceRecords(each, key, vs, out) }
 	}
 	if err := a.eachGroup(pairs, job.GroupBytes, reduce); err != nil {
 		return err
