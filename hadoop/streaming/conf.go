@@ -75,20 +75,16 @@ var renamed = [...][2]string{
 // Current returns the current name of a property that was renamed. It returns any other name as it
 // is.
 func Current(name string) string {
-	for _, r := range renamed {
-		if r[0] == name {
-			return r[1]
-		}
+	if i := slices.IndexFunc(renamed[:], func(r [2]string) bool { return r[0] == name }); i >= 0 {
+		return renamed[i][1]
 	}
 	return name
 }
 
 // OldName returns the old name of a property, if it had one.
 func OldName(name string) (string, bool) {
-	for _, r := range renamed {
-		if r[1] == name {
-			return r[0], true
-		}
+	if i := slices.IndexFunc(renamed[:], func(r [2]string) bool { return r[1] == name }); i >= 0 {
+		return renamed[i][0], true
 	}
 	return "", false
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"mrlocal/hadoop/stream"
@@ -23,9 +23,7 @@ type watcher struct {
 	job *report.JobReport // is filled in
 	l   Listener
 
-	// mu guards id, which the goroutine that kills the job reads.
-	mu sync.Mutex
-	id string // of the job; "": not known yet
+	id atomic.Value // of the job, a string; the goroutine that kills the job reads it
 
 	state    clientState
 	counters bool     // the last line was one of the counters
@@ -54,16 +52,8 @@ func (s clientState) Next() []clientState {
 
 // jobID returns the ID of the job, from any goroutine.
 func (w *watcher) jobID() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.id
-}
-
-// setID sets the ID of the job.
-func (w *watcher) setID(id string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.id = id
+	id, _ := w.id.Load().(string) // not known yet: ""
+	return id
 }
 
 // line takes one line, without its end. begun is when Run began; times in the report are seconds
@@ -82,10 +72,10 @@ func (w *watcher) line(line string, begun time.Time) {
 	switch message := after(line, ": "); {
 	// The client prints this before the cluster has the job, so a job can always be killed.
 	case strings.Contains(line, "Submitting tokens for job: "):
-		w.setID(after(line, "Submitting tokens for job: "))
+		w.id.Store(after(line, "Submitting tokens for job: "))
 	case strings.Contains(line, "Running job: "):
 		invariant.Reach(&w.state, jobAccepted)
-		w.setID(after(line, "Running job: "))
+		w.id.Store(after(line, "Running job: "))
 		w.l.Note(w.jobID())
 	// Hadoop tries for a quarter of an hour before it gives up, so the user gets one note a server.
 	case strings.Contains(line, "Retrying connect to server: "):

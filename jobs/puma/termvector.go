@@ -82,17 +82,10 @@ type termVectorTerm struct {
 // termVectorReducer writes the frequent words of files.
 type termVectorReducer struct {
 	lines.Growing
-	min    uint64           // Options.Min
-	terms  []termVectorTerm // frequent words of the current file
-	word   []byte           // the current word
-	count  uint64           // its count so far
-	charge func(int64) bool
-}
-
-// Begin implements jobs.Attempter.
-func (r *termVectorReducer) Begin(a jobs.OwnAttempt) {
-	r.Growing.Begin(a)
-	r.charge = a.Charge
+	min   uint64           // Options.Min
+	terms []termVectorTerm // frequent words of the current file
+	word  []byte           // the current word
+	count uint64           // its count so far
 }
 
 // Reduce emits the frequent words of a file. The counts of a word come from several maps, so
@@ -144,7 +137,7 @@ func (r *termVectorReducer) keep() error {
 	if r.count < r.min {
 		return nil
 	}
-	if r.charge != nil && !r.charge(int64(len(r.word)+termBytes)) {
+	if !r.Charge(len(r.word) + termBytes) {
 		return errors.New("the words of a file do not fit into the memory of the run")
 	}
 	r.terms = append(r.terms, termVectorTerm{string(r.word), r.count})

@@ -2,7 +2,8 @@ package sort
 
 import (
 	"bytes"
-	"encoding/binary"
+
+	"mrlocal/jobs/internal/lines"
 )
 
 // AppendKey appends the sort key of line to dst and returns the result. Comparing keys byte by
@@ -242,30 +243,12 @@ func appendText(dst, text []byte, fold, open bool) []byte {
 	}
 	// Case is folded in dst, because line must not change.
 	if fold {
-		upper(dst[start:])
+		lines.Upper(dst[start:])
 	}
 	if !open {
 		dst = append(dst, 0, 0)
 	}
 	return dst
-}
-
-// upper turns a to z into capitals in place, eight bytes at a time. It leaves other bytes, as
-// the C locale does.
-func upper(p []byte) {
-	const ones, high = 0x0101010101010101, 0x8080808080808080
-	for ; len(p) >= 8; p = p[8:] {
-		word := binary.LittleEndian.Uint64(p)
-		// With the high bits cleared, no addition below carries into the next byte.
-		low := word &^ high
-		fromA, afterZ := low+(0x80-'a')*ones, low+(0x7f-'z')*ones
-		binary.LittleEndian.PutUint64(p, word-(fromA^afterZ)&^word&high>>2)
-	}
-	for i, c := range p {
-		if c-'a' < 26 {
-			p[i] = c - ('a' - 'A')
-		}
-	}
 }
 
 // invert reverses the order of a component in place: it inverts every bit.

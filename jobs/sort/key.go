@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"mrlocal/internal/errs"
+	"mrlocal/jobs/internal/lines"
 )
 
 // Order is the compiled form of Options. It is never changed after Compile, but for the keys that it
@@ -325,7 +326,7 @@ func (r *rules) appendKept(dst, text []byte) []byte {
 		}
 	}
 	if r.fold {
-		upper(dst[start:])
+		lines.Upper(dst[start:])
 	}
 	return dst
 }

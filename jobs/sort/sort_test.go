@@ -13,6 +13,7 @@ import (
 
 	"mrlocal/internal/errs"
 	"mrlocal/jobs"
+	"mrlocal/jobs/internal/lines"
 	"mrlocal/jobs/jobtest"
 )
 
@@ -432,7 +433,7 @@ func TestUpperTurnsOnlyLettersOfASCII(t *testing.T) {
 			if 'a' <= c && c <= 'z' {
 				want[at] = byte(c) - 32
 			}
-			if upper(text); !bytes.Equal(text, want) {
+			if lines.Upper(text); !bytes.Equal(text, want) {
 				t.Fatalf("byte %#x at %d: % x", c, at, text)
 			}
 		}

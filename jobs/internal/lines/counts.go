@@ -199,27 +199,28 @@ func (c minHeap) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
 func (c *minHeap) Push(x any)        { *c = append(*c, x.(uint64)) }
 func (c *minHeap) Pop() any          { panic("lines: the heap of counts never shrinks") }
 
-// lows, highs and sevens have 01, 80 and 7F in each byte.
-const (
-	lows   = 0x0101010101010101
-	highs  = 0x8080808080808080
-	sevens = 0x7f7f7f7f7f7f7f7f
-)
-
 // Lower changes A to Z in p to a to z, eight bytes at a time.
 //
 // hot: with IgnoreCase, passes over each byte of the input.
-func Lower(p []byte) {
+func Lower(p []byte) { swapCase(p, 'A') }
+
+// Upper changes a to z in p to A to Z.
+func Upper(p []byte) { swapCase(p, 'a') }
+
+// swapCase changes the case of the 26 letters from first on.
+func swapCase(p []byte, first byte) {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	from, behind := uint64(0x80-first)*ones, uint64(0x80-first-26)*ones
 	for ; len(p) >= 8; p = p[8:] {
 		v := binary.LittleEndian.Uint64(p)
 		// Without the high bits, no addition below carries into the next byte.
-		low := v & sevens
-		upper := (low + (0x80-'A')*lows) &^ (low + (0x80-'Z'-1)*lows) &^ v & highs
-		binary.LittleEndian.PutUint64(p, v|upper>>2)
+		low := v &^ highs
+		letters := (low + from) &^ (low + behind) &^ v & highs
+		binary.LittleEndian.PutUint64(p, v^letters>>2)
 	}
 	for i, c := range p {
-		if c-'A' < 26 {
-			p[i] = c | 0x20
+		if c-first < 26 {
+			p[i] = c ^ 0x20
 		}
 	}
 }

@@ -43,9 +43,12 @@ func (l *Growing) Check() error {
 	return nil
 }
 
+// Charge charges bytes, and reports whether the run has memory for them.
+func (l *Growing) Charge(bytes int) bool { return l.charge == nil || l.charge(int64(bytes)) }
+
 // grow charges the new capacity.
 func (l *Growing) grow() error {
-	if more := cap(l.Text) - l.charged; !l.charge(int64(more)) {
+	if more := cap(l.Text) - l.charged; !l.Charge(more) {
 		return fmt.Errorf("a line of %d bytes does not fit into the memory of the run", len(l.Text))
 	}
 	l.charged = cap(l.Text)

@@ -191,7 +191,7 @@ func drawFault(t *rapid.T, jobs, places int) ScriptFault {
 	at := time.Duration(rapid.IntRange(1, 60).Draw(t, "at")) * time.Second
 	job := slots.JobID(rapid.IntRange(0, jobs-1).Draw(t, "job"))
 	task := slots.TaskID(rapid.IntRange(0, 19).Draw(t, "task"))
-	kind := rapid.SampledFrom([]string{"output", "output", "drop", "restore", "abort", "tracker"}).Draw(t, "fault")
+	kind := rapid.SampledFrom([]string{"lose", "lose", "drop", "restore", "abort", "tracker"}).Draw(t, "fault")
 	return ScriptFault{At: at, Do: func(now time.Duration, l *slots.Ledger) {
 		if kind == "tracker" {
 			last := l.Config().Slots[places-1].Tracker
@@ -203,16 +203,8 @@ func drawFault(t *rapid.T, jobs, places int) ScriptFault {
 		if int(job) >= l.Jobs() {
 			return
 		}
-		switch _, total := l.JobTasks(job, slots.Map); {
-		case kind == "abort":
-			l.Abort(now, job)
-		case int32(task) >= total:
-		case kind == "output":
-			l.LostOutput(now, job, task)
-		case kind == "drop":
-			l.Drop(now, job, slots.Map, task)
-		case kind == "restore":
-			l.Restore(now, job, task)
+		if _, total := l.JobTasks(job, slots.Map); kind == "abort" || int32(task) < total {
+			inject(l, now, kind, job, task)
 		}
 	}}
 }

@@ -215,16 +215,22 @@ func (s *script) job(name string, a *args) {
 
 // fault adds the fault of a command lose, drop or abort.
 func (s *script) fault(verb string, job slots.JobID, task slots.TaskID, at time.Duration) {
-	s.faults = append(s.faults, ScriptFault{At: at, Do: func(now time.Duration, l *slots.Ledger) {
-		switch verb {
-		case "lose":
-			l.LostOutput(now, job, task)
-		case "drop":
-			l.Drop(now, job, slots.Map, task)
-		case "abort":
-			l.Abort(now, job)
-		}
-	}})
+	s.faults = append(s.faults, ScriptFault{At: at, Do: func(now time.Duration, l *slots.Ledger) { inject(l, now, verb, job, task) }})
+}
+
+// inject gives a Ledger the fact of a fault: the output of a map is lost, the map is dropped or restored, or the job
+// is aborted.
+func inject(l *slots.Ledger, now time.Duration, fault string, job slots.JobID, task slots.TaskID) {
+	switch fault {
+	case "lose":
+		l.LostOutput(now, job, task)
+	case "drop":
+		l.Drop(now, job, slots.Map, task)
+	case "restore":
+		l.Restore(now, job, task)
+	case "abort":
+		l.Abort(now, job)
+	}
 }
 
 // run runs the case. It returns the gantt and the figures below it, or the error of the run as text.
