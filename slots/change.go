@@ -114,7 +114,7 @@ func (l *Ledger) endJob(j *ledgerJob, s State) {
 	l.recordDecision(trace.Event{Op: trace.OpJobEnd, Job: int32(j.id), A: int64(s)}, trace.RuleNone)
 	if j.live() > 0 {
 		for i := range l.slots {
-			if sl := &l.slots[i]; sl.busy && sl.attempt.Job == j.id {
+			if sl := &l.slots[i]; sl.Busy && sl.Attempt.Job == j.id {
 				l.kill(sl, trace.RuleJobEnded)
 			}
 		}
@@ -139,12 +139,12 @@ func (l *Ledger) retire(j *ledgerJob) {
 // kill orders the end of the attempt on s, unless it is ordered already. The driver gets the
 // order with the next Assign.
 func (l *Ledger) kill(s *ledgerSlot, r Rule) {
-	if s.killing {
+	if s.Killing {
 		return
 	}
-	s.killing = true
+	s.Killing = true
 	l.total.killing++
-	l.kills = append(l.kills, kill{s.attempt, s.ID, r})
+	l.kills = append(l.kills, kill{s.Attempt, s.ID, r})
 	l.dirty = true
 }
 
@@ -159,12 +159,12 @@ func (l *Ledger) killTask(t *ledgerTask, r Rule) {
 // such slot or no reduce on it.
 func (l *Ledger) advanceReduce(id SlotID) {
 	s := l.slotAt(id)
-	if s == nil || !s.busy || s.attempt.Kind != Reduce {
+	if s == nil || !s.Busy || s.Attempt.Kind != Reduce {
 		return
 	}
-	s.advanced = true
-	l.advances = append(l.advances, s.attempt)
-	l.recordDecision(attemptEvent(trace.OpAdvance, s.attempt, s.ID), trace.RuleNone)
+	s.Advanced = true
+	l.advances = append(l.advances, s.Attempt)
+	l.recordDecision(attemptEvent(trace.OpAdvance, s.Attempt, s.ID), trace.RuleNone)
 }
 
 // job returns the job with the id, or nil if there is none.
@@ -190,7 +190,7 @@ func (l *Ledger) slotOf(a AttemptID) *ledgerSlot {
 		return nil
 	}
 	for id := j.side[a.Kind].tasks[a.Task].head; id != NoSlot; id = l.slots[id].next {
-		if l.slots[id].attempt.N == a.N {
+		if l.slots[id].Attempt.N == a.N {
 			return &l.slots[id]
 		}
 	}
@@ -239,7 +239,7 @@ func (l *Ledger) retally(t *tracker) {
 func (l *Ledger) openSlot(s *ledgerSlot) {
 	t := &l.trackers[s.Tracker]
 	// A closed slot is free. A draining slot is busy and only returns to the open ones.
-	if s.state == SlotClosed {
+	if s.State == SlotClosed {
 		t.free[s.list()].Push(s.ID)
 		if l.mapCapable(s) {
 			l.total.freeCapable++
@@ -248,13 +248,13 @@ func (l *Ledger) openSlot(s *ledgerSlot) {
 		l.total.draining--
 		l.countHeld(s, 1)
 	}
-	s.state = SlotOpen
+	s.State = SlotOpen
 	l.countOpen(t, s, 1)
 }
 
 // drainSlot lets a busy slot close when its attempt ends.
 func (l *Ledger) drainSlot(s *ledgerSlot) {
-	s.state = SlotDraining
+	s.State = SlotDraining
 	l.total.draining++
 	l.countHeld(s, -1)
 	l.countOpen(&l.trackers[s.Tracker], s, -1)
@@ -270,7 +270,7 @@ func (l *Ledger) closeSlot(s *ledgerSlot, r Rule) {
 // removeSlot takes a free slot out of all counts.
 func (l *Ledger) removeSlot(s *ledgerSlot) {
 	t := &l.trackers[s.Tracker]
-	if s.state == SlotDraining {
+	if s.State == SlotDraining {
 		l.total.draining--
 	} else {
 		t.free[s.list()].Remove(s.ID)
@@ -279,7 +279,7 @@ func (l *Ledger) removeSlot(s *ledgerSlot) {
 		}
 		l.countOpen(t, s, -1)
 	}
-	s.state = SlotClosed
+	s.State = SlotClosed
 	l.retally(t)
 }
 
@@ -299,10 +299,10 @@ func (l *Ledger) countOpen(t *tracker, s *ledgerSlot, d int32) {
 
 // countHeld adds d to the counts of reduces on map-capable slots, if s has such a reduce.
 func (l *Ledger) countHeld(s *ledgerSlot, d int32) {
-	if !s.busy || s.attempt.Kind != Reduce || !l.mapCapable(s) {
+	if !s.Busy || s.Attempt.Kind != Reduce || !l.mapCapable(s) {
 		return
 	}
-	j := l.jobs[s.attempt.Job]
+	j := l.jobs[s.Attempt.Job]
 	j.held += d
 	if j.waiting {
 		l.total.heldWaiting += d
@@ -332,14 +332,14 @@ func (l *Ledger) resize(id TrackerID, want [slotLists]int, r Rule) {
 			open[list]++
 		}
 		switch {
-		case keep && s.state != SlotOpen:
+		case keep && s.State != SlotOpen:
 			l.openSlot(s)
 			l.dirty = true
 			l.recordDecision(slotEvent(trace.OpOpen, sid), r)
-		case !keep && s.state == SlotOpen && s.busy:
+		case !keep && s.State == SlotOpen && s.Busy:
 			l.drainSlot(s)
 			l.recordDecision(slotEvent(trace.OpDrain, sid), r)
-		case !keep && s.state == SlotOpen:
+		case !keep && s.State == SlotOpen:
 			l.closeSlot(s, r)
 		}
 	}

@@ -18,15 +18,15 @@ func (l *Ledger) Check() error {
 	}
 	for i := range l.slots {
 		s := &l.slots[i]
-		if !s.busy {
+		if !s.Busy {
 			continue
 		}
-		if l.slotOf(s.attempt) != s {
-			return fmt.Errorf("slots: slot %d holds %v, which its task does not list", i, s.attempt)
+		if l.slotOf(s.Attempt) != s {
+			return fmt.Errorf("slots: slot %d holds %v, which its task does not list", i, s.Attempt)
 		}
-		c := &jobs[s.attempt.Job]
-		c.running[s.attempt.Kind]++
-		if s.attempt.Kind == Reduce && s.state == SlotOpen && l.mapCapable(s) {
+		c := &jobs[s.Attempt.Job]
+		c.running[s.Attempt.Kind]++
+		if s.Attempt.Kind == Reduce && s.State == SlotOpen && l.mapCapable(s) {
 			c.held[Reduce]++
 		}
 	}
@@ -48,7 +48,7 @@ func (l *Ledger) Check() error {
 // countKilling counts the attempts that have an order to end.
 func (l *Ledger) countKilling() (n int32) {
 	for i := range l.slots {
-		if l.slots[i].busy && l.slots[i].killing {
+		if l.slots[i].Busy && l.slots[i].Killing {
 			n++
 		}
 	}
@@ -102,19 +102,19 @@ func (l *Ledger) checkTracker(t *tracker, want *totals) error {
 	for _, id := range t.slots {
 		s := &l.slots[id]
 		switch {
-		case s.busy:
-			running[s.attempt.Kind]++
-			inPhase[s.phase]++
-			if s.lent {
+		case s.Busy:
+			running[s.Attempt.Kind]++
+			inPhase[s.Phase]++
+			if s.Lent {
 				want.lent++
 			}
-		case s.state == SlotOpen:
+		case s.State == SlotOpen:
 			free[s.list()]++
 			if l.mapCapable(s) {
 				want.freeCapable++
 			}
 		}
-		switch s.state {
+		switch s.State {
 		case SlotOpen:
 			want.open++
 			capacity[s.list()]++
@@ -123,7 +123,7 @@ func (l *Ledger) checkTracker(t *tracker, want *totals) error {
 			}
 		case SlotDraining:
 			want.draining++
-			if !s.busy {
+			if !s.Busy {
 				return fmt.Errorf("slots: slot %d drains and is idle", id)
 			}
 		}

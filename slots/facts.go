@@ -228,13 +228,13 @@ func (l *Ledger) skip(now time.Duration, op trace.Op, id JobID, k Kind, t TaskID
 func (l *Ledger) Phase(now time.Duration, a AttemptID, p Phase) {
 	l.advance(now)
 	s := l.slotOf(a)
-	if s == nil || s.phase == p || int(p) >= numPhases {
+	if s == nil || s.Phase == p || int(p) >= numPhases {
 		return
 	}
-	tr, begins, copied := &l.trackers[s.Tracker], s.phase == PhaseNone && p == PhaseCompute, !s.beforeSort()
-	tr.phases[s.phase]--
+	tr, begins, copied := &l.trackers[s.Tracker], s.Phase == PhaseNone && p == PhaseCompute, !s.beforeSort()
+	tr.phases[s.Phase]--
 	tr.phases[p]++
-	s.phase = p
+	s.Phase = p
 	s.progress.Phase(a.Kind)
 	l.meter.Enter(&s.use, l.now, p)
 	e := attemptEvent(trace.OpPhase, a, s.ID)
@@ -282,7 +282,7 @@ func (l *Ledger) Finish(now time.Duration, a AttemptID, o Outcome) {
 	}
 	j := l.jobs[a.Job]
 	// An attempt that fails while it is killed is not counted as a failure.
-	killed := o.Killed || s.killing
+	killed := o.Killed || s.Killing
 	l.release(s)
 	switch {
 	case o.OK:
@@ -325,7 +325,7 @@ func (l *Ledger) killedAttempt(j *ledgerJob, a AttemptID, on *ledgerSlot) {
 func (l *Ledger) useless(s *jobSide, task *ledgerTask, on *ledgerSlot) {
 	s.counts.Killed++
 	to := &l.meter.Wasted.Killed
-	if on.speculative || task.state == taskDone {
+	if on.Speculative || task.state == taskDone {
 		to = &l.meter.Wasted.Copies
 	}
 	*to += on.use.Took(l.now)
@@ -393,13 +393,13 @@ func (l *Ledger) LostTracker(now time.Duration, id TrackerID) {
 	tr.lost = true
 	for _, sid := range tr.slots {
 		s := &l.slots[sid]
-		if s.busy {
-			a := s.attempt
+		if s.Busy {
+			a := s.Attempt
 			l.release(s)
 			l.killedAttempt(l.jobs[a.Job], a, s)
 			l.endFact(l.jobs[a.Job])
 		}
-		if s.state != SlotClosed {
+		if s.State != SlotClosed {
 			l.closeSlot(s, trace.RuleLostTracker)
 		}
 	}

@@ -118,7 +118,7 @@ func (l *Ledger) slotFor(g *Grant) *ledgerSlot {
 		}
 	}
 	s := l.slotAt(g.Slot)
-	if s == nil || s.busy || s.state != SlotOpen || s.Tracker != l.visited {
+	if s == nil || s.Busy || s.State != SlotOpen || s.Tracker != l.visited {
 		return nil
 	}
 	return s
@@ -163,7 +163,7 @@ func (l *Ledger) start(g *Grant) {
 	if g.Rule == trace.RulePreScheduled {
 		side.counts.PreScheduled++
 	}
-	if g.Move == MoveAlways || s.lent && g.Move == MoveIfLent {
+	if g.Move == MoveAlways || s.Lent && g.Move == MoveIfLent {
 		l.stats.Moves++
 	}
 	if j.times.Start < 0 {
@@ -177,13 +177,13 @@ func (l *Ledger) start(g *Grant) {
 		level = l.levelOf(j, g.Task, s.Tracker)
 		side.countLevel(level)
 	}
-	l.orders.Starts = append(l.orders.Starts, Start{Attempt: a, Slot: s.ID, Lent: s.lent, Locality: level})
+	l.orders.Starts = append(l.orders.Starts, Start{Attempt: a, Slot: s.ID, Lent: s.Lent, Locality: level})
 	e := attemptEvent(trace.OpStart, a, s.ID)
 	e.A = int64(level)
 	e.Set(trace.Speculative, g.Speculative)
-	e.Set(trace.Lent, s.lent)
+	e.Set(trace.Lent, s.Lent)
 	l.recordDecision(e, g.Rule)
-	if s.lent {
+	if s.Lent {
 		l.recordDecision(attemptEvent(trace.OpLend, a, s.ID), g.Rule)
 	}
 	l.refresh(j)
@@ -206,21 +206,21 @@ func (l *Ledger) occupy(s *ledgerSlot, a AttemptID, g *Grant) {
 	if l.mapCapable(s) {
 		l.total.freeCapable--
 	}
-	s.busy = true
-	s.killing = false
-	s.speculative = g.Speculative
-	s.lent = !s.Extra && s.Home != a.Kind
+	s.Busy = true
+	s.Killing = false
+	s.Speculative = g.Speculative
+	s.Lent = !s.Extra && s.Home != a.Kind
 	s.rule = g.Rule
-	s.attempt = a
-	s.started = l.now
+	s.Attempt = a
+	s.Started = l.now
 	s.seq = l.seq
-	s.phase = PhaseNone
+	s.Phase = PhaseNone
 	s.progress = Started(l.now, a.Kind)
-	s.advanced = false
+	s.Advanced = false
 	s.times.Starts++
 	s.use.Start(l.now, a.Kind, &l.jobs[a.Job].clock)
 	l.seq++
-	if s.lent {
+	if s.Lent {
 		l.total.lent++
 	}
 	l.countAttempt(s, 1)
@@ -229,7 +229,7 @@ func (l *Ledger) occupy(s *ledgerSlot, a AttemptID, g *Grant) {
 // release takes the attempt off its slot and out of the list of its task. A draining
 // slot closes. The caller changes the state of the task.
 func (l *Ledger) release(s *ledgerSlot) {
-	a := s.attempt
+	a := s.Attempt
 	// A task rarely has more than two attempts, so the list is short.
 	link := &l.jobs[a.Job].side[a.Kind].tasks[a.Task].head
 	for *link != s.ID {
@@ -239,29 +239,29 @@ func (l *Ledger) release(s *ledgerSlot) {
 
 	// The meter adds up times by phase, so the last phase ends here.
 	l.meter.Enter(&s.use, l.now, PhaseNone)
-	took, counts := l.now-s.started, &l.jobs[a.Job].side[a.Kind].counts
+	took, counts := l.now-s.Started, &l.jobs[a.Job].side[a.Kind].counts
 	s.times.Busy += took
 	counts.SlotTime += took
-	if s.lent {
+	if s.Lent {
 		s.times.Lent += took
 		counts.Lent += took
 		l.total.lent--
 		// A return has the rule of its loan, so that both are found by the same name.
 		l.recordDecision(attemptEvent(trace.OpReturn, a, s.ID), s.rule)
 	}
-	if s.killing {
+	if s.Killing {
 		l.total.killing--
 	}
 	tr := &l.trackers[s.Tracker]
-	if s.state == SlotOpen {
+	if s.State == SlotOpen {
 		tr.free[s.list()].Push(s.ID)
 		if l.mapCapable(s) {
 			l.total.freeCapable++
 		}
 	}
 	l.countAttempt(s, -1)
-	s.busy, s.lent, s.killing = false, false, false
-	if s.state == SlotDraining {
+	s.Busy, s.Lent, s.Killing = false, false, false
+	if s.State == SlotDraining {
 		rule := trace.RuleResize
 		if l.out(tr) {
 			rule = trace.RuleGraylisted
@@ -273,19 +273,19 @@ func (l *Ledger) release(s *ledgerSlot) {
 // countAttempt adds d, 1 or -1, to all counts of running attempts that include the one on s.
 // The caller has to call refresh for its job, which gives the meter the counts of the pool.
 func (l *Ledger) countAttempt(s *ledgerSlot, d int32) {
-	k := s.attempt.Kind
-	j := l.jobs[s.attempt.Job]
+	k := s.Attempt.Kind
+	j := l.jobs[s.Attempt.Job]
 	j.side[k].running += d
 	j.pool.running[k] += d
 	l.total.running[k] += d
 	tr := &l.trackers[s.Tracker]
 	tr.running[k] += d
-	tr.phases[s.phase] += d
+	tr.phases[s.Phase] += d
 	l.retally(tr)
 	if k == Reduce && j.waiting {
 		l.total.waiting += d
 	}
-	if s.state == SlotOpen {
+	if s.State == SlotOpen {
 		l.countHeld(s, d)
 	}
 }

@@ -76,8 +76,8 @@ func (l *Ledger) guard() {
 	var newest *ledgerSlot
 	for i := range l.slots {
 		s := &l.slots[i]
-		if s.busy && (s.state == SlotOpen || stuck) && s.attempt.Kind == Reduce && s.beforeSort() && l.mapCapable(s) &&
-			l.jobs[s.attempt.Job].waiting && (newest == nil || s.seq > newest.seq) {
+		if s.Busy && (s.State == SlotOpen || stuck) && s.Attempt.Kind == Reduce && s.beforeSort() && l.mapCapable(s) &&
+			l.jobs[s.Attempt.Job].waiting && (newest == nil || s.seq > newest.seq) {
 			newest = s
 		}
 	}
@@ -89,7 +89,7 @@ func (l *Ledger) guard() {
 }
 
 // beforeSort reports whether the reduce on s has only copied so far.
-func (s *ledgerSlot) beforeSort() bool { return s.phase < PhaseSort || s.phase == PhaseHeld }
+func (s *ledgerSlot) beforeSort() bool { return s.Phase < PhaseSort || s.Phase == PhaseHeld }
 
 // stuck reports whether the run cannot go on by itself. Three conditions hold then. Every tracker
 // was visited since the last change and got nothing. Only waiting reduces run. The policy has

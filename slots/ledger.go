@@ -172,7 +172,7 @@ func (l *Ledger) layOut() {
 		for int(s.Tracker) >= len(l.trackers) {
 			l.trackers = append(l.trackers, tracker{id: TrackerID(len(l.trackers))})
 		}
-		l.slots[i] = ledgerSlot{Slot: s, state: SlotClosed, next: NoSlot}
+		l.slots[i] = ledgerSlot{SlotView: SlotView{Slot: s, State: SlotClosed}, next: NoSlot}
 		l.trackers[s.Tracker].slots = append(l.trackers[s.Tracker].slots, s.ID)
 		if !s.Extra {
 			if s.Tracker == 0 {

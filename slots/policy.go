@@ -212,7 +212,7 @@ func (d *Decision) Refused() Refusal { return d.refused }
 // Reclaim kills the attempt on s, if there is one. The attempt counts as killed, not as
 // failed, and its task is pending again once it has ended.
 func (d *Decision) Reclaim(s SlotID) {
-	if sl := d.l.slotAt(s); sl != nil && sl.busy {
+	if sl := d.l.slotAt(s); sl != nil && sl.Busy {
 		d.l.kill(sl, trace.RuleReclaim)
 		if d.l.explaining != nil {
 			d.l.explainReclaim(s)

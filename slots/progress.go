@@ -15,7 +15,7 @@ func (l *Ledger) Progress(now time.Duration, id SlotID, a AttemptID, done Progre
 		return
 	}
 	s := &l.slots[id]
-	if !s.busy || s.attempt != a || !s.progress.Report(now, done) {
+	if !s.Busy || s.Attempt != a || !s.progress.Report(now, done) {
 		return
 	}
 	l.advance(now)

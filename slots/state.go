@@ -184,24 +184,14 @@ const (
 // numPhases is the number of phases, for arrays by Phase.
 const numPhases = int(PhaseHeld) + 1
 
-// ledgerSlot is the state of a slot. The fields below busy describe its attempt.
+// ledgerSlot is the state of a slot. The fields behind SlotView describe its attempt, but for times.
 type ledgerSlot struct {
-	Slot
-	state SlotState
-
-	busy        bool
-	lent        bool
-	killing     bool // its end is ordered
-	speculative bool
-	advanced    bool // a reduce that may leave its copy phase
-	rule        Rule // of the grant
-	attempt     AttemptID
-	phase       Phase
-	progress    Steps
-	started     time.Duration
-	use         meteredAttempt
-	seq         int64  // grants before this one, so that the newest attempt has the largest
-	next        SlotID // of the next running attempt of the same task, or NoSlot
+	SlotView
+	rule     Rule // of the grant
+	progress Steps
+	use      meteredAttempt
+	seq      int64  // grants before this one, so that the newest attempt has the largest
+	next     SlotID // of the next running attempt of the same task, or NoSlot
 
 	times SlotTimes // of attempts that have ended; Starts includes the running one
 }

@@ -17,7 +17,7 @@ func (l *Ledger) Stats() Stats {
 	s.Jain, s.JainInTime = l.meter.Jain(l.now), l.meter.JainInTime()
 	s.Totals = l.meter.Running(l.now, func(yield func(a *meteredAttempt)) {
 		for i := range l.slots {
-			if l.slots[i].busy {
+			if l.slots[i].Busy {
 				yield(&l.slots[i].use)
 			}
 		}
@@ -38,10 +38,10 @@ func (l *Ledger) Refused() string {
 func (l *Ledger) SlotTimes(id SlotID) SlotTimes {
 	s := &l.slots[id]
 	t := s.times
-	if s.busy {
-		t.Busy += l.now - s.started
-		if s.lent {
-			t.Lent += l.now - s.started
+	if s.Busy {
+		t.Busy += l.now - s.Started
+		if s.Lent {
+			t.Lent += l.now - s.Started
 		}
 	}
 	return t

@@ -158,17 +158,14 @@ type SlotView struct {
 }
 
 // Slot returns the state of slot id.
-func (v *View) Slot(id SlotID) SlotView {
-	s := &v.l.slots[id]
-	return SlotView{s.Slot, s.state, s.busy, s.lent, s.killing, s.advanced, s.attempt, s.phase, s.started, s.speculative}
-}
+func (v *View) Slot(id SlotID) SlotView { return v.l.slots[id].SlotView }
 
 // RunningOn returns the attempt that runs on a slot, whether the Ledger has ordered its end, and
 // whether it was started while another one of its task ran. ok is false if none runs. It is faster
 // than Slot.
 func (v *View) RunningOn(id SlotID) (a AttemptID, killing, speculative, ok bool) {
 	s := &v.l.slots[id]
-	return s.attempt, s.killing, s.speculative, s.busy
+	return s.Attempt, s.Killing, s.Speculative, s.Busy
 }
 
 // JobView is a job as a policy sees it.

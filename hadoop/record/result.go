@@ -105,15 +105,11 @@ func decode(f txtar.File) (string, []byte, error) {
 	return name, data, err
 }
 
-// stable reports whether a counter of Hadoop depends on the job and its input alone. Others count
-// time, memory, spills or bytes of files.
-func stable(name string) bool {
-	switch name {
-	case "Map input records", "Map output records", "Combine input records", "Combine output records",
-		"Reduce input groups", "Reduce input records", "Reduce output records":
-		return true
-	}
-	return false
+// stable are the counters of Hadoop that depend on the job and its input alone. Others count time,
+// memory, spills or bytes of files.
+var stable = []string{
+	"Map input records", "Map output records", "Combine input records", "Combine output records",
+	"Reduce input groups", "Reduce input records", "Reduce output records",
 }
 
 // counters returns lines GROUP<TAB>NAME=VALUE, sorted, from the counters in Hadoop's standard
@@ -128,7 +124,7 @@ func counters(stderr string) string {
 			name, _, _ := strings.Cut(pair, "=")
 			switch group {
 			case "Map-Reduce Framework":
-				if !stable(name) || strings.HasPrefix(pair, "Combine") && strings.HasSuffix(pair, "=0") {
+				if !slices.Contains(stable, name) || strings.HasPrefix(pair, "Combine") && strings.HasSuffix(pair, "=0") {
 					continue
 				}
 			case "File System Counters", "Shuffle Errors", "File Input Format Counters ", "File Output Format Counters ", "Job Counters ":
@@ -158,6 +154,15 @@ func message(stderr string) string {
 	// failed says that the lines are those of the job's exception. first is its first line, and
 	// cause the line of its root cause so far.
 	failed, first, cause := false, "", ""
+	// end appends the exception and the line behind it. It leaves out empty lines, and a cause that
+	// repeats the end of the first line.
+	end := func(line string) {
+		if strings.HasSuffix(first, strings.TrimPrefix(cause, "Caused by: ")) {
+			cause = ""
+		}
+		lines = slices.DeleteFunc(append(lines, first, cause, line), func(l string) bool { return l == "" })
+		first, cause = "", ""
+	}
 	for line := range strings.Lines(stderr + "\n") {
 		line = strings.TrimRight(line, "\n")
 		m := logged.FindStringSubmatch(line)
@@ -165,12 +170,10 @@ func message(stderr string) string {
 		case m != nil:
 			failed = m[2] == "mapred.LocalJobRunner" && m[1] == "WARN"
 			if m[1] == "ERROR" {
-				lines = appendNew(lines, first, cause, m[3])
-				first, cause = "", ""
+				end(m[3])
 			}
 		case bare.MatchString(line):
-			lines = appendNew(lines, first, cause, line)
-			first, cause = "", ""
+			end(line)
 		case failed && first == "":
 			first = attempt.ReplaceAllString(race.ReplaceAllString(line, "$${CHILD}"), "$${JOB}_")
 		case failed && strings.HasPrefix(line, "Caused by: "):
@@ -181,18 +184,4 @@ func message(stderr string) string {
 		return ""
 	}
 	return strings.Join(lines, "\n") + "\n"
-}
-
-// appendNew appends the first line of an exception, its cause, and a line. It leaves out empty
-// lines, and a cause that repeats the end of the first line.
-func appendNew(lines []string, first, cause, line string) []string {
-	if strings.HasSuffix(first, strings.TrimPrefix(cause, "Caused by: ")) {
-		cause = ""
-	}
-	for _, l := range []string{first, cause, line} {
-		if l != "" {
-			lines = append(lines, l)
-		}
-	}
-	return lines
 }
