@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"mrlocal/internal/errs"
+	"mrlocal/slots"
 	"mrlocal/workload"
 )
 
@@ -173,12 +175,27 @@ func (t *trial) change(of, change *workload.Trial) (err error) {
 				j.ReduceTime = j.ReduceTime.Scaled(by)
 			case "map_output":
 				j.MapOutputBytes, j.MapEmitsBytes = int64(float64(j.MapOutputBytes)*by), int64(float64(j.MapEmitsBytes)*by)
+			case "profile": // the tasks use what they did
+				j.Load = cmp.Or(j.Load, j.Profile)
+				j.Profile = scaledProfile(j.Profile, by)
 			default:
-				return fmt.Errorf("scale: no %s; there are map_time, reduce_time, map_output", a.Name)
+				return fmt.Errorf("scale: no %s; there are map_time, reduce_time, map_output, profile", a.Name)
 			}
 		}
 	}
 	return nil
+}
+
+// scaledProfile returns a copy of p with all shares multiplied by by; nil, if p is nil.
+func scaledProfile(p *slots.Profile, by float64) *slots.Profile {
+	if p == nil {
+		return nil
+	}
+	times := func(v slots.Vector) slots.Vector {
+		share := func(x slots.PPM) slots.PPM { return slots.PPM(float64(x)*by + 0.5) }
+		return slots.Vector{CPU: share(v.CPU), IO: share(v.IO), Memory: share(v.Memory)}
+	}
+	return &slots.Profile{Map: times(p.Map), Shuffle: times(p.Shuffle), Reduce: times(p.Reduce)}
 }
 
 // words describes the changes of a Trial.

@@ -39,6 +39,7 @@ func TestTasksShareWhatATrackerHas(t *testing.T) {
 		"who computes does not disturb who writes":          {"map_slots: 2, cores: 1, disk: 10MB", "maps: 2, map_time: {list: [4s, 12s]}, map_output: 40MB, disk: 10MB", 12},
 		"a profile is that of the whole tracker":            {"map_slots: 1, cores: 2, disk: 10MB", "maps: 1, map_time: 10s, profile: {map: {cpu: 0.3, io: 0.45}}", 10},
 		"two of them want three quarters each of it":        {"map_slots: 2, cores: 2, disk: 10MB", "maps: 2, map_time: 10s, profile: {map: {cpu: 0.3, io: 0.45}}", 15},
+		"what the tasks use goes before their profile":      {"map_slots: 2, cores: 2, disk: 10MB", "maps: 2, map_time: 10s, profile: {map: {cpu: 0.1}}, load: {map: {cpu: 0.3, io: 0.45}}", 15},
 		"what the job says itself goes before its profile":  {"map_slots: 2, cores: 2, disk: 10MB", "maps: 2, map_time: 10s, cpu: 1, profile: {map: {cpu: 0.3, io: 0.45}}", 10},
 		"memory that is there changes nothing":              {"map_slots: 2, cores: 1, disk: 10MB", "maps: 2, map_time: {list: [4s, 12s]}, map_output: 40MB, disk: 10MB, profile: {map: {mem: 0.5}}", 12},
 		"a tracker that has half of the cores":              {"map_slots: 2, cores: 2}\ncapacities: [{tracker: 0, cpu: 0.5}]\nlocality: {replicas: 1", "maps: 2, map_time: 10s", 20},

@@ -109,10 +109,11 @@ type ListedJob struct {
 
 	Maps, Reduces       int
 	MapTime, ReduceTime Times
-	MapOutputBytes      int64     // the map output of each map, after the combiner
-	MapEmitsBytes       int64     // bytes that each map collects before the combiner; 0: MapOutputBytes
-	CPU                 ppm.Share // cores that a task uses while it computes
-	DiskBytes           int64     // bytes per second of each task in its phase io
+	MapOutputBytes      int64          // the map output of each map, after the combiner
+	MapEmitsBytes       int64          // bytes that each map collects before the combiner; 0: MapOutputBytes
+	Load                *slots.Profile // what its tasks use; nil: its Profile, which policies know
+	CPU                 ppm.Share      // cores that a task uses while it computes
+	DiskBytes           int64          // bytes per second of each task in its phase io
 
 	// MapInputBytes is the input of each map in bytes; 0: not known. File.Predicted sets it.
 	MapInputBytes int64

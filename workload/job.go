@@ -73,16 +73,22 @@ func (d *decoder) newJobFields(j *ListedJob, s *jobPlaces) []field {
 		{"map_emits", d.set(size(&j.MapEmitsBytes, 0))},
 		{"cpu", d.set(number(&j.CPU, 0))},
 		{"disk", d.set(size(&j.DiskBytes, 0))},
-		{"profile", func(v *yaml.Node, key string) {
-			p := &slots.Profile{}
-			j.Profile = p
-			d.mapping(v, key, []field{
-				{"map", into(&p.Map, d.demand)}, {"shuffle", into(&p.Shuffle, d.demand)}, {"reduce", into(&p.Reduce, d.demand)},
-			})
-		}},
+		{"profile", d.profile(&j.Profile)},
+		{"load", d.profile(&j.Load)},
 		// A real run uses these keys.
 		{"job", d.set(setting.Choice(&j.Job, realJobs()...))},
 		{"args", at(&s.args, func(v *yaml.Node, _ string) { d.args(j, v) })},
+	}
+}
+
+// profile returns what reads the demands of the tasks of a job, by phase.
+func (d *decoder) profile(to **slots.Profile) func(v *yaml.Node, key string) {
+	return func(v *yaml.Node, key string) {
+		p := &slots.Profile{}
+		*to = p
+		d.mapping(v, key, []field{
+			{"map", into(&p.Map, d.demand)}, {"shuffle", into(&p.Shuffle, d.demand)}, {"reduce", into(&p.Reduce, d.demand)},
+		})
 	}
 }
 

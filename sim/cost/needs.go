@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"cmp"
 	"time"
 
 	"mrlocal/shuffle/rule"
@@ -35,17 +36,14 @@ func (p *ioPart) of(took time.Duration) time.Duration {
 }
 
 // newNeeds returns the needs of a job's tasks. copied is the number of bytes that each reduce
-// copies. The needs are the job's cpu and disk. If the job has neither, they follow from its
-// profile, whose shares are averages over the whole task. For example, a task needs the share
+// copies. The needs are the job's cpu and disk. If the job has neither, they follow from its load,
+// or else from its profile, whose shares are averages over the whole task. For example, a task needs the share
 // c of the CPU and i of the disk on average, one after the other. It computes for c/(c+i) of
 // its time and then needs c+i of the CPU. It writes for i/(c+i) of its time and then needs c+i
 // of the disk.
 func newNeeds(c *workload.Cluster, j *workload.ListedJob, copied int64) (n needs) {
 	cores, disk := uint64(c.Cores)*uint64(slots.One), uint64(c.DiskBytes)
-	profile := j.Profile
-	if profile == nil {
-		profile = &slots.Profile{}
-	}
+	profile := cmp.Or(j.Load, j.Profile, &slots.Profile{})
 	n.memory = [3]uint64{uint64(profile.Map.Memory), uint64(profile.Shuffle.Memory), uint64(profile.Reduce.Memory)}
 	bytes := [2]int64{slots.Map: j.MapOutputBytes, slots.Reduce: copied}
 	for k, needs := range [2]slots.Vector{slots.Map: profile.Map, slots.Reduce: profile.Reduce} {
