@@ -275,12 +275,7 @@ func (p *Process) readOutput() {
 		p.endOutput()
 		return
 	}
-	taken, err := p.c.Output(p.got, false)
-	if err != nil {
-		p.fail(err)
-		return
-	}
-	p.got = p.got[:copy(p.got, p.got[taken:])]
+	p.pass(false)
 }
 
 // endOutput closes the pipe and passes the rest of the output to Config.Output, as the end.
@@ -290,7 +285,12 @@ func (p *Process) endOutput() {
 		return
 	}
 	closeEnd(&p.out)
-	taken, err := p.c.Output(p.got, true)
+	p.pass(true)
+}
+
+// pass passes the output that is left to Config.Output, which says how much of it is taken.
+func (p *Process) pass(ended bool) {
+	taken, err := p.c.Output(p.got, ended)
 	if err != nil {
 		p.fail(err)
 		return

@@ -55,12 +55,12 @@ type Demand struct {
 }
 
 // skipped is a job that the Ledger refused a slot for during this visit. Its tasks of the kind
-// are out of the rankings until the visit ends.
+// are left out until the visit ends.
 type skipped struct {
 	job  slots.JobID
 	kind slots.Kind
-	why  slots.Refusal
-	copy bool // the Ledger refused a copy of a running task
+	why  slots.Refusal // Granted: the policy itself holds the tasks back (Skips)
+	copy bool          // the Ledger refused a copy of a running task
 }
 
 // shareKey is the sort key of a pool or of a job. A ranking keeps keys by value, because the
@@ -335,11 +335,7 @@ func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer
 		}
 		numbers = func(slots.PoolID) []slots.Number { return copyNumbers(&c) }
 	}
-	if d.WantsReason() {
-		d.Because(o.why(v, pool, id, f.Kind, numbers))
-	}
-	if d.Grant(g) {
-		o.started(v, d, g)
+	if o.ask(v, d, pool, g, numbers) {
 		return true
 	}
 	o.skip(v, d, pool, skipped{id, f.Kind, d.Refused(), g.Speculative})
@@ -368,14 +364,7 @@ func (o *Order) GrantLocal(v *slots.View, d *slots.Decision, numbers Numbers) bo
 	} else if v.Local(id, v.Tracker()) != slots.LevelTracker {
 		return false
 	}
-	if d.WantsReason() {
-		d.Because(o.why(v, slots.PoolID(pool), id, k, numbers))
-	}
-	if !d.Grant(g) {
-		return false
-	}
-	o.started(v, d, g)
-	return true
+	return o.ask(v, d, slots.PoolID(pool), g, numbers)
 }
 
 // firstJob returns the first job of a pool that is ranked.
@@ -384,8 +373,15 @@ func (o *Order) firstJob(pool slots.PoolID, k slots.Kind) slots.JobID {
 	return o.members[pool][n]
 }
 
-// started updates waits, copies and rankings after a grant that the Ledger applied.
-func (o *Order) started(v *slots.View, d *slots.Decision, g slots.Grant) {
+// ask asks the Ledger for a grant to a job of a pool, with its reason, and reports whether the Ledger
+// applied it. Then ask updates waits, copies and rankings.
+func (o *Order) ask(v *slots.View, d *slots.Decision, pool slots.PoolID, g slots.Grant, numbers Numbers) bool {
+	if d.WantsReason() {
+		d.Because(o.why(v, pool, g.Job, g.Kind, numbers))
+	}
+	if !d.Grant(g) {
+		return false
+	}
 	if g.Kind == slots.Map && !g.Speculative {
 		o.wait.launched(g.Job, d.Started().Locality)
 	}
@@ -393,6 +389,7 @@ func (o *Order) started(v *slots.View, d *slots.Decision, g slots.Grant) {
 		o.copies.started(v, d.Started())
 	}
 	o.Update(v)
+	return true
 }
 
 // skip takes a job out of the rankings until the visit ends. A task of another job may get the
@@ -454,21 +451,14 @@ func (o *Order) copy(v *slots.View, g *slots.Grant) (candidate, bool) {
 // Skips lists the jobs whose tasks of a kind are left out until the visit ends. It is for
 // policies without an Order. The zero value has none.
 type Skips struct {
-	jobs []skip
+	jobs []skipped
 	of   [trace.Kinds][]bool // by kind and job: the tasks are skipped
-}
-
-// skip is an entry of Skips.
-type skip struct {
-	job  slots.JobID
-	kind slots.Kind
-	why  slots.Refusal // Granted: the policy itself holds the tasks back
 }
 
 // Add skips the tasks of kind k of a job. why is the refusal of the Ledger. Granted means that
 // the policy itself holds the tasks back.
 func (s *Skips) Add(id slots.JobID, k slots.Kind, why slots.Refusal) {
-	s.jobs = append(s.jobs, skip{id, k, why})
+	s.jobs = append(s.jobs, skipped{job: id, kind: k, why: why})
 	*At(&s.of[k], id) = true
 }
 
@@ -479,14 +469,7 @@ func (s *Skips) Has(id slots.JobID, k slots.Kind) bool {
 
 // Why returns in words why the Ledger refused the first of the skipped tasks of kind k, or ""
 // if it refused none.
-func (s *Skips) Why(k slots.Kind) string {
-	for _, o := range s.jobs {
-		if o.kind == k && o.why != slots.Granted {
-			return refusedBecause(o.why, k)
-		}
-	}
-	return ""
-}
+func (s *Skips) Why(k slots.Kind) string { return refusedBecause(s.jobs, k) }
 
 // End ends a visit and empties s. It calls rank with each job that was skipped, so that the
 // policy ranks the job again.

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"mrlocal/slots"
@@ -75,11 +76,11 @@ func (o *Order) beatenPools(v *slots.View, winner slots.PoolID, k slots.Kind) (a
 		return nil
 	}
 	key := o.poolKey(v, winner, k)
-	keyOf := func(id int32) shareKey { return o.poolKey(v, slots.PoolID(id), k) }
+	keyOf := func(id int32) *shareKey { key := o.poolKey(v, slots.PoolID(id), k); return &key }
 	ids := o.pools[k].Firsts(nil, slots.MostBeaten+1)
 	if o.shape == Together {
 		ids = o.pools[k.Other()].Firsts(ids, slots.MostBeaten+1)
-		slices.SortFunc(ids, func(a, b int32) int { return compareKeys(keyOf(a), keyOf(b)) })
+		sort.Slice(ids, func(i, j int) bool { return shareLess(keyOf(ids[i]), keyOf(ids[j])) })
 		ids = slices.Compact(ids)
 	}
 	for _, id := range ids {
@@ -87,37 +88,24 @@ func (o *Order) beatenPools(v *slots.View, winner slots.PoolID, k slots.Kind) (a
 			continue
 		}
 		other := keyOf(id)
-		if shareLess(&other, &key) {
+		if shareLess(other, &key) {
 			continue // it has no task that the tracker may run
 		}
-		all = append(all, slots.Beaten{Pool: slots.PoolID(id), Job: slots.NoJob, Why: against(&other, &key, "its name comes later")})
+		all = append(all, slots.Beaten{Pool: slots.PoolID(id), Job: slots.NoJob, Why: against(other, &key, "its name comes later")})
 	}
 	return all
-}
-
-// compareKeys is shareLess in the form that slices.SortFunc takes. The keys of two pools are
-// never equal, because their names differ.
-func compareKeys(a, b shareKey) int {
-	switch {
-	case shareLess(&a, &b):
-		return -1
-	case shareLess(&b, &a):
-		return 1
-	}
-	return 0
 }
 
 // beatenJobs returns up to most jobs after the winner, in order: of its pool, or with LineUp
 // of all jobs.
 func (o *Order) beatenJobs(v *slots.View, pool slots.PoolID, winner slots.JobID, k slots.Kind, most int) (all []slots.Beaten) {
-	keyOf := func(n int32) shareKey { return o.jobKey(v, v.Job(o.members[pool][n]), k) }
 	key := o.jobKey(v, v.Job(winner), k)
 	for _, n := range o.jobs[k][pool].Firsts(nil, most+1) {
 		id := o.members[pool][n]
 		if id == winner || len(all) == most {
 			continue
 		}
-		other := keyOf(n)
+		other := o.jobKey(v, v.Job(id), k)
 		all = append(all, slots.Beaten{Pool: v.Job(id).Pool(), Job: id, Why: against(&other, &key, "it was submitted later")})
 	}
 	return all
@@ -152,12 +140,7 @@ func (o *Order) Stopped(v *slots.View, k slots.Kind) string {
 	case o.pools[k].Len() > 0:
 		return ""
 	}
-	for _, s := range o.skipped { // every job that had a task was refused; the first reason is shown
-		if s.kind == k {
-			return refusedBecause(s.why, k)
-		}
-	}
-	return ""
+	return refusedBecause(o.skipped, k) // every job that had a task was refused
 }
 
 // Decline says why the visit starts nothing more of kind k. numbers are those of the reason.
@@ -165,10 +148,14 @@ func (o *Order) Decline(v *slots.View, d *slots.Decision, k slots.Kind, reason s
 	d.Decline(k, reason, append(numbers, roomNumbers(v)...)...)
 }
 
-// refusedBecause returns in words why the Ledger refused the pending tasks of kind k. The words
-// fit Decision.Decline.
-func refusedBecause(r slots.Refusal, k slots.Kind) string {
-	switch r {
+// refusedBecause returns in words why the Ledger refused the first of the skipped tasks of kind k, or
+// "" if it refused none. The words fit Decision.Decline.
+func refusedBecause(all []skipped, k slots.Kind) string {
+	i := slices.IndexFunc(all, func(s skipped) bool { return s.kind == k && s.why != slots.Granted })
+	if i < 0 {
+		return ""
+	}
+	switch all[i].why {
 	case slots.RefusedLocality:
 		return "the pending tasks wait for a slot near their input"
 	case slots.RefusedDeadlock:
@@ -178,7 +165,7 @@ func refusedBecause(r slots.Refusal, k slots.Kind) string {
 	case slots.RefusedFailedHere, slots.RefusedBlacklisted:
 		return fmt.Sprintf("the pending %vs failed on this tracker", k)
 	}
-	return "refused: " + r.String()
+	return "refused: " + all[i].why.String()
 }
 
 // Ratio returns part ÷ whole as a Number with that name. whole may be 0.
