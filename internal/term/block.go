@@ -24,16 +24,10 @@ const (
 	stripLabel = "slots  "
 )
 
-// look says which features of a terminal a block must not use.
-type look struct {
-	noColor bool // no inverse cells either
-	ascii   bool // its characters are not UTF-8
-}
-
 // block draws a model in 6 to 12 lines. They have a title, a bar for each phase of the running jobs,
 // and a cell for each slot. The resources that the process uses and a legend follow.
 type block struct {
-	look
+	Terminal
 	out          []byte      // the drawing so far
 	width, most  int         // the largest number of columns of a line, and of lines
 	column, line int         // where the next character goes, from 0
@@ -187,18 +181,18 @@ func (b *block) slots(m *model, now time.Duration, lines int) {
 
 // cell draws the cell c. The cell of a lent slot is inverse, unless the terminal has no colours.
 func (b *block) cell(c byte, lent bool) {
-	if lent && !b.noColor {
+	if lent && !b.NoColor {
 		b.out = append(b.out, "\x1b[7m"...)
 	}
 	switch {
-	case c == idleCell && !b.ascii:
+	case c == idleCell && !b.ASCII:
 		b.out = append(b.out, "·"...)
-	case c == missedCell && !b.ascii:
+	case c == missedCell && !b.ASCII:
 		b.out = append(b.out, "✕"...)
 	default:
 		b.out = append(b.out, c)
 	}
-	if lent && !b.noColor {
+	if lent && !b.NoColor {
 		b.out = append(b.out, "\x1b[0m"...)
 	}
 	b.column++
@@ -268,7 +262,7 @@ func (b *block) name(name string, columns int) {
 		if c, _ := utf8.DecodeRuneInString(cluster); width == 0 || c < ' ' || c == utf8.RuneError {
 			continue
 		}
-		if b.ascii && len(cluster) > 1 {
+		if b.ASCII && len(cluster) > 1 {
 			cluster, width = "?", 1
 		}
 		if width > columns {

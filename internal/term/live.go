@@ -29,8 +29,8 @@ type live struct {
 }
 
 // newLive returns a display that draws a block on the terminal w. size returns the current size of w.
-func newLive(w io.Writer, l look, size func() (columns, rows int)) *live {
-	return &live{w: w, size: size, picture: (&block{look: l}).draw}
+func newLive(w io.Writer, t Terminal, size func() (columns, rows int)) *live {
+	return &live{w: w, size: size, picture: (&block{Terminal: t}).draw}
 }
 
 // draw draws the picture in place of the one before, if it has changed.

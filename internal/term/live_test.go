@@ -120,7 +120,7 @@ func TestBlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := newScreen(columns, rows)
-		l := newLive(s, look{noColor: strings.Contains(lacks, "colour"), ascii: strings.Contains(lacks, "utf-8")}, s.size)
+		l := newLive(s, Terminal{NoColor: strings.Contains(lacks, "colour"), ASCII: strings.Contains(lacks, "utf-8")}, s.size)
 		l.draw(several(jobs, slots), now)
 		if lacks == "colour" && bytes.Contains(l.shown, []byte("\x1b[7m")) {
 			t.Error("a terminal without colour gets inverse cells")
@@ -136,14 +136,14 @@ func TestBlocks(t *testing.T) {
 // A batch is drawn on few rows. A new drawing covers the old one even after a change of the size.
 func TestABlockIsDrawnOverTheOneBefore(t *testing.T) {
 	s := newScreen(80, 24)
-	l := newLive(s, look{}, s.size)
+	l := newLive(s, Terminal{}, s.size)
 	_, _ = s.Write([]byte("$ mrlocal batch\n"))
 	large, small := several(4, 200), several(1, 2)
 	l.draw(large, 3*time.Second)
 	l.note("mrlocal: a note\n")
 	l.draw(small, 4*time.Second)
 	want := newScreen(80, 24)
-	other := newLive(want, look{}, want.size)
+	other := newLive(want, Terminal{}, want.size)
 	_, _ = want.Write([]byte("$ mrlocal batch\nmrlocal: a note\n"))
 	other.draw(small, 4*time.Second)
 	if s.text() != want.text() {
@@ -171,7 +171,7 @@ func TestABlockIsDrawnOverTheOneBefore(t *testing.T) {
 func TestABlockAtTheBottomOfTheScreenStays(t *testing.T) {
 	s := newScreen(80, 10)
 	_, _ = s.Write([]byte(strings.Repeat("a line\n", 12)))
-	l := newLive(s, look{}, s.size)
+	l := newLive(s, Terminal{}, s.size)
 	m := several(2, 12)
 	l.draw(m, 3*time.Second)
 	before := s.text()
@@ -187,7 +187,7 @@ func TestABlockAtTheBottomOfTheScreenStays(t *testing.T) {
 // A drawing that has not changed writes nothing.
 func TestADrawingCostsLittle(t *testing.T) {
 	var w countingWriter
-	l := newLive(&w, look{}, func() (int, int) { return 80, 24 })
+	l := newLive(&w, Terminal{}, func() (int, int) { return 80, 24 })
 	m := several(6, 200)
 	l.draw(m, 30*time.Second)
 	l.draw(m, 30*time.Second+time.Millisecond)
@@ -203,7 +203,7 @@ func (w *countingWriter) Write(p []byte) (int, error) { w.writes++; return len(p
 // BenchmarkBlock is a redraw of 8 bars and 16 slots.
 func BenchmarkBlock(b *testing.B) {
 	var w countingWriter
-	l := newLive(&w, look{}, func() (int, int) { return 80, 24 })
+	l := newLive(&w, Terminal{}, func() (int, int) { return 80, 24 })
 	m := several(6, 16)
 	at := time.Minute
 	b.ReportAllocs()

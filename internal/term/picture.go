@@ -5,10 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"time"
-
-	"golang.org/x/term"
 
 	"mrlocal/internal/errs"
 	"mrlocal/internal/setting"
@@ -91,23 +88,22 @@ func (p *Picture) Text(width int, simulated bool) []byte {
 	if p.line == nil {
 		return nil
 	}
-	step := p.Step
-	if steps := p.line.End / fig5Step; step == 0 && simulated && steps >= fewSteps && steps <= mostSteps {
+	line, step := p.line, p.Step
+	p.line = nil
+	if steps := line.End / fig5Step; step == 0 && simulated && steps >= fewSteps && steps <= mostSteps {
 		step = fig5Step
 	}
 	width = cmp.Or(p.Width, width)
 	var b bytes.Buffer // writing to it cannot fail
-	name := func(job int32) string { return errs.OneLine(p.line.Name(job)) }
-	_ = p.line.Gantt(&b, trace.GanttOptions{Width: width, By: p.By, Names: name, Word: errs.OneLine})
+	name := func(job int32) string { return errs.OneLine(line.Name(job)) }
+	_ = line.Gantt(&b, trace.GanttOptions{Width: width, By: p.By, Names: name, Word: errs.OneLine})
 	b.WriteByte('\n')
 	// So many counts would fill the memory and the screen. The gantt is still shown.
-	if step > 0 && p.line.End/step > mostGivenSteps {
+	if step > 0 && line.End/step > mostGivenSteps {
 		fmt.Fprintf(&b, "no counts: --step %v makes more than %d steps of this run\n", step, mostGivenSteps)
-		p.line = nil
-		return b.Bytes()
+	} else {
+		_ = line.Steps(&b, trace.StepOptions{Step: step, Width: width, Word: errs.OneLine})
 	}
-	_ = p.line.Steps(&b, trace.StepOptions{Step: step, Width: width, Word: errs.OneLine})
-	p.line = nil
 	return b.Bytes()
 }
 
@@ -129,10 +125,6 @@ func (p *Picture) Of(name string, runs, width int, simulated bool) []byte {
 // Width returns the width of the terminal w in columns. If w is not a terminal, it returns
 // defaultWidth.
 func Width(w io.Writer) int {
-	if f, ok := w.(*os.File); ok {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-			return width
-		}
-	}
-	return defaultWidth
+	columns, _ := sizeOf(w)()
+	return cmp.Or(columns, defaultWidth)
 }

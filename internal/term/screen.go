@@ -51,7 +51,7 @@ type Screen struct {
 // Terminal has the properties of the terminal that the environment variables show.
 type Terminal struct {
 	Dumb    bool // it cannot move its cursor
-	NoColor bool // its user wants no colours
+	NoColor bool // its user wants no colours, and no inverse cells
 	ASCII   bool // its characters are not UTF-8
 }
 
@@ -80,7 +80,7 @@ func NewScreen(stderr io.Writer, mode string, t Terminal, picture *Picture, line
 	case mode == "json":
 		s.show(&jsonLines{&s.out}, linesInterval)
 	case mode == "auto" && !t.Dumb && IsTerminal(stderr) && columns >= leastWidth && rows > leastLines:
-		s.show(newLive(&s.out, look{t.NoColor, t.ASCII}, size), liveInterval)
+		s.show(newLive(&s.out, t, size), liveInterval)
 		s.tears = true
 	default:
 		s.show(plain{&s.out}, plainInterval)
@@ -162,7 +162,7 @@ func (s *Screen) Table(r *report.Report) {
 		return
 	}
 	s.Write(held)
-	_ = table(s.out.to, r)
+	_, _ = io.WriteString(s.out.to, table(r))
 	if s.Verbose {
 		_ = report.WriteFigures(s.out.to, r)
 	}

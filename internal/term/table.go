@@ -1,7 +1,6 @@
 package term
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -18,10 +17,9 @@ import (
 // summary.
 const mostRows = 50
 
-// table writes a row for each job of a run that has ended, and a line on the whole run.
-func table(w io.Writer, r *report.Report) error {
-	// A single write for the whole table keeps other lines from appearing inside it.
-	var b bytes.Buffer
+// table returns a row for each job of a run that has ended, and a line on the whole run.
+func table(r *report.Report) string {
+	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "job\tmaps\treduces\tinput\trecords in\trecords out\tspilled\tmap phase\treduce phase\twall\t")
 	for i := range r.Jobs[:min(len(r.Jobs), mostRows)] {
@@ -31,9 +29,7 @@ func table(w io.Writer, r *report.Report) error {
 	if more := len(r.Jobs) - mostRows; more > 0 {
 		fmt.Fprintf(&b, "and %d more jobs, which --report lists\n", more)
 	}
-	b.WriteString(summary(r))
-	_, err := w.Write(b.Bytes())
-	return err
+	return b.String() + summary(r)
 }
 
 // row writes the row of a job to w, a tabwriter.

@@ -1,7 +1,6 @@
 package term
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
@@ -20,17 +19,8 @@ func TestTheTableShowsARun(t *testing.T) {
 				Counters: report.Counters{MapInputRecords: 45_000}},
 		},
 	}
-	var b bytes.Buffer
-	if err := table(&b, r); err != nil {
-		t.Fatal(err)
-	}
-	testkit.Golden(t, "testdata/table.txt", b.Bytes())
-
-	b.Reset()
-	if err := table(&b, &report.Report{Policy: "fair"}); err != nil {
-		t.Fatal(err)
-	}
-	testkit.Golden(t, "testdata/table-empty.txt", b.Bytes())
+	testkit.Golden(t, "testdata/table.txt", []byte(table(r)))
+	testkit.Golden(t, "testdata/table-empty.txt", []byte(table(&report.Report{Policy: "fair"})))
 }
 
 func TestTheTableOfManyJobsIsCut(t *testing.T) {
@@ -38,11 +28,7 @@ func TestTheTableOfManyJobsIsCut(t *testing.T) {
 	for i := range r.Jobs {
 		r.Jobs[i].Counters.MapInputBytes = 1 << 20
 	}
-	var b bytes.Buffer
-	if err := table(&b, r); err != nil {
-		t.Fatal(err)
-	}
-	text := b.String()
+	text := table(r)
 	if lines := strings.Count(text, "\n"); lines != 1+mostRows+2 || !strings.Contains(text, "\nand 10 more jobs, which --report lists\n") || !strings.Contains(text, "(30 MiB/s)") {
 		t.Errorf("%d lines:\n%s", lines, text)
 	}

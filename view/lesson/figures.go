@@ -2,6 +2,7 @@ package lesson
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,43 +68,37 @@ func figure(text string, models []*view.Model) (float64, error) {
 		return 0, errs.Inputf("claim", "%q names no run", text)
 	}
 	m := models[run]
-	job := -1
-	if len(words) == 3 {
-		for i := range m.Jobs {
-			if m.Jobs[i].Name == words[1] {
-				job = i
-			}
-		}
+	if value := figures()[words[0]]; value != nil && len(words) == 2 {
+		return value(m), nil
 	}
-	if job >= 0 {
-		switch words[0] {
-		case "maps":
-			return (m.Jobs[job].MapsDone - m.Jobs[job].Start).Seconds(), nil
-		case "finish":
-			return m.Jobs[job].Finish.Seconds(), nil
-		case "deadline":
-			return m.Jobs[job].Deadline.Seconds(), nil
-		case "slots":
-			return slotsOf(m, int32(job)), nil
-		}
-	}
-	if len(words) == 2 {
-		switch words[0] {
-		case "makespan":
-			return makespan(m).Seconds(), nil
-		case "lent":
-			return m.Totals().LentTime.Seconds(), nil
-		case "copies":
-			return float64(m.Totals().Speculative), nil
-		case "spills":
-			return float64(len(m.Spills)), nil
-		case "growth":
-			return float64(growth(m)), nil
-		case "waiting":
-			return waiting(m).Seconds(), nil
+	if value := figuresOfJobs()[words[0]]; value != nil && len(words) == 3 {
+		if job := slices.IndexFunc(m.Jobs, func(j view.DrawnJob) bool { return j.Name == words[1] }); job >= 0 {
+			return value(m, job), nil
 		}
 	}
 	return 0, errs.Inputf("claim", "%q is not a figure", text)
+}
+
+// figures returns the figures of a run by name.
+func figures() map[string]func(m *view.Model) float64 {
+	return map[string]func(m *view.Model) float64{
+		"makespan": func(m *view.Model) float64 { return makespan(m).Seconds() },
+		"lent":     func(m *view.Model) float64 { return m.Totals().LentTime.Seconds() },
+		"copies":   func(m *view.Model) float64 { return float64(m.Totals().Speculative) },
+		"spills":   func(m *view.Model) float64 { return float64(len(m.Spills)) },
+		"growth":   growth,
+		"waiting":  waiting,
+	}
+}
+
+// figuresOfJobs returns the figures of a job by name.
+func figuresOfJobs() map[string]func(m *view.Model, job int) float64 {
+	return map[string]func(m *view.Model, job int) float64{
+		"maps":     func(m *view.Model, job int) float64 { return (m.Jobs[job].MapsDone - m.Jobs[job].Start).Seconds() },
+		"finish":   func(m *view.Model, job int) float64 { return m.Jobs[job].Finish.Seconds() },
+		"deadline": func(m *view.Model, job int) float64 { return m.Jobs[job].Deadline.Seconds() },
+		"slots":    slotsOf,
+	}
 }
 
 // makespan returns the time at which the last job ended. Jobs that have not ended do not count.
@@ -115,7 +110,7 @@ func makespan(m *view.Model) (last time.Duration) {
 }
 
 // growth returns the number of times that a kvbuffer grew.
-func growth(m *view.Model) (steps int) {
+func growth(m *view.Model) (steps float64) {
 	for i := range m.Buffers {
 		if m.Buffers[i].Step == view.BufferGrow {
 			steps++
@@ -126,7 +121,7 @@ func growth(m *view.Model) (steps int) {
 
 // slotsOf returns the slots that a job uses on average in the time in which all jobs run; 0: there is
 // no such time.
-func slotsOf(m *view.Model, job int32) float64 {
+func slotsOf(m *view.Model, job int) float64 {
 	from, to := time.Duration(0), makespan(m)
 	for i := range m.Jobs {
 		from, to = max(from, m.Jobs[i].Start), min(to, m.Jobs[i].Finish)
@@ -136,20 +131,21 @@ func slotsOf(m *view.Model, job int32) float64 {
 	}
 	var used time.Duration
 	for i := range m.Bars {
-		if b := &m.Bars[i]; b.Job == job {
+		if b := &m.Bars[i]; int(b.Job) == job {
 			used += max(0, min(m.Until(b), to)-max(b.From, from))
 		}
 	}
 	return float64(used) / float64(to-from)
 }
 
-// waiting returns the slot time of reduces before the last map of their job is done.
-func waiting(m *view.Model) (sum time.Duration) {
+// waiting returns the slot-seconds of reduces before the last map of their job is done.
+func waiting(m *view.Model) float64 {
+	var sum time.Duration
 	for i := range m.Bars {
 		b := &m.Bars[i]
 		if done := m.Jobs[b.Job].MapsDone; b.Kind == trace.Reduce && done >= 0 {
 			sum += max(0, min(done, m.Until(b))-b.From)
 		}
 	}
-	return sum
+	return sum.Seconds()
 }
