@@ -71,7 +71,6 @@ func (b *batch) settings() []setting.Setting {
 // the flags, because some of them replace values of the file. It fails if the file or an arg is wrong.
 // After the runs, the caller closes b.
 func (b *batch) load(e Env, words []string) error {
-	b.Done()
 	name, err := workloadName(words)
 	if err != nil {
 		return err

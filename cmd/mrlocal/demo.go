@@ -77,7 +77,7 @@ type session struct {
 	width  int           // of the text, in columns
 	input  string        // the path that real runs read; "": their tasks sleep
 	cell   time.Duration // of a column of the gantts so far
-	ask    *answers      // the answers of the user; nil: ask no questions
+	ask    <-chan string // the answers of the user; nil: ask no questions
 	runs   []*lessonRun  // that have begun, in the order of the lesson
 }
 
@@ -311,25 +311,22 @@ func wrap(text string, width int) string {
 	return b.String()
 }
 
-// answers receives the lines that the user types. A goroutine reads them, because a read from a
-// terminal cannot be interrupted. The goroutine ends with the input or with the process.
-type answers struct{ lines chan string }
-
-// newAnswers starts the goroutine that reads lines from r, the terminal. It closes the channel at
-// the end of r. A line keeps its newline. No other code may read r after this.
-func newAnswers(r io.Reader) *answers {
-	a := &answers{lines: make(chan string)}
+// newAnswers returns the lines that the user types on the terminal r. A goroutine reads them, because a read from a
+// terminal cannot be interrupted. It closes the channel at the end of r, and ends then or with the process. A line
+// keeps its newline. No other code may read r after this.
+func newAnswers(r io.Reader) <-chan string {
+	lines := make(chan string)
 	go func() {
-		defer close(a.lines)
+		defer close(lines)
 		for in := bufio.NewReader(r); ; {
 			line, err := in.ReadString('\n')
 			if err != nil && line == "" {
 				return
 			}
-			a.lines <- line
+			lines <- line
 		}
 	}()
-	return a
+	return lines
 }
 
 // questions asks the questions of run i and returns the chosen slots, by note. A question without
@@ -390,7 +387,7 @@ func (c *session) pick(ctx context.Context, x *lesson.Item, slots int) (slot int
 	for {
 		fmt.Fprintf(c.Stdout, "slot, 0 to %d (Enter: show me): ", slots-1)
 		select {
-		case text, open := <-c.ask.lines:
+		case text, open := <-c.ask:
 			n, err := strconv.Atoi(strings.TrimSpace(text))
 			switch {
 			case !open || strings.TrimSpace(text) == "":

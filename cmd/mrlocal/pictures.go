@@ -111,16 +111,13 @@ func (o *Outputs) Open(names []string, w Work) (*Files, error) {
 		var out *AuxFile
 		out, err = f.open("html", o.HTML)
 		f.html = &webReport{out: out, events: newPacker()}
-		f.watch()
+	}
+	if *o != (Outputs{Events: o.Events, Report: o.Report, Profile: o.Profile}) { // a picture is wanted
+		for i := range f.models {
+			f.models[i] = view.New(view.Options{})
+		}
 	}
 	return f, err
-}
-
-// watch gives each run a model.
-func (f *Files) watch() {
-	for i := range f.models {
-		f.models[i] = view.New(view.Options{})
-	}
 }
 
 // open checks the file of a flag, which no other flag may name. It returns nil if path is "".
@@ -135,19 +132,22 @@ func (f *Files) open(flag, path string) (*AuxFile, error) {
 }
 
 // openEvents opens the event file of each run. profile is the directory of --profile; "": none.
-func (f *Files) openEvents(path, profile string) (err error) {
+func (f *Files) openEvents(path, profile string) error {
 	for i := range f.names {
 		if profile != "" {
-			err = f.work.CheckDirectory("profile", f.pathOf(i, profile), ProfileNames())
+			if err := f.work.CheckDirectory("profile", f.pathOf(i, profile), ProfileNames()); err != nil {
+				return err
+			}
 		}
+		out, err := f.open("events", f.pathOf(i, path))
 		if err != nil {
 			return err
 		}
-		if f.events[i], err = f.open("events", f.pathOf(i, path)); err == nil {
-			err = f.events[i].PackAs("events", path)
-		}
-		if err != nil {
-			return err
+		if f.events[i] = out; out != nil {
+			// The end of the name that the user gave sets the compression.
+			if out.format, err = output.BySuffix.Of(path); err != nil {
+				return errs.Optionf("--events", "%s: end the name in .gz or .zst, or in something else", path)
+			}
 		}
 	}
 	return nil
@@ -162,7 +162,6 @@ func (f *Files) draw(flag, path string, write func(w io.Writer, m *view.Model) e
 		}
 		f.drawings[i] = append(f.drawings[i], drawing{out, write})
 	}
-	f.watch()
 	return nil
 }
 
@@ -195,7 +194,6 @@ func (f *Files) openTables(path string) error {
 			f.drawings[i] = append(f.drawings[i], drawing{out, t.Write})
 		}
 	}
-	f.watch()
 	return nil
 }
 

@@ -36,9 +36,6 @@ func CheckProfile(dir string) error {
 	if dir == "" {
 		return nil
 	}
-	if dir == stdout {
-		return errs.Optionf("--profile", "-: standard output cannot hold a profile, which is four files; name a directory")
-	}
 	r := &recording{dir: dir}
 	err := r.open()
 	r.drop()
@@ -51,9 +48,6 @@ func CheckProfile(dir string) error {
 func recordProfile(dir string, run func(on bool) error) error {
 	if dir == "" {
 		return run(false)
-	}
-	if err := CheckProfile(dir); err != nil {
-		return err
 	}
 	r := &recording{dir: dir}
 	err := r.open()
@@ -85,6 +79,9 @@ func notRecorded(dir string, err error) error {
 
 // open creates the directory, unless it exists, and the files. After an error the caller must call drop.
 func (r *recording) open() error {
+	if r.dir == stdout {
+		return errors.New("standard output cannot hold a profile, which is four files; name a directory")
+	}
 	err := os.Mkdir(r.dir, 0o777)
 	if r.made = err == nil; err != nil && !errors.Is(err, os.ErrExist) {
 		return err

@@ -77,7 +77,7 @@ func (c *runCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 
 // complete completes the options of the job by those of other packages, and by the line.
 func (c *runCommand) complete(line *flags.Line) (err error) {
-	c.Done()
+	c.Complete(nil)
 	j := c.job
 	j.Config = c.Config
 	if err := j.Given(line); err != nil {

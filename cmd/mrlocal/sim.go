@@ -21,6 +21,7 @@ import (
 	"mrlocal/slots/report"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
+	"mrlocal/workload"
 )
 
 // simHelp is the help text of mrlocal sim below its usage.
@@ -65,7 +66,6 @@ func seedsSetting(p *int) setting.Setting {
 // run simulates the file once for each policy, and prints the gantts and the table. If a job fails in a
 // simulation, the exit code is 3.
 func (c *simCommand) run(ctx context.Context, line *flags.Line) (int, error) {
-	c.Done()
 	name, err := workloadName(line.Words)
 	if err != nil {
 		return 0, err
@@ -100,7 +100,6 @@ func (c *simCommand) runAll(ctx context.Context, name string, p *Page) (int, err
 	if err != nil {
 		return 0, err
 	}
-	c.Complete(f)
 	// Open checks the paths and creates no file, so a run that is refused leaves none.
 	files, err := c.out.Open(c.Names, Work{Inputs: []string{f.Name}, Stdout: c.Stdout})
 	if err != nil {
@@ -114,7 +113,7 @@ func (c *simCommand) runAll(ctx context.Context, name string, p *Page) (int, err
 	var reports []*report.Report
 	var kept [2]bytes.Buffer // with --compare, the events of both runs
 	for i, name := range c.Names {
-		o, err := c.options(name)
+		o, err := c.options(f, name)
 		if err != nil {
 			return 0, err
 		}
@@ -211,14 +210,13 @@ func (s *simulation) settings() []setting.Setting {
 	return append(setting.Without(s.Settings(setup.Simulated(), true), "shuffle-bw"), s.virtual.Fields()...)
 }
 
-// options returns the options of one run under a policy. Each call makes a new policy, because
+// options returns the options of one run of f under a policy. Each call makes a new policy, because
 // a policy keeps the state of its run. The caller sets Events, Note and Watch. It fails if the policy
 // refuses its options.
-func (s *simulation) options(policyName string) (sim.Options, error) {
-	p, err := s.NewPolicy(policyName)
+func (s *simulation) options(f *workload.File, policyName string) (sim.Options, error) {
 	o := s.virtual
-	o.Config, o.Policy = s.Config, p
-	return o, err
+	o.Config = s.Config
+	return sim.Settings{Options: o, Policies: s.PolicyOptions}.For(f, policyName)
 }
 
 // workloadName returns the name of the workload file among the words of a line. It fails unless there is

@@ -205,11 +205,9 @@ func (s *simulation) simulate(p *study.Plan, files *study.Files) study.Simulate 
 		if err := setSwept(run.settings(), p.Flags(t)); err != nil {
 			return nil, nil, err
 		}
-		run.Done()
-		run.Complete(f)
 		run.Seed = t.Seed
 		// options makes a new policy, so runs on other goroutines do not share its state.
-		o, err := run.options(t.Policy)
+		o, err := run.options(f, t.Policy)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -246,7 +244,6 @@ func (c *sweepCommand) realRuns(line *flags.Line) (*sweep, func(), error) {
 		if err := setSwept(b.settings(), p.Flags(t)); err != nil {
 			return nil, nil, err
 		}
-		b.Done()
 		b.Complete(b.file)
 		s := c.shown.Screen(c.Env, nil)
 		done, err = b.run(ctx, c.Env, s, t.Policy, discard, nil)

@@ -73,7 +73,7 @@ func (c *validateCommand) run(ctx context.Context, line *flags.Line) (int, error
 		},
 		Simulated: func(name string, measured *workload.Measured, real *report.Report, seed uint64) (*report.Report, error) {
 			s := simulation{c.Scheduling, sim.Options{Cost: "measured", Measured: measured, Sizes: study.Sizes(real)}}
-			o, err := s.options(name)
+			o, err := s.options(c.file, name)
 			if err != nil {
 				return nil, err
 			}

@@ -189,7 +189,7 @@ func goroutineFiles() []string {
 		"internal/inorder/inorder.go",
 		"engine/journal/journal.go",
 		"cmd/mrlocal/signals.go", "cmd/mrlocal/orphans_linux.go",
-		"internal/term/follow.go",
+		"internal/term/screen.go",
 		"bench/study/probe.go",
 		"cmd/mrlocal/demo.go",
 		"jobs/sort/merge.go",
