@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 
 	"mrlocal/input/codec"
@@ -129,8 +128,7 @@ func (s *AuxFile) Close() error {
 // within one.
 type Work struct {
 	Inputs  []string // files, directories, globs
-	Outputs []string // directories
-	Files   []string // outputs that are a single file
+	Outputs []string // files, directories; "" is none
 
 	// Stdout is the standard output for auxiliary files. nil: the result goes there, and the path - is
 	// refused.
@@ -246,7 +244,7 @@ func (w *Work) checkApart(flag, path string) error {
 
 // checkOutputs returns an options error if path is an output, which may not exist yet.
 func (w *Work) checkOutputs(flag, path string) error {
-	for _, out := range slices.Concat(w.Files, w.Outputs) {
+	for _, out := range w.Outputs {
 		if out != "" && paths.Locate(path) == paths.Locate(out) {
 			return errs.Optionf("--"+flag, "%s: is the output too; name another", path)
 		}

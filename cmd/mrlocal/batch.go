@@ -186,12 +186,7 @@ func (b *batch) places(names []string) Work {
 		w.Inputs = append(w.Inputs, o.Inputs...)
 		// Each policy has its own outputs, so that a run does not replace those of the run before.
 		for _, name := range names {
-			if o.OutputDir != "" {
-				w.Outputs = append(w.Outputs, WithSuffix(o.OutputDir, suffix(name, names)))
-			}
-			if o.OutputFile != "" {
-				w.Files = append(w.Files, WithSuffix(o.OutputFile, suffix(name, names)))
-			}
+			w.Outputs = append(w.Outputs, WithSuffix(o.OutputDir, suffix(name, names)), WithSuffix(o.OutputFile, suffix(name, names)))
 		}
 	}
 	return w

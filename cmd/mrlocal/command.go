@@ -68,12 +68,6 @@ func (e *Env) printResult(file *AuxFile, found interface{ Text() []byte }) error
 	return e.Write(found.Text())
 }
 
-// Screen returns the screen that shows one run on standard error. mode is a value of --progress.
-// picture says whether and how to draw the gantt.
-func (e Env) Screen(mode string, picture *term.Picture) *term.Screen {
-	return term.NewScreen(e.Stderr, mode, term.TerminalOf(e.Getenv), picture, noteLine)
-}
-
 // noteLine returns the line of a note.
 func noteLine(err error) string { return ErrorLine("", err) }
 
@@ -109,7 +103,7 @@ func (s *Shown) Screen(e Env, picture *term.Picture) *term.Screen {
 	if s.Quiet {
 		mode = "none"
 	}
-	screen := e.Screen(mode, picture)
+	screen := term.NewScreen(e.Stderr, mode, term.TerminalOf(e.Getenv), picture, noteLine)
 	screen.Verbose, screen.Silent = s.Verbose, s.Quiet
 	return screen
 }

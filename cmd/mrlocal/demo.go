@@ -178,7 +178,7 @@ func (c *session) run(ctx context.Context, i int, picked map[int]int32) error {
 		c.runs = append(c.runs, t)
 		show(func(text string) { fmt.Fprint(c.Stdout, text) }, c.models())
 	} else {
-		screen := c.Screen("auto", nil)
+		screen := new(Shown).Screen(c.Env, nil)
 		t := newLessonRun()
 		c.runs = append(c.runs, t)
 		// The screen writes a note above its block.

@@ -111,7 +111,7 @@ func TestADirectoryThatCannotBe(t *testing.T) {
 		"no parent":           {filepath.Join(dir, "a", "b"), Work{}},
 		"inside of an input":  {filepath.Join(dir, "p"), Work{Inputs: []string{dir}}},
 		"the output":          {filepath.Join(dir, "out"), Work{Outputs: []string{filepath.Join(dir, "out")}}},
-		"the output's file":   {filepath.Join(dir, "out"), Work{Files: []string{filepath.Join(dir, "out")}}},
+		"the output's file":   {filepath.Join(dir, "out"), Work{Outputs: []string{filepath.Join(dir, "out")}}},
 		"inside of an output": {filepath.Join(dir, "p"), Work{Outputs: []string{dir}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -158,10 +158,7 @@ func (c *runCommand) runChain(ctx context.Context, p *Page, chain jobs.Chain, be
 // these or lie within them. An auxiliary file may be standard output only if the result is not.
 func (c *runCommand) beside() Work {
 	o := &c.job.Options
-	w := Work{Inputs: o.Inputs, Outputs: []string{o.OutputDir, o.ResumeDir}}
-	if o.OutputFile != "" {
-		w.Files = []string{o.OutputFile}
-	}
+	w := Work{Inputs: o.Inputs, Outputs: []string{o.OutputFile, o.OutputDir, o.ResumeDir}}
 	// The result goes to a file or a directory, so standard output is free.
 	if o.OutputFile != "" || o.OutputDir != "" {
 		w.Stdout = c.Stdout

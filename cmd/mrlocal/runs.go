@@ -162,7 +162,7 @@ func (c *session) onPage(ctx context.Context, p *PageOptions) error {
 		} else {
 			fmt.Fprintf(c.Stderr, "mrlocal: demo: %s runs for real\n", c.lesson.Runs[i].Title())
 			t = newLessonRun()
-			err = c.forReal(ctx, i, t, c.Screen("auto", nil))
+			err = c.forReal(ctx, i, t, new(Shown).Screen(c.Env, nil))
 		}
 		if err != nil {
 			return err

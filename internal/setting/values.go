@@ -153,18 +153,10 @@ func Rate(p *int64, least int64) Value {
 }
 
 // Share returns the value of a share from 0 to 1, with at most six decimals.
-func Share(p *ppm.Share) Value { return typed(p, parseShare, checkShare, ppm.Share.String) }
+func Share(p *ppm.Share) Value { return typed(p, ParseShare, checkShare, ppm.Share.String) }
 
 // ParseShare reads a share from 0 to 1, with at most six decimals.
 func ParseShare(text string) (ppm.Share, error) {
-	p, err := parseShare(text)
-	if err == nil {
-		err = checkShare(p, text)
-	}
-	return p, err
-}
-
-func parseShare(text string) (ppm.Share, error) {
 	_, fraction, dotted := strings.Cut(text, ".")
 	if strings.Trim(text, "0123456789.") != "" || text == "" || strings.Contains(fraction, ".") || dotted && fraction == "" {
 		return 0, wrong(text, "not a share; write a decimal from 0 to 1, such as 0.5")
@@ -177,7 +169,7 @@ func parseShare(text string) (ppm.Share, error) {
 	if err != nil {
 		return 0, wrong(text, "more than 1; write a decimal from 0 to 1, such as 0.5")
 	}
-	return p, nil
+	return p, checkShare(p, text)
 }
 
 func checkShare(p ppm.Share, text string) error {

@@ -204,7 +204,8 @@ func (j *shownJob) runs() bool {
 	return !j.ended() && (j.of(trace.Map).started() || j.of(trace.Reduce).started())
 }
 
-// all returns the number of ended jobs, and a job whose tasks are the sums of those of all jobs.
+// all returns the number of ended jobs, and a job whose tasks are the sums of those of all jobs. It has no rate and no
+// remaining time.
 func (m *model) all() (ended int, sum shownJob) {
 	// The sum is sealed if all jobs that have not ended are.
 	all := trace.JobTasks{Sealed: true}
@@ -220,7 +221,7 @@ func (m *model) all() (ended int, sum shownJob) {
 			all.Progress[k] += t.ppm
 		}
 	}
-	return ended, shownJob{counts: &all}
+	return ended, shownJob{counts: &all, first: [trace.Kinds]time.Duration{-1, -1}}
 }
 
 // started reports whether a task has started.

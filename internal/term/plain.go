@@ -22,12 +22,14 @@ func (m *model) line(now time.Duration) string {
 	if j == nil {
 		return "starting"
 	}
+	name := errs.OneLine(j.name)
 	// A batch has too many jobs for one line, so its line has their sum.
 	if m.several {
-		return m.batchLine(now)
+		ended, sum := m.all()
+		j, name = &sum, fmt.Sprintf("%d of %d jobs ended", ended, len(m.jobs))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", errs.OneLine(j.name), m.phase(j, trace.Map))
+	fmt.Fprintf(&b, "%s: %s", name, m.phase(j, trace.Map))
 	if rate := j.bytesPerSecond(trace.Map, now); rate > 0 {
 		fmt.Fprintf(&b, " %s/s", humanize.IBytes(uint64(rate)))
 	}
@@ -37,18 +39,7 @@ func (m *model) line(now time.Duration) string {
 	if j.of(trace.Reduce).total > 0 {
 		fmt.Fprintf(&b, ", %s", m.phase(j, trace.Reduce))
 	}
-	fmt.Fprintf(&b, ", slots %s", m.strip(now))
-	return b.String()
-}
-
-// batchLine returns a line on the sum of all jobs.
-func (m *model) batchLine(now time.Duration) string {
-	ended, sum := m.all()
-	text := fmt.Sprintf("%d of %d jobs ended: %s", ended, len(m.jobs), m.phase(&sum, trace.Map))
-	if sum.of(trace.Reduce).total > 0 {
-		text += ", " + m.phase(&sum, trace.Reduce)
-	}
-	return text + ", slots " + m.strip(now)
+	return b.String() + ", slots " + m.strip(now)
 }
 
 // phase returns the share and the counts of the tasks of one kind of a job. A plus sign means that

@@ -11,6 +11,7 @@ package lesson
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -58,12 +59,7 @@ type Run struct {
 }
 
 // Title returns the name of the run for users. No other run of the lesson has it.
-func (r *Run) Title() string {
-	if r.Name != "" {
-		return r.Name
-	}
-	return r.Policy
-}
+func (r *Run) Title() string { return cmp.Or(r.Name, r.Policy) }
 
 // Input is the input of real runs: articles that a grep searches, or records of TeraGen, which the jobs
 // sort. A lesson about kvbuffers needs it, because its simulation would have no events of kvbuffers. A lesson
