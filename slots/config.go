@@ -88,6 +88,12 @@ type Pool struct {
 	// FairPreemptAfter is the same for half of its fair share. 0: never.
 	PreemptAfter     time.Duration `json:"preempt_after_ns,omitempty"`
 	FairPreemptAfter time.Duration `json:"fair_preempt_after_ns,omitempty"`
+
+	// Settings of a queue of the Capacity Scheduler (Hadoop 1.0.3, CapacitySchedulerQueue).
+	Capacity        PPM `json:"capacity,omitempty"`          // share of the slots of each kind; 0: the pool is no queue of its own
+	MaxCapacity     PPM `json:"max_capacity,omitempty"`      // share that it may use if others leave it; 0: all
+	MinUserLimit    PPM `json:"min_user_limit,omitempty"`    // share of the queue that a user may always use; 0: 1.0
+	UserLimitFactor PPM `json:"user_limit_factor,omitempty"` // multiple of Capacity that one user may use; 0: 1.0
 }
 
 // User configures a user who submits jobs. A user that is not configured has no
@@ -161,12 +167,19 @@ func (c *Config) validate() error {
 		return errs.Optionf("Options.Attempts", "%d: must be at least 1", c.MaxAttempts)
 	}
 	seen := map[string]bool{}
+	queues := PPM(0)
 	for _, p := range c.Pools {
 		if seen[p.Name] {
 			return errs.Optionf("Options.Pools", "pool %q is there twice", p.Name)
 		}
 		if p.Weight < 1 || min(p.MinMaps, p.MinReduces, p.MaxMaps, p.MaxReduces) < 0 || p.MaxRunning < 0 || min(p.PreemptAfter, p.FairPreemptAfter) < 0 {
 			return errs.Optionf("Options.Pools", "pool %q has a negative number, or no weight", p.Name)
+		}
+		if most := cmp.Or(p.MaxCapacity, One); p.Capacity < 0 || p.Capacity > most || most > One || p.MinUserLimit < 0 || p.MinUserLimit > One || p.UserLimitFactor < 0 {
+			return errs.Optionf("Options.Pools", "pool %q: its capacity is not from 0 to its maximum capacity, or a limit of users is no share", p.Name)
+		}
+		if queues += p.Capacity; queues > One {
+			return errs.Optionf("Options.Pools", "pool %q: the capacities of the pools are together over 1", p.Name)
 		}
 		seen[p.Name] = true
 	}

@@ -12,13 +12,14 @@ const (
 	Preemption
 	JobWeight
 	JobPriority
+	PoolCapacity
 )
 
 // PoolSettings are all settings of a pool, and those of the jobs in it.
 const PoolSettings = PoolWeight | MinShare | PoolMax | PoolMode | JobWeight | JobPriority
 
 // settingNames are in the order of the bits, as workload files have them.
-var settingNames = []string{"weight of pools", "min_maps and min_reduces", "max_maps and max_reduces", "mode: fifo", "preempt_after and fair_preempt_after", "weight of jobs", "priority"}
+var settingNames = []string{"weight of pools", "min_maps and min_reduces", "max_maps and max_reduces", "mode: fifo", "preempt_after and fair_preempt_after", "weight of jobs", "priority", "capacity, max_capacity, min_user_limit and user_limit_factor"}
 
 // Names returns the names of the settings in s.
 func (s Settings) Names() (names []string) {

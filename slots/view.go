@@ -182,6 +182,9 @@ func (j JobView) ID() JobID { return j.id }
 // Pool returns the job's pool.
 func (j JobView) Pool() PoolID { return j.job().pool.id }
 
+// User returns the user who submitted the job; "": none is known.
+func (j JobView) User() string { return j.job().spec.User }
+
 // Priority returns the job's priority.
 func (j JobView) Priority() Priority { return j.job().spec.Priority }
 

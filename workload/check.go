@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/ppm"
 	"mrlocal/slots/setup"
 )
 
@@ -21,6 +22,12 @@ func (d *decoder) check() {
 		return strconv.Itoa(int(f.Capacities[i].Tracker)), d.places.capacityAt[i]
 	})
 	d.unique("speed of tracker", len(f.Slow), func(i int) (string, Pos) { return strconv.Itoa(f.Slow[i].Tracker), d.places.slowAt[i] })
+	queues := ppm.Share(0)
+	for i := range f.Pools {
+		if queues += f.Pools[i].Capacity; d.err == nil && queues > ppm.One {
+			d.failAt(d.places.poolAt[i], "pool "+f.Pools[i].Name, "with it the capacities are together over 1")
+		}
+	}
 	// Each count fits into 32 bits, but their sum does not.
 	tasks := int64(0)
 	for i := range f.Jobs {

@@ -224,6 +224,10 @@ func (d *decoder) pool(n *yaml.Node) {
 		{"mode", d.set(setting.Either(&p.FIFO, "fifo", "fair", false))},
 		{"preempt_after", into(&p.PreemptAfter, timeout)},
 		{"fair_preempt_after", into(&p.FairPreemptAfter, timeout)},
+		{"capacity", d.set(setting.Share(&p.Capacity))},
+		{"max_capacity", d.set(setting.Share(&p.MaxCapacity))},
+		{"min_user_limit", d.set(setting.Share(&p.MinUserLimit))},
+		{"user_limit_factor", d.set(number(&p.UserLimitFactor, 1))},
 	})
 	d.must(n, "pool", p.Name != "", "name")
 	if p.MaxMaps > 0 && p.MinMaps > p.MaxMaps {
@@ -231,6 +235,9 @@ func (d *decoder) pool(n *yaml.Node) {
 	}
 	if p.MaxReduces > 0 && p.MinReduces > p.MaxReduces {
 		d.failAt(maxReduces, "pool "+p.Name, "min_reduces %d is over max_reduces %d", p.MinReduces, p.MaxReduces)
+	}
+	if p.MaxCapacity > 0 && p.Capacity > p.MaxCapacity {
+		d.failAt(place, "pool "+p.Name, "capacity %v is over max_capacity %v", p.Capacity, p.MaxCapacity)
 	}
 	d.file.Pools, d.places.poolAt = append(d.file.Pools, p), append(d.places.poolAt, place)
 }

@@ -388,6 +388,7 @@ func (c *Config) Ignored(p slots.Policy, n int, job func(i int) *Submission, not
 		put(q.MaxMaps > 0 || q.MaxReduces > 0, slots.PoolMax)
 		put(q.FIFO, slots.PoolMode)
 		put(q.PreemptAfter > 0 || q.FairPreemptAfter > 0, slots.Preemption)
+		put(q.Capacity > 0 || q.MaxCapacity > 0 || q.MinUserLimit > 0 || q.UserLimitFactor > 0, slots.PoolCapacity)
 	}
 	for i := range n {
 		j := job(i)

@@ -24,6 +24,7 @@ import (
 //	slow tracker=1 speed=0.5
 //	pool NAME [weight=1] [min-maps=0] [min-reduces=0] [max-maps=0] [max-reduces=0] [fifo]
 //	          [max-running=0] [preempt-after=0s] [fair-preempt-after=0s]
+//	          [capacity=0] [max-capacity=0] [min-user-limit=0] [user-limit-factor=0]
 //	user NAME [max-running=0]
 //	job NAME [pool=NAME] [user=NAME] maps=8 reduces=2 [map=1s] [io=0s] [reduce=1s] [submit=0s] [priority=0] [out=0] [fail=map/3]
 //	          [goal=0s] [profile=30/45/25,0/0.15/0,20/50/60]
@@ -160,6 +161,7 @@ func (s *script) command(words []string) error {
 			MinMaps: int32(a.number("min-maps", 0)), MinReduces: int32(a.number("min-reduces", 0)),
 			MaxMaps: int32(a.number("max-maps", 0)), MaxReduces: int32(a.number("max-reduces", 0)), MaxRunning: int32(a.number("max-running", 0)),
 			PreemptAfter: a.time("preempt-after", 0), FairPreemptAfter: a.time("fair-preempt-after", 0),
+			Capacity: a.share("capacity", 0), MaxCapacity: a.share("max-capacity", 0), MinUserLimit: a.share("min-user-limit", 0), UserLimitFactor: a.share("user-limit-factor", 0),
 		})
 	case "user":
 		s.config.Users = append(s.config.Users, slots.User{Name: name, MaxRunning: int32(a.number("max-running", 0))})

@@ -14,6 +14,7 @@ import (
 	"mrlocal/internal/errs"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/capacity"
 	"mrlocal/slots/policy/dhfs"
 	"mrlocal/slots/policy/dynamicmr"
 	"mrlocal/slots/policy/dynsplit"
@@ -71,6 +72,8 @@ func All() []Entry {
 			func(o policy.Options) slots.Policy { return fair.NewDelay(o) }},
 		{"fair-deficit", "the job that is owed most slot-time comes first; map slots run maps, reduce slots run reduces", "", "Hadoop 0.20 Fair Scheduler",
 			func(policy.Options) slots.Policy { return fair.NewDeficit() }},
+		{"capacity", "the queue that uses least of its capacity comes first; in it the first job whose user is below the limit", "", "Hadoop 1.x Capacity Scheduler",
+			func(policy.Options) slots.Policy { return capacity.New() }},
 		{"yarn", "slots take any task; a job's reduces ramp up with the maps that are done, and are killed where they keep all maps from running", "", "Hadoop 2.x MapReduce on YARN",
 			func(o policy.Options) slots.Policy { return yarn.New(o) }},
 		{"fair-containers", "slots take any task; the job that is owed most comes first, its reduces before its maps", "OMO21", omo21 + ", section V-A",

@@ -25,6 +25,7 @@ func TestAPolicyUsesWhatItSays(t *testing.T) {
 		{slots.PoolMode, func(pools []slots.Pool, _ []policytest.ScriptJob) { pools[0].FIFO = true }},
 		{slots.Preemption, func(pools []slots.Pool, _ []policytest.ScriptJob) { pools[1].FairPreemptAfter = time.Second }},
 		{slots.JobWeight, func(_ []slots.Pool, jobs []policytest.ScriptJob) { jobs[1].Spec.Weight = 3 * slots.One }},
+		{slots.PoolCapacity, func(pools []slots.Pool, _ []policytest.ScriptJob) { pools[1].Capacity = slots.One * 3 / 4 }},
 		{slots.JobPriority, func(_ []slots.Pool, jobs []policytest.ScriptJob) { jobs[1].Spec.Priority = slots.VeryHigh }},
 	} {
 		for _, name := range registry.Names() {
