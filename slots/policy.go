@@ -59,6 +59,10 @@ type Traits struct {
 	// settings of a run that its policy ignores.
 	Uses Settings
 
+	// Sharing is how the policy shares slots between pools. Explanations and pictures show the fair
+	// shares that follow from it.
+	Sharing Sharing
+
 	// Rules explains the policy's own rules in the terms of its source. An explanation
 	// shows the words of a rule after its name. A rule that is missing here is shown by
 	// its name alone.
@@ -68,6 +72,20 @@ type Traits struct {
 	// make the same policy. nil: the policy has none.
 	Options any
 }
+
+// Sharing says how a policy shares slots between pools.
+type Sharing uint8
+
+const (
+	LineUp   Sharing = iota // it does not: jobs stand in one line, or share slots themselves
+	PerKind                 // pools share the slots of each kind [DHFS13, section II-A]
+	Together                // pools share all slots, by maps and reduces together [DHFS13, "combined key"]
+)
+
+var sharingNames = [...]string{"none", "per-kind", "together"}
+
+// String returns the sharing as a word.
+func (s Sharing) String() string { return sharingNames[s] }
 
 // The interfaces below are optional abilities of a Policy. New looks for them.
 

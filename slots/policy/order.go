@@ -25,7 +25,7 @@ type Order struct {
 	Updates int64 // number of changes of jobs so far
 
 	total   [trace.Kinds]Demand // of all pools
-	shape   Shape
+	sharing slots.Sharing
 	pools   [trace.Kinds]slots.Ranking[shareKey]
 	jobs    [trace.Kinds][]slots.Ranking[shareKey] // by pool; the ids are the jobs' numbers there
 	numbers []int32                                // by job: how many jobs of its pool came before it
@@ -36,15 +36,6 @@ type Order struct {
 	wait    Wait
 	copies  *Copies // nil: running tasks are not copied
 }
-
-// Shape says by which keys an Order ranks.
-type Shape uint8
-
-const (
-	PerKind  Shape = iota // pools by their tasks of the kind [DHFS13, section II-A]
-	Together              // pools by their maps and reduces together [DHFS13, "combined key"]
-	LineUp                // no pools: all jobs in one line (Hadoop 1.0.3, JobQueueTaskScheduler)
-)
 
 // Demand has the demand of a pool for one kind, each count within the pool's limit (Hadoop
 // 1.0.3, PoolSchedulable.updateDemand).
@@ -99,8 +90,10 @@ func shareLess(a, b *shareKey) bool {
 	return a.name < b.name
 }
 
-// NewOrder returns an Order for one Ledger. wait is the delay scheduling of its jobs.
-func NewOrder(s Shape, wait Wait) Order { return Order{shape: s, wait: wait} }
+// NewOrder returns an Order for one Ledger. It ranks pools by their tasks of the kind, or with slots.Together
+// of both kinds. With slots.LineUp all jobs stand in one line (Hadoop 1.0.3, JobQueueTaskScheduler). wait is
+// the delay scheduling of its jobs.
+func NewOrder(s slots.Sharing, wait Wait) Order { return Order{sharing: s, wait: wait} }
 
 // Copy makes the Order start copies of running tasks: those that c finds. c belongs to the
 // Order from then on.
@@ -155,7 +148,7 @@ func (o *Order) Pending(k slots.Kind) int32 { return o.total[k].Pending }
 
 // placeOf returns the pool of a job in this Order. With LineUp all jobs are in pool 0.
 func (o *Order) placeOf(j slots.JobView) slots.PoolID {
-	if o.shape == LineUp {
+	if o.sharing == slots.LineUp {
 		return 0
 	}
 	return j.Pool()
@@ -209,7 +202,7 @@ func (o *Order) rankPool(v *slots.View, id slots.PoolID, k slots.Kind) {
 
 // demandOf returns the demand of a pool of this Order, copies included.
 func (o *Order) demandOf(v *slots.View, id slots.PoolID, k slots.Kind) Demand {
-	if o.shape == LineUp {
+	if o.sharing == slots.LineUp {
 		return Demand{v.Pending(k) + v.Running(k), v.Pending(k), v.Pending(k)}
 	}
 	return demandOf(v.Pool(id), k, o.copiesIn(id, k))
@@ -232,7 +225,7 @@ func demandOf(p slots.PoolView, k slots.Kind, copies int32) Demand {
 // poolKey returns the sort key of a pool for kind k. With Together the key counts both kinds
 // [DHFS13, "combined key"], and with LineUp all keys are equal.
 func (o *Order) poolKey(v *slots.View, id slots.PoolID, k slots.Kind) shareKey {
-	if o.shape == LineUp {
+	if o.sharing == slots.LineUp {
 		return shareKey{weight: 1}
 	}
 	p := v.Pool(id)
@@ -241,7 +234,7 @@ func (o *Order) poolKey(v *slots.View, id slots.PoolID, k slots.Kind) shareKey {
 		running: int64(p.Running(k)), minShare: min(int64(c.Min(k)), int64(demandOf(p, k, 0).All)),
 		weight: int64(c.Weight), name: c.Name,
 	}
-	if o.shape == Together {
+	if o.sharing == slots.Together {
 		both := int64(demandOf(p, slots.Map, 0).All) + int64(demandOf(p, slots.Reduce, 0).All)
 		key.running = int64(p.Running(slots.Map)) + int64(p.Running(slots.Reduce))
 		key.minShare = min(int64(c.MinMaps)+int64(c.MinReduces), both)
@@ -254,7 +247,7 @@ func (o *Order) poolKey(v *slots.View, id slots.PoolID, k slots.Kind) shareKey {
 // pool, and a policy without pools, orders jobs by priority and submission (Hadoop 1.0.3,
 // SchedulingAlgorithms.FifoComparator).
 func (o *Order) jobKey(v *slots.View, j slots.JobView, k slots.Kind) shareKey {
-	if o.shape == LineUp || v.Pool(j.Pool()).Config().FIFO {
+	if o.sharing == slots.LineUp || v.Pool(j.Pool()).Config().FIFO {
 		return shareKey{rank: -int8(j.Priority()), weight: 1, submitted: j.Submitted()}
 	}
 	return shareKey{running: int64(j.Running(k)), weight: int64(j.Weight()), submitted: j.Submitted()}

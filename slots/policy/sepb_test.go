@@ -81,7 +81,7 @@ func TestMoreJobsCheckedNeverLetMoreCopiesStart(t *testing.T) {
 		jobs := rapid.IntRange(1, 12).Draw(rt, "jobs")
 		s := &scanner{}
 		some := [trace.Kinds]slots.PPM{slots.One / 2, slots.One / 2}
-		s.order = NewOrder(PerKind, Wait{})
+		s.order = NewOrder(slots.PerKind, Wait{})
 		s.order.Copy(NewCopies(&Options{}, some, false, func(v *slots.View, k slots.Kind) int32 { return v.Capacity(k) - v.Running(k) }))
 		s.check = func(v *slots.View, o *Order) {
 			for k := range slots.Kind(trace.Kinds) {

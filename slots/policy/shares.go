@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"mrlocal/slots"
+	"mrlocal/trace"
 )
 
 // ShareDemand is what a pool's fair share depends on.
@@ -19,6 +20,17 @@ type ShareDemand struct {
 func ShareDemandOf(p slots.PoolView, k slots.Kind) ShareDemand {
 	c := p.Config()
 	return ShareDemand{Demand: demandOf(p, k, 0).All, Min: c.Min(k), Weight: c.Weight}
+}
+
+// BothKinds returns the demands of pools for slots of both kinds together, and the number of these slots. Both
+// arguments are by kind. Policies with slots.Together share by these.
+func BothKinds(pools [trace.Kinds][]ShareDemand, capacity [trace.Kinds]int32) (demands []ShareDemand, total int32) {
+	demands = slices.Clone(pools[slots.Map])
+	for i, r := range pools[slots.Reduce] {
+		demands[i].Demand += r.Demand
+		demands[i].Min += r.Min
+	}
+	return demands, capacity[slots.Map] + capacity[slots.Reduce]
 }
 
 // Level is the number r that determines the fair shares of slots,

@@ -13,7 +13,7 @@ import (
 func TestATrackerCopiesTheMapWhoseInputItHas(t *testing.T) {
 	const maps = 12
 	moved, trackers := 0, 3
-	p := &scanner{order: NewOrder(PerKind, Wait{})}
+	p := &scanner{order: NewOrder(slots.PerKind, Wait{})}
 	p.check = func(v *slots.View, _ *Order) {
 		for _, local := range []bool{true, false} {
 			s := newSpeculation(&Options{})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mrlocal/slots"
+	"mrlocal/trace"
 )
 
 // This file explains decisions in the papers' words. It has the numbers that a grant depends on,
@@ -17,7 +18,7 @@ import (
 func (o *Order) why(v *slots.View, pool slots.PoolID, id slots.JobID, k slots.Kind, numbers Numbers) slots.Why {
 	o.rerank(v, k.Other()) // beatenPools reads both kinds
 	w := slots.Why{Numbers: append(numbers(pool), roomNumbers(v)...)}
-	if o.shape != LineUp {
+	if o.sharing != slots.LineUp {
 		w.Numbers = append(w.Numbers, o.standing(v, pool, k)...)
 	}
 	w.Beaten = o.beatenPools(v, pool, k)
@@ -53,32 +54,29 @@ func (o *Order) standing(v *slots.View, id slots.PoolID, k slots.Kind) []slots.N
 // fairShare returns a pool's share by Level, for explanations. Preemption is the only
 // decision that depends on such shares [DHFS13, "shares for display"].
 func (o *Order) fairShare(v *slots.View, id slots.PoolID, k slots.Kind) slots.Number {
-	pools := make([]ShareDemand, v.Pools())
-	capacity := v.Capacity(k)
-	for i := range pools {
-		pools[i] = ShareDemandOf(v.Pool(slots.PoolID(i)), k)
-		if o.shape == Together {
-			other := ShareDemandOf(v.Pool(slots.PoolID(i)), k.Other())
-			pools[i].Demand += other.Demand
-			pools[i].Min += other.Min
+	var pools [trace.Kinds][]ShareDemand
+	for i := range v.Pools() {
+		for k := range slots.Kind(trace.Kinds) {
+			pools[k] = append(pools[k], ShareDemandOf(v.Pool(slots.PoolID(i)), k))
 		}
 	}
-	if o.shape == Together {
-		capacity += v.Capacity(k.Other())
+	capacity := [trace.Kinds]int32{v.Capacity(slots.Map), v.Capacity(slots.Reduce)}
+	if o.sharing == slots.Together {
+		pools[k], capacity[k] = BothKinds(pools, capacity)
 	}
-	return LevelOf(pools, capacity).Share(pools[id])
+	return LevelOf(pools[k], capacity[k]).Share(pools[k][id])
 }
 
 // beatenPools returns the pools after the winner, in order, at most slots.MostBeaten. With
 // Together it includes pools that have only a task of the other kind.
 func (o *Order) beatenPools(v *slots.View, winner slots.PoolID, k slots.Kind) (all []slots.Beaten) {
-	if o.shape == LineUp {
+	if o.sharing == slots.LineUp {
 		return nil
 	}
 	key := o.poolKey(v, winner, k)
 	keyOf := func(id int32) *shareKey { key := o.poolKey(v, slots.PoolID(id), k); return &key }
 	ids := o.pools[k].Firsts(nil, slots.MostBeaten+1)
-	if o.shape == Together {
+	if o.sharing == slots.Together {
 		ids = o.pools[k.Other()].Firsts(ids, slots.MostBeaten+1)
 		sort.Slice(ids, func(i, j int) bool { return shareLess(keyOf(ids[i]), keyOf(ids[j])) })
 		ids = slices.Compact(ids)

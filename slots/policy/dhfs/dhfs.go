@@ -33,7 +33,7 @@ type PI struct {
 	Order   policy.Order
 	Counts  PICounts // set before the first Decide; Reset sets the paper's counts if it is nil
 	name    string
-	shape   policy.Shape
+	sharing slots.Sharing
 	options policy.Options
 }
 
@@ -58,7 +58,7 @@ type PICounts interface {
 
 // NewPI returns the policy pi-dhfs.
 func NewPI(o policy.Options) *PI {
-	p := &PI{name: "pi-dhfs", options: o}
+	p := &PI{name: "pi-dhfs", sharing: slots.PerKind, options: o}
 	p.Reset()
 	return p
 }
@@ -68,14 +68,14 @@ func NewPI(o policy.Options) *PI {
 // as in Hadoop's FIFO scheduler.
 func NewFIFO(o policy.Options) *PI {
 	o.LocalityDelay = nil
-	p := &PI{name: "pi-fifo", shape: policy.LineUp, options: o}
+	p := &PI{name: "pi-fifo", sharing: slots.LineUp, options: o}
 	p.Reset()
 	return p
 }
 
 // Reset implements slots.Policy.
 func (p *PI) Reset() {
-	p.Order = policy.NewOrder(p.shape, policy.Wait{Delay: policy.TimeOr(p.options.LocalityDelay, 0)})
+	p.Order = policy.NewOrder(p.sharing, policy.Wait{Delay: policy.TimeOr(p.options.LocalityDelay, 0)})
 	if p.Counts == nil {
 		p.Counts = &counts{&p.Order, &p.options}
 	}
@@ -84,7 +84,8 @@ func (p *PI) Reset() {
 // Traits implements slots.Policy.
 func (p *PI) Traits() slots.Traits {
 	t := traits(p.name, p.options)
-	if t.Uses = slots.JobPriority; p.shape == policy.PerKind {
+	t.Sharing = p.sharing
+	if t.Uses = slots.JobPriority; p.sharing == slots.PerKind {
 		t.Uses = slots.PoolSettings
 	}
 	t.Rules = map[slots.Rule]string{
@@ -228,7 +229,7 @@ func NewPD(o policy.Options) *PD {
 
 // Reset implements slots.Policy.
 func (p *PD) Reset() {
-	p.Order = policy.NewOrder(policy.Together, policy.Wait{Delay: policy.TimeOr(p.options.LocalityDelay, 0), Wakeless: true})
+	p.Order = policy.NewOrder(slots.Together, policy.Wait{Delay: policy.TimeOr(p.options.LocalityDelay, 0), Wakeless: true})
 	if p.Counts == nil {
 		p.Counts = &counts{&p.Order, &p.options}
 	}
@@ -237,7 +238,7 @@ func (p *PD) Reset() {
 // Traits implements slots.Policy.
 func (p *PD) Traits() slots.Traits {
 	t := traits("pd-dhfs", p.options)
-	t.Uses = slots.PoolSettings
+	t.Uses, t.Sharing = slots.PoolSettings, slots.Together
 	t.Rules = map[slots.Rule]string{
 		RuleOwnSlots:      "the pool farthest below its share, of maps and reduces together, has a task for a slot of the task's own kind",
 		RuleMapBorrows:    "the case MAP_ON_REDUCE. The pool farthest below its share has a map to start, and the tracker's map slots are taken. So the map borrows a reduce slot",

@@ -99,7 +99,7 @@ const ruleDeficit slots.Rule = "deficit"
 
 // Traits implements slots.Policy. In this version of Hadoop the slowstart cannot be set.
 func (*Deficit) Traits() slots.Traits {
-	return slots.Traits{Name: "fair-deficit", Uses: slots.PoolWeight | slots.MinShare | slots.JobWeight | slots.JobPriority, OwnSlowstart: true, Slowstart: deficitSlowstart, Rules: map[slots.Rule]string{
+	return slots.Traits{Name: "fair-deficit", Uses: slots.PoolWeight | slots.MinShare | slots.JobWeight | slots.JobPriority, Sharing: slots.PerKind, OwnSlowstart: true, Slowstart: deficitSlowstart, Rules: map[slots.Rule]string{
 		policy.RuleMinShare: "its job runs fewer tasks than its part of its pool's min share",
 		ruleDeficit:         "its job is the one that is owed most: fair share less running tasks, over time",
 	}}

@@ -95,7 +95,7 @@ func (l *Late) Traits() slots.Traits {
 
 // Traits implements slots.Policy.
 func (f *Fair) Traits() slots.Traits {
-	return slots.Traits{Name: f.name, Uses: slots.PoolSettings | slots.Preemption, Rules: map[slots.Rule]string{
+	return slots.Traits{Name: f.name, Uses: slots.PoolSettings | slots.Preemption, Sharing: slots.PerKind, Rules: map[slots.Rule]string{
 		policy.RuleMinShare:  "its pool is the one farthest below its min share",
 		policy.RuleFairShare: "its pool runs the fewest tasks for its weight, and so is farthest below its fair share",
 	}}
@@ -104,7 +104,7 @@ func (f *Fair) Traits() slots.Traits {
 // Reset implements slots.Policy.
 func (f *Fair) Reset() {
 	f.preempt = preemption{}
-	f.Order = policy.NewOrder(policy.PerKind, policy.Wait{Delay: policy.TimeOr(f.options.LocalityDelay, 0), Starving: f.preempt.starves})
+	f.Order = policy.NewOrder(slots.PerKind, policy.Wait{Delay: policy.TimeOr(f.options.LocalityDelay, 0), Starving: f.preempt.starves})
 }
 
 // NextVisit implements slots.Selective. It returns -1 if of each kind nothing may start, or no
