@@ -56,7 +56,7 @@ type Attempt struct {
 type JobTasks struct {
 	Total, Done, Running [Kinds]int32 // Running: attempts, copies among them
 	Dropped              [Kinds]int32 // tasks of Done that were not needed
-	Progress             [Kinds]int64 // of the running attempts together, in parts per million
+	Progress             [Kinds]int64 // of the running attempts that are no copies, together, in parts per million
 	Bytes                [Kinds]int64 // read by maps that are done; copied by reduces that run or are done
 	Sealed, Ended        bool         // Sealed: the number of maps is final
 
@@ -203,7 +203,7 @@ func (f *Attempts) report(a *Attempt, e *Event) {
 	case OpFetch:
 		f.copied(a, e.C)
 	default:
-		if j := f.Job(a.Job); j != nil {
+		if j := f.Job(a.Job); j != nil && !a.Speculative {
 			j.Progress[a.Kind] += e.A - a.Progress
 		}
 		a.Progress = e.A
@@ -262,7 +262,9 @@ func (f *Attempts) end(a *Attempt, now time.Duration, how How) {
 		t.running--
 		a.Last = t.running == 0
 		j.Running[a.Kind]--
-		j.Progress[a.Kind] -= a.Progress
+		if !a.Speculative {
+			j.Progress[a.Kind] -= a.Progress
+		}
 		a.Done = how == EndOK && f.commit(a.Job, a.Kind, a.Task, a.Slot)
 		switch {
 		case a.Done && a.Kind == Map:

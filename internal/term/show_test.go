@@ -77,6 +77,11 @@ func TestTheLineShowsSharesRateAndTimeToGo(t *testing.T) {
 			[]trace.Event{submit(), start(trace.Map, 0, 0, 0), {Op: trace.OpProgress, Job: 1, Slot: 0, A: 500_000}},
 			"wordcount: map 12% (0/4) 14s to go, reduce 0% (0/1), slots M.",
 		},
+		"a copy of a running task counts for nothing": {
+			[]trace.Event{submit(), start(trace.Map, 0, 0, 0), {Op: trace.OpProgress, Job: 1, Slot: 0, A: 500_000},
+				{Op: trace.OpStart, Job: 1, Slot: 1, N: 1, Flags: trace.Speculative}, {Op: trace.OpProgress, Job: 1, Slot: 1, N: 1, A: 500_000}},
+			"wordcount: map 12% (0/4) 14s to go, reduce 0% (0/1), slots MM",
+		},
 		"a stream whose end is not known": {
 			[]trace.Event{{Op: trace.OpSubmit, Job: 1, Ref: 1, A: 1}, {Op: trace.OpReady, Job: 1, A: 1, B: 3}},
 			"wordcount: map 0% (0/3+), slots ..",
