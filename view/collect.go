@@ -10,6 +10,7 @@ import (
 
 	"mrlocal/internal/errs"
 	"mrlocal/slots"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/trace"
 )
 
@@ -21,6 +22,7 @@ type collector struct {
 	rules          map[string]int32 // indexes into Model.Rules
 	pools          map[string]int32 // indexes into Model.Pools
 	users          map[string]int32 // limits on running jobs; 0: no limit
+	signs          [SignCount]bool  // those that a picture needs
 	changes        []change         // a table like those of the Model, for Curves only
 }
 
@@ -89,6 +91,10 @@ func (m *Model) Open(h *trace.Header) error {
 			return fmt.Errorf("recorded configuration: %s", errs.OfJSON(err))
 		}
 	}
+	c.PolicyName = h.Policy
+	if p, err := registry.ForReplay(c); err == nil { // a policy of the user has no entry there
+		m.Sharing = p.Traits().Sharing
+	}
 	// Pools of the configuration come first, even if no job uses them.
 	for i := range c.Pools {
 		p := &c.Pools[i]
@@ -143,6 +149,7 @@ func (m *Model) Add(e *trace.Event, texts []string) {
 		return
 	case trace.OpLostTracker:
 		add(m, &m.Losses, Loss{e.Seq, e.At, int32(e.A)})
+		m.occurs(SignLost)
 		m.apply(e, texts)
 		return
 	case trace.OpOpen, trace.OpDrain, trace.OpClose, trace.OpHome:
@@ -274,6 +281,12 @@ func (m *Model) apply(e *trace.Event, texts []string) {
 			b.InBytes, b.OutBytes, b.CopyBytes, b.CPU = a.InBytes, a.OutBytes, a.CopyBytes, a.CPU
 			m.rows++ // even over the bound: without its end a bar would seem to run
 			m.Ends = append(m.Ends, End{e.Seq, e.At, a.Row, a.How})
+			switch a.How {
+			case trace.EndFailed:
+				m.occurs(SignFailed)
+			case trace.EndKilled, trace.EndLost:
+				m.occurs(SignKilled)
+			}
 			if a.Done {
 				done[a.Kind]++
 			}
@@ -333,6 +346,7 @@ func (m *Model) attemptEvent(e *trace.Event, at int32, texts []string) {
 	switch e.Op {
 	case trace.OpPhase:
 		add(m, &m.Phases, PhaseStart{e.Seq, e.At, at, e.Phase})
+		m.occurs(PhaseSign(e.Phase))
 	case trace.OpKill, trace.OpAdvance:
 		add(m, &m.Decisions, Decision{e.Seq, e.At, e.Op, e.Job, e.Slot, at, m.rule(texts)})
 	case trace.OpSpillStart:
@@ -344,6 +358,7 @@ func (m *Model) attemptEvent(e *trace.Event, at int32, texts []string) {
 		}
 		m.spillFrom[e.Slot] = Never
 		add(m, &m.Spills, Spill{e.Seq, from, e.At, at, e.A, e.B})
+		m.occurs(SignSpill)
 	case trace.OpBuffer, trace.OpGrow, trace.OpRefuse, trace.OpEvict:
 		step := map[trace.Op]BufferStep{trace.OpBuffer: BufferBegin, trace.OpGrow: BufferGrow, trace.OpRefuse: BufferRefuse, trace.OpEvict: BufferEvict}[e.Op]
 		add(m, &m.Buffers, Buffer{e.Seq, e.At, at, step, e.A, e.B})
@@ -366,6 +381,13 @@ func (m *Model) start(e *trace.Event, a *trace.Attempt, texts []string) {
 	m.rows++
 	rule := m.rule(texts)
 	m.Bars = append(m.Bars, Bar{Span: a.Span, Rule: rule})
+	m.occurs(PhaseSign(a.Kind.FirstPhase()))
+	if a.Lent {
+		m.occurs(LentSign(a.Kind))
+	}
+	if a.Speculative {
+		m.occurs(SignSpeculative)
+	}
 	m.spillFrom[e.Slot] = Never
 	add(m, &m.Decisions, Decision{e.Seq, e.At, e.Op, e.Job, e.Slot, a.Row, rule})
 	if j := &m.Jobs[e.Job]; j.Start < 0 {

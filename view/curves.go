@@ -14,6 +14,7 @@ import (
 type Curves struct {
 	From, Step time.Duration // value i is for From + i·Step to From + (i+1)·Step
 	Steps      int
+	Sharing    slots.Sharing      // the definition of Share
 	Slots      [trace.Kinds]int32 // open slots by home kind, at the end of the model
 	Pools      []Curve
 	Lent       [trace.Kinds][]float64 // lent slots by home kind, averages over the step
@@ -22,10 +23,19 @@ type Curves struct {
 // Curve has the values of one pool, by kind of task. Use is an average over the step. Share and
 // Demand are averages of four moments of the step.
 type Curve struct {
-	Pool   int32                  // index into Model.Pools; None: all further pools together
-	Use    [trace.Kinds][]float64 // running attempts
-	Share  [trace.Kinds][]float64 // fair share: Hadoop's max-min fairness with weights and min shares
-	Demand [trace.Kinds][]float64 // running attempts, and tasks that may start
+	Pool    int32                  // index into Model.Pools; None: all further pools together
+	Use     [trace.Kinds][]float64 // running attempts
+	Share   []float64              // fair share of slots of both kinds: max-min fairness with weights and min shares; nil: slots.LineUp
+	ShareOf [trace.Kinds][]float64 // the fair share by kind; nil: it is of both kinds together
+	Demand  [trace.Kinds][]float64 // running attempts, and tasks that may start
+}
+
+// ShareAt returns value i of Share; 0: there is none.
+func (c *Curve) ShareAt(i int) float64 {
+	if c.Share == nil {
+		return 0
+	}
+	return c.Share[i]
 }
 
 const (
@@ -34,15 +44,32 @@ const (
 	looksPerStep   = 4 // moments of a step at which demand and share are computed
 )
 
-// Curves returns the curves from one time to another in the given number of steps, at most 4096.
+// Definition returns in words what the fair shares of the curves are.
+func (c *Curves) Definition() string {
+	return [...]string{
+		slots.LineUp:   "there are no fair shares of pools",
+		slots.PerKind:  "fair share of the slots of each kind, by weight and min share",
+		slots.Together: "fair share of all slots, of maps and reduces together, by weight and min share",
+	}[c.Sharing]
+}
+
+// Curves returns the curves from one time to another in the given number of steps, at most 4096. sharing
+// defines the fair shares; Model.Sharing is that of the run's policy.
 // The last step may end after to. Curves passes over all rows once. A job that waits for a limit
 // on running jobs has no demand until it is admitted.
-func (m *Model) Curves(from, to time.Duration, steps int) *Curves {
+func (m *Model) Curves(from, to time.Duration, steps int, sharing slots.Sharing) *Curves {
 	steps = min(max(1, steps), mostCurveSteps)
 	// Rounded up, so that the steps reach at least to the end.
 	step := max(1, (to-from+time.Duration(steps)-1)/time.Duration(steps))
-	s := newSweep(m, from, step, steps)
-	bars, ends, changes := m.Bars, m.Ends, m.changes
+	s := newSweep(m, &Curves{From: from, Step: step, Steps: steps, Sharing: sharing})
+	s.pass(s.until)
+	s.until(from + step*time.Duration(steps))
+	return s.curves()
+}
+
+// pass passes over all rows. It calls to with the time of each row, before the state includes the row.
+func (s *sweep) pass(to func(at time.Duration)) {
+	bars, ends, changes := s.m.Bars, s.m.Ends, s.m.changes
 	for {
 		// The three tables are merged by the number of the event. If a bar and an end have the same
 		// number, the end comes first, because it makes the slot free.
@@ -58,19 +85,18 @@ func (m *Model) Curves(from, to time.Duration, steps int) *Curves {
 			c = changes[0].seq
 		}
 		switch least := min(b, e, c); {
-		case least == never:
-			s.until(from + step*time.Duration(steps))
-			return s.curves()
+		case least == never, s.before > 0 && least >= s.before:
+			return
 		case least == e:
-			s.until(ends[0].At)
+			to(ends[0].At)
 			s.end(&ends[0])
 			ends = ends[1:]
 		case least == b:
-			s.until(bars[0].From)
+			to(bars[0].From)
 			s.start(&bars[0])
 			bars = bars[1:]
 		default:
-			s.until(changes[0].at)
+			to(changes[0].at)
 			s.change(&changes[0])
 			changes = changes[1:]
 		}
@@ -80,16 +106,20 @@ func (m *Model) Curves(from, to time.Duration, steps int) *Curves {
 // sweep passes over the rows of a model in the order of their numbers. It keeps the state of
 // jobs, pools and slots after the last row, and adds this state to the steps as time goes on.
 type sweep struct {
-	m     *Model
-	out   *Curves
-	now   time.Duration
-	looks int // calls of look so far
+	m      *Model
+	out    *Curves
+	now    time.Duration
+	looks  int    // calls of look so far
+	before uint64 // pass ends before the row with this number; 0: after all rows
 
 	jobs  []sweepJob
 	pools []sweepPool
 	lent  [trace.Kinds]average // lent slots by home kind
 	slots [trace.Kinds]int32   // open slots by home kind
 	users map[string]int32     // running jobs by user
+
+	demands  [trace.Kinds][]policy.ShareDemand // scratch of standings, by pool
+	standing []Standing                        // by pool
 }
 
 // sweepJob is the state of a job at a moment, with counts of tasks by kind.
@@ -135,10 +165,11 @@ type average struct {
 	sums  []float64     // by step, in slot-nanoseconds
 }
 
-// newSweep returns a sweep before the first row. Its averages add directly to the lists of the
-// curves.
-func newSweep(m *Model, from, step time.Duration, steps int) *sweep {
-	s := &sweep{m: m, out: &Curves{From: from, Step: step, Steps: steps}, jobs: make([]sweepJob, len(m.Jobs)), pools: make([]sweepPool, len(m.Pools)), users: map[string]int32{}}
+// newSweep returns a sweep before the first row. Its averages add directly to the lists of out, which
+// has none yet.
+func newSweep(m *Model, out *Curves) *sweep {
+	steps := out.Steps
+	s := &sweep{m: m, out: out, jobs: make([]sweepJob, len(m.Jobs)), pools: make([]sweepPool, len(m.Pools)), standing: make([]Standing, len(m.Pools)), users: map[string]int32{}}
 	// All pools beyond the last curve add to the list of that curve.
 	curves := min(len(m.Pools), mostCurves)
 	for i := range curves {
@@ -148,8 +179,13 @@ func newSweep(m *Model, from, step time.Duration, steps int) *sweep {
 		}
 		for k := range trace.Kinds {
 			c.Use[k] = make([]float64, steps)
-			c.Share[k] = make([]float64, steps)
 			c.Demand[k] = make([]float64, steps)
+			if out.Sharing == slots.PerKind {
+				c.ShareOf[k] = make([]float64, steps)
+			}
+		}
+		if out.Sharing != slots.LineUp {
+			c.Share = make([]float64, steps)
 		}
 		s.out.Pools = append(s.out.Pools, c)
 	}
@@ -206,10 +242,27 @@ func (s *sweep) until(now time.Duration) {
 	s.now = max(s.now, now)
 }
 
-// look computes demand and share of all pools at the current state, and adds them to step i.
+// look adds demand and share of all pools at the current state to step i.
 func (s *sweep) look(i int) {
-	demands := make([]policy.ShareDemand, len(s.pools))
+	for p, now := range s.standings(s.out.Sharing) {
+		c := &s.out.Pools[min(p, len(s.out.Pools)-1)]
+		for k := range trace.Kinds {
+			c.Demand[k][i] += float64(now.Demand[k]) / looksPerStep
+			if c.ShareOf[k] != nil {
+				c.ShareOf[k][i] += now.ShareOf[k] / looksPerStep
+			}
+		}
+		if c.Share != nil {
+			c.Share[i] += now.Share / looksPerStep
+		}
+	}
+}
+
+// standings returns what each pool uses and wants at the current state, and its fair shares by that
+// definition. The result is valid until the next call.
+func (s *sweep) standings(sharing slots.Sharing) []Standing {
 	for k := range trace.Kinds {
+		s.demands[k] = s.demands[k][:0]
 		for p := range s.pools {
 			pool, q := &s.m.Pools[p], &s.pools[p]
 			d := policy.ShareDemand{Demand: q.pending[k] + q.use[k].now, Min: pool.MinMaps, Weight: slots.PPM(pool.WeightPPM)}
@@ -220,15 +273,32 @@ func (s *sweep) look(i int) {
 			if most > 0 {
 				d.Demand = min(d.Demand, most)
 			}
-			demands[p] = d
+			s.demands[k] = append(s.demands[k], d)
+			s.standing[p].Use[k], s.standing[p].Demand[k] = q.use[k].now, d.Demand
 		}
-		level := policy.LevelOf(demands, max(0, s.slots[k]))
-		for p, d := range demands {
-			share := level.Share(d)
-			c := &s.out.Pools[min(p, len(s.out.Pools)-1)]
-			c.Share[k][i] += float64(share.Num) / float64(max(1, share.Den)) / looksPerStep
-			c.Demand[k][i] += float64(d.Demand) / looksPerStep
+	}
+	open := [trace.Kinds]int32{max(0, s.slots[trace.Map]), max(0, s.slots[trace.Reduce])}
+	switch sharing {
+	case slots.PerKind:
+		for k := range trace.Kinds {
+			shares(s.demands[k], open[k], func(p int, share float64) { s.standing[p].ShareOf[k] = share })
 		}
+		for p := range s.standing {
+			s.standing[p].Share = s.standing[p].ShareOf[trace.Map] + s.standing[p].ShareOf[trace.Reduce]
+		}
+	case slots.Together:
+		both, total := policy.BothKinds(s.demands, open)
+		shares(both, total, func(p int, share float64) { s.standing[p].Share = share })
+	}
+	return s.standing
+}
+
+// shares calls yield with the share of each pool, if the pools share total slots.
+func shares(demands []policy.ShareDemand, total int32, yield func(pool int, share float64)) {
+	level := policy.LevelOf(demands, total)
+	for p, d := range demands {
+		n := level.Share(d)
+		yield(p, float64(n.Num)/float64(max(1, n.Den)))
 	}
 }
 

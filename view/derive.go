@@ -77,18 +77,6 @@ func (m *Model) EachSegment(yield func(bar int, s trace.Segment)) {
 	trace.EachSegment(len(m.Bars), func(i int) *trace.Span { return &m.Bars[i].Span }, phases, m.Last, yield)
 }
 
-// hues are the colours of Okabe and Ito, which colour-blind people can tell apart.
-var hues = [...]string{"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#7A7A7A"}
-
-// Hue returns the colour of job or pool i, as #rrggbb. Colours repeat after HueCount numbers.
-func Hue(i int32) string { return hues[int(i)%len(hues)] }
-
-// HueIndex returns the number of the colour of job or pool i, from 0 to HueCount - 1.
-func HueIndex(i int32) int { return int(i) % len(hues) }
-
-// HueCount is the number of colours.
-const HueCount = len(hues)
-
 // ByPool reports whether letters and hues should stand for pools instead of jobs. This is so if
 // there are more jobs than letters, and several pools, but fewer pools than jobs.
 func (m *Model) ByPool() bool {

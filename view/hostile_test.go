@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"mrlocal/slots"
 	"mrlocal/view"
 	"mrlocal/view/export"
 	"mrlocal/view/svg"
@@ -60,7 +61,7 @@ func TestHostileEvents(t *testing.T) {
 func draw(t *testing.T, m *view.Model) {
 	t.Helper()
 	m.AppendJSON(nil, 0)
-	m.Curves(0, max(1, m.Last), 100).AppendJSON(nil)
+	m.Curves(0, max(1, m.Last), 100, slots.Together).AppendJSON(nil)
 	for job := range min(2, len(m.Jobs)) {
 		m.Shuffle(int32(job), m.Last, 40).AppendJSON(nil)
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mrlocal/slots"
 	"mrlocal/trace"
 )
 
@@ -20,7 +21,7 @@ const jsonSchema = 1
 // docs/formats.md describes the fields.
 func (m *Model) AppendJSON(dst []byte, from uint64) []byte {
 	fields := []any{
-		"kind", "mrlocal-view", "schema", jsonSchema, "policy", m.Policy, "seed", m.Seed, "from", from, "seq", m.Seq,
+		"kind", "mrlocal-view", "schema", jsonSchema, "policy", m.Policy, "sharing", m.Sharing.String(), "seed", m.Seed, "from", from, "seq", m.Seq,
 		"last", m.Last, "ended", m.Ended, "dropped", m.Dropped,
 	}
 	fields = append(fields, m.names()...)
@@ -39,8 +40,14 @@ func (m *Model) names() []any {
 	for _, p := range m.Pools {
 		pools = append(pools, []any{"name", p.Name, "weight", p.WeightPPM, "min_maps", p.MinMaps, "min_reduces", p.MinReduces})
 	}
+	var occurring []string
+	for id := range SignCount {
+		if m.Occurs(id) {
+			occurring = append(occurring, signs[id].Name)
+		}
+	}
 	return []any{
-		"lanes", lanes, "pools", pools, "rules", m.Rules, "ops", names(trace.Ops), "phases", names(trace.Phase(phaseCount)),
+		"signs", occurring, "lanes", lanes, "pools", pools, "rules", m.Rules, "ops", names(trace.Ops), "phases", names(trace.Phase(phaseCount)),
 		"hows", names(trace.EndLost + 1), "steps", stepNames[:],
 	}
 }
@@ -107,9 +114,12 @@ func (m *Model) barTables(from uint64) []any {
 			v = append(v, int64(b.Seq), int64(b.Slot), int64(b.Job), int64(b.Kind), int64(b.Task), int64(b.N), int64(b.From))
 			return append(v, Bit(b.Lent), Bit(b.Moved), Bit(b.Speculative), int64(b.Rule))
 		}),
-		"ends", table(m.Ends, from, "seq bar at how in_bytes out_bytes copy_bytes cpu", func(v []int64, e *End) []int64 {
+		"ends", table(m.Ends, from, "seq bar at how done in_bytes out_bytes copy_bytes cpu", func(v []int64, e *End) []int64 {
 			b := &m.Bars[e.Bar]
-			return append(v, int64(e.Seq), int64(e.Bar), int64(e.At), int64(e.How), b.InBytes, b.OutBytes, b.CopyBytes, int64(b.CPU))
+			return append(v, int64(e.Seq), int64(e.Bar), int64(e.At), int64(e.How), Bit(b.Done), b.InBytes, b.OutBytes, b.CopyBytes, int64(b.CPU))
+		}),
+		"recounts", table(m.recounts(), from, "seq at job kind n", func(v []int64, c *change) []int64 {
+			return append(v, int64(c.seq), int64(c.at), int64(c.id), int64(c.kind), int64(c.n))
 		}),
 		"phase_starts", table(m.Phases, from, "seq bar at phase", func(v []int64, p *PhaseStart) []int64 {
 			return append(v, int64(p.Seq), int64(p.Bar), int64(p.At), int64(p.Phase))
@@ -118,6 +128,16 @@ func (m *Model) barTables(from uint64) []any {
 			return append(v, int64(d.Seq), int64(d.At), int64(d.Op), int64(d.Job), int64(d.Slot), int64(d.Bar), int64(d.Rule))
 		}),
 	}
+}
+
+// recounts returns the changes of the tasks that are done without an attempt, or not done any more.
+func (m *Model) recounts() (all []change) {
+	for _, c := range m.changes {
+		if c.what == changeDone {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // detailTables returns the other tables after number from: spills, kvbuffers, copies, statuses, use of
@@ -164,13 +184,35 @@ func (c *Curves) AppendJSON(dst []byte) []byte {
 	var pools list
 	for _, p := range c.Pools {
 		pools = append(pools, []any{
-			"pool", p.Pool, "maps", p.Use[trace.Map], "reduces", p.Use[trace.Reduce], "share_maps", p.Share[trace.Map],
-			"share_reduces", p.Share[trace.Reduce], "demand_maps", p.Demand[trace.Map], "demand_reduces", p.Demand[trace.Reduce],
+			"pool", p.Pool, "maps", p.Use[trace.Map], "reduces", p.Use[trace.Reduce], "share", p.Share,
+			"share_maps", p.ShareOf[trace.Map], "share_reduces", p.ShareOf[trace.Reduce], "demand_maps", p.Demand[trace.Map], "demand_reduces", p.Demand[trace.Reduce],
 		})
 	}
 	slots := columns(object(nil, "map", c.Slots[trace.Map], "reduce", c.Slots[trace.Reduce]))
-	return object(dst, "from", c.From, "step", c.Step, "steps", c.Steps, "slots", slots, "pools", pools,
+	return object(dst, "from", c.From, "step", c.Step, "steps", c.Steps, "sharing", c.Sharing.String(), "definition", c.Definition(), "slots", slots, "pools", pools,
 		"lent_map_slots", c.Lent[trace.Map], "lent_reduce_slots", c.Lent[trace.Reduce])
+}
+
+// AppendShortfalls appends the times in which pools were below their fair shares to dst as a JSON object, and
+// returns the longer slice.
+func (m *Model) AppendShortfalls(dst []byte, sharing slots.Sharing) []byte {
+	all, large := m.Shortfalls(sharing)
+	var times list
+	for _, s := range all {
+		times = append(times, []any{"pool", s.Pool, "from", s.From, "to", s.To, "slots", columns(appendDecimal(nil, s.Slots))})
+	}
+	return object(dst, "large", large, "times", times)
+}
+
+// AppendPath appends the critical path to dst as a JSON object, with its links and in words, and returns the
+// longer slice.
+func (m *Model) AppendPath(dst []byte) []byte {
+	path := m.CriticalPath()
+	var links list
+	for _, l := range path {
+		links = append(links, []any{"bar", l.Bar, "cause", l.Cause.String(), "ready", l.Ready})
+	}
+	return object(dst, "links", links, "text", m.TellPath(path))
 }
 
 // AppendJSON appends the matrix to dst as a JSON object, and returns the longer slice.

@@ -23,7 +23,8 @@ type Cell struct {
 }
 
 // Shuffle returns the matrix of a job at a time, with at most most rows and most columns. job is
-// an index into Jobs. If a reduce has several attempts, the one that started last counts.
+// an index into Jobs. A reduce counts by its attempt that has finished it, or else by the one that
+// started last of those that run.
 //
 // If the run has no events of copies, Shuffle estimates them. It assumes that every started reduce
 // has copied the output of every map that has succeeded. All reduces get equal parts of an output.
@@ -37,7 +38,7 @@ func (m *Model) Shuffle(job int32, at time.Duration, most int) *Matrix {
 		return x
 	}
 	x.Cells = make([]Cell, x.Rows*x.Columns)
-	reduces := m.lastReduces(job, at)
+	reduces := m.reducesAt(job, at)
 	if m.measured(x, reduces, at) {
 		x.Measured = true
 	} else {
@@ -61,34 +62,28 @@ func width(i, n int, total int32) int64 {
 	return first(i+1) - first(i)
 }
 
-// lastReduces returns, for each reduce task of a job, the bar of the attempt that started last up
-// to a time; None: none has started. The list ends with the last task that has a bar, because a
+// reducesAt returns, for each reduce task of a job, the bar of the attempt that counts at a time; None:
+// no attempt runs or has finished the task. The list ends with the last task that has a bar, because a
 // hostile file may name billions of reduces.
-func (m *Model) lastReduces(job int32, at time.Duration) []int32 {
-	tasks := int32(0)
-	for i := range m.Bars {
-		if b := &m.Bars[i]; b.Job == job && b.Kind == trace.Reduce && b.Task < m.Jobs[job].Reduces {
-			tasks = max(tasks, b.Task+1)
-		}
-	}
-	last := make([]int32, tasks)
-	for i := range last {
-		last[i] = None
-	}
+func (m *Model) reducesAt(job int32, at time.Duration) (all []int32) {
 	for i := range m.Bars {
 		b := &m.Bars[i]
-		if b.From > at {
-			break
+		if b.Job != job || b.Kind != trace.Reduce || b.Task >= m.Jobs[job].Reduces {
+			continue
 		}
-		if b.Job == job && b.Kind == trace.Reduce && int(b.Task) < len(last) {
-			last[b.Task] = int32(i)
+		for int(b.Task) >= len(all) {
+			all = append(all, None)
+		}
+		ended := b.To >= 0 && b.To <= at
+		if counts := &all[b.Task]; b.From <= at && (b.Done || !ended) && (*counts < 0 || !m.Bars[*counts].Done) {
+			*counts = int32(i)
 		}
 	}
-	return last
+	return all
 }
 
 // measured adds the recorded copies up to a time to a matrix. It reports whether the job has any
-// recorded copies, also later ones. reduces is the result of lastReduces.
+// recorded copies, also later ones. reduces is the result of reducesAt.
 func (m *Model) measured(x *Matrix, reduces []int32, at time.Duration) bool {
 	any := false
 	for _, f := range m.Fetches {
@@ -97,7 +92,7 @@ func (m *Model) measured(x *Matrix, reduces []int32, at time.Duration) bool {
 			continue
 		}
 		any = true
-		// A later attempt of the reduce has to copy everything again.
+		// Each attempt of the reduce has to copy everything.
 		if f.At > at || reduces[b.Task] != f.Bar {
 			continue
 		}
@@ -125,7 +120,7 @@ func (x *Matrix) copied(reduce int32, f Fetch) {
 }
 
 // estimated adds an estimate of the copies up to a time to a matrix, as Shuffle describes it.
-// reduces is the result of lastReduces.
+// reduces is the result of reducesAt.
 func (m *Model) estimated(x *Matrix, reduces []int32, at time.Duration) {
 	copying := make([]int32, x.Columns) // reduces that have started, by column
 	for task, bar := range reduces {

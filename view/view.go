@@ -38,12 +38,13 @@ const defaultMostRows = 4_000_000
 // count from the start of the run. Tables are in the order of Seq, the number of the event that
 // made a row.
 type Model struct {
-	Policy string
-	Seed   uint64
-	Lanes  []Lane      // one for each slot, sorted by tracker, core and slot: the rows of a picture
-	Pools  []DrawnPool // pools of the configuration first, then the others in the order of their first jobs
-	Jobs   []DrawnJob  // by job number
-	Rules  []string    // names of rules; Rules[0] is "", for no rule
+	Policy  string
+	Sharing slots.Sharing // how the policy shares slots between pools; slots.LineUp: it does not, or is unknown
+	Seed    uint64
+	Lanes   []Lane      // one for each slot, sorted by tracker, core and slot: the rows of a picture
+	Pools   []DrawnPool // pools of the configuration first, then the others in the order of their first jobs
+	Jobs    []DrawnJob  // by job number
+	Rules   []string    // names of rules; Rules[0] is "", for no rule
 
 	Bars      []Bar
 	Ends      []End

@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"mrlocal/internal/testkit"
 	"mrlocal/slots"
+	"mrlocal/slots/explain"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/report"
 	"mrlocal/trace"
 	"mrlocal/view"
@@ -123,7 +127,7 @@ func TestARecordedRunIsTheRun(t *testing.T) {
 // table is a table of the JSON, by column.
 type table map[string][]int64
 
-var jsonTables = []string{"bars", "ends", "phase_starts", "decisions", "spills", "buffers", "fetches", "usage", "losses"}
+var jsonTables = []string{"bars", "ends", "recounts", "phase_starts", "decisions", "spills", "buffers", "fetches", "usage", "losses"}
 
 func decodeTables(t *testing.T, text []byte) map[string]table {
 	var raw map[string]json.RawMessage
@@ -212,7 +216,7 @@ jobs:
   - {name: a, pool: prod, maps: 40, reduces: 1, map_time: 10s, reduce_time: 10s}
   - {name: b, pool: adhoc, maps: 40, reduces: 1, map_time: 10s, reduce_time: 10s}
 `), "fair", "l0")
-	c := s.Model.Curves(0, s.Model.Last, 100)
+	c := s.Model.Curves(0, s.Model.Last, 100, s.Model.Sharing)
 	var use [2]float64
 	for p := range c.Pools {
 		for k := range 2 {
@@ -224,17 +228,81 @@ jobs:
 	if busy := s.Model.Totals().Busy.Seconds(); math.Abs(use[0]+use[1]-busy) > 1e-6 {
 		t.Errorf("the use adds up to %v s, the bars to %v", use[0]+use[1], busy)
 	}
-	if a, b := c.Pools[0].Share[trace.Map][2], c.Pools[1].Share[trace.Map][2]; a != 4 || b != 2 {
+	if a, b := c.Pools[0].ShareOf[trace.Map][2], c.Pools[1].ShareOf[trace.Map][2]; a != 4 || b != 2 {
 		t.Errorf("fair shares of map slots are %v and %v", a, b)
 	}
 	if d := c.Pools[0].Demand[trace.Map][2]; d != 40 {
 		t.Errorf("demand of map slots is %v", d)
 	}
-	if a := c.Pools[0].Share[trace.Reduce][2]; a != 0 {
+	if a := c.Pools[0].ShareOf[trace.Reduce][2]; a != 0 {
 		t.Errorf("a fair share of %v reduce slots while the gate is closed", a)
 	}
 	if !json.Valid(c.AppendJSON(nil)) {
 		t.Error("the JSON is not valid")
+	}
+}
+
+// TestSharesAreThoseThatThePolicyTells compares the fair shares at each decision with the number in its reason. At
+// 100 s of figure 5, pd-dhfs shares its 108 slots between two pools whose demands for each kind differ.
+func TestSharesAreThoseThatThePolicyTells(t *testing.T) {
+	for name, want := range map[string]slots.Sharing{"fair": slots.PerKind, "pi-dhfs": slots.PerKind, "pd-dhfs": slots.Together, "fifo": slots.LineUp, "yarn": slots.LineUp} {
+		s := viewtest.Simulate(t, viewtest.Load(t, "../bench/workloads/fig5.yaml"), name, "l0")
+		if s.Model.Sharing != want {
+			t.Errorf("%s shares %v, want %v", name, s.Model.Sharing, want)
+		}
+		type moment struct {
+			at  int64
+			job int32
+			k   trace.Kind
+		}
+		shares := map[moment]float64{}
+		s.Model.EachStanding(want, func(at time.Duration, now []view.Standing, _ [trace.Kinds]int32) {
+			for job := range s.Model.Jobs {
+				for k := range trace.Kind(trace.Kinds) {
+					p := now[s.Model.Jobs[job].Pool]
+					if shares[moment{int64(at), int32(job), k}] = p.Share; want == slots.PerKind {
+						shares[moment{int64(at), int32(job), k}] = p.ShareOf[k]
+					}
+				}
+			}
+		})
+		compared := 0
+		err := explain.Reasons(bytes.NewReader(s.Events), explain.Options{Policy: registry.ForReplay}, func(x *explain.Reason) bool {
+			for _, n := range x.Numbers {
+				text, _, _ := strings.Cut(n.Value, " ")
+				told, err := strconv.ParseFloat(text, 64)
+				row := slices.IndexFunc(s.Model.Bars, func(b view.Bar) bool { return b.Seq == x.Seq })
+				if got, ok := shares[moment{x.At, x.Job, s.Model.Bars[row].Kind}]; n.Name == "fair share" && ok {
+					if compared++; err != nil || math.Abs(got-told) > 0.01 {
+						t.Errorf("%s at %v: the share of %s is %v, its reason says %s", name, time.Duration(x.At), s.Model.Jobs[x.Job].Name, got, n.Value)
+					}
+				}
+			}
+			return !t.Failed()
+		})
+		if err != nil || (compared > 100) != (want != slots.LineUp) {
+			t.Errorf("%s: %d shares compared, %v", name, compared, err)
+		}
+		if c := s.Model.Curves(100*time.Second, 100*time.Second+1, 1, want); want == slots.Together && (c.Pools[0].Share[0] != 54 || c.Pools[1].Share[0] != 54) {
+			t.Errorf("%s at 100 s: %v", name, c.Pools)
+		}
+	}
+}
+
+// TestAPoolThatWaitsForSlotsIsBelowItsShare has a pool that comes when another one has all slots.
+func TestAPoolThatWaitsForSlotsIsBelowItsShare(t *testing.T) {
+	s := viewtest.Simulate(t, viewtest.Parse(t, `
+cluster: {trackers: 1, map_slots: 6, reduce_slots: 1}
+jobs:
+  - {name: a, pool: old, maps: 12, map_time: 20s}
+  - {name: b, pool: new, submit: 10s, maps: 6, map_time: 10s}
+`), "fair", "l0")
+	all, large := s.Model.Shortfalls(s.Model.Sharing)
+	if len(all) != 1 || large || s.Model.Pools[all[0].Pool].Name != "new" || all[0].From != 10*time.Second || all[0].To != 20*time.Second || all[0].Slots != 3 {
+		t.Errorf("%+v, %v", all, large)
+	}
+	if none, _ := s.Model.Shortfalls(slots.LineUp); none != nil {
+		t.Errorf("without shares: %+v", none)
 	}
 }
 
@@ -248,7 +316,7 @@ jobs:
   - {name: b, pool: lab, user: ann, submit: 1s, maps: 6, map_time: 10s, reduce_time: 10s}
   - {name: c, pool: lab, user: ann, submit: 2s, maps: 8, map_time: 10s, reduce_time: 10s}
 `), "fair", "l0")
-		whole := s.Model.Curves(0, s.Model.Last, 40)
+		whole := s.Model.Curves(0, s.Model.Last, 40, s.Model.Sharing)
 		for cut := range len(s.Events) {
 			if s.Events[cut] != '\n' {
 				continue
@@ -257,7 +325,7 @@ jobs:
 			if m == nil || len(m.Pools) == 0 {
 				continue
 			}
-			got := m.Curves(0, s.Model.Last, 40).Pools[0].Demand[trace.Map]
+			got := m.Curves(0, s.Model.Last, 40, s.Model.Sharing).Pools[0].Demand[trace.Map]
 			for i, want := range whole.Pools[0].Demand[trace.Map][:m.Last/whole.Step] {
 				if got[i] != want {
 					t.Fatalf("%s: at %v the demand is %v slots, and %v in a model that ends at %v", limit, whole.Step*time.Duration(i), want, got[i], m.Last)
@@ -282,7 +350,7 @@ func TestAJobThatNeverRanFreesNoPlace(t *testing.T) {
 			s.Append(trace.Event{Op: trace.OpJobEnd, Job: job, At: 3 * time.Second})
 		}
 	}
-	got := m.Curves(0, 6*time.Second, 6).Pools[0].Demand[trace.Map]
+	got := m.Curves(0, 6*time.Second, 6, m.Sharing).Pools[0].Demand[trace.Map]
 	for i, n := range got {
 		if n != 1 {
 			t.Errorf("the demand in second %d is %v slots, want 1, of the first job alone", i, n)
@@ -310,6 +378,38 @@ func TestShuffle(t *testing.T) {
 		}
 		if !json.Valid(x.AppendJSON(nil)) {
 			t.Error("the JSON is not valid")
+		}
+	}
+}
+
+// TestAReduceIsCopiedByTheAttemptThatCounts has a reduce whose copy starts later, copies less and is killed, and
+// one whose first attempt fails.
+func TestAReduceIsCopiedByTheAttemptThatCounts(t *testing.T) {
+	m := view.New(view.Options{})
+	_ = m.Open(&trace.Header{Slots: []trace.Slot{{ID: 0, Home: trace.Reduce}, {ID: 1, Home: trace.Reduce}}})
+	seq := uint64(0)
+	add := func(second int, e trace.Event, texts ...string) {
+		seq++
+		e.Seq, e.At, e.Kind = seq, time.Duration(second)*time.Second, trace.Reduce
+		m.Add(&e, texts)
+	}
+	add(0, trace.Event{Op: trace.OpSubmit, A: 4, B: 2, C: 4, Flags: trace.Sealed}, "job", "pool", "user")
+	add(1, trace.Event{Op: trace.OpStart})
+	add(2, trace.Event{Op: trace.OpFetch, B: 3, C: 300})
+	add(3, trace.Event{Op: trace.OpStart, Slot: 1, N: 1, Flags: trace.Speculative})
+	add(4, trace.Event{Op: trace.OpFetch, Slot: 1, N: 1, B: 1, C: 100})
+	add(5, trace.Event{Op: trace.OpFetch, A: 3, B: 1, C: 100})
+	add(6, trace.Event{Op: trace.OpFinish, Flags: trace.OK})
+	add(7, trace.Event{Op: trace.OpFinish, Slot: 1, N: 1, Flags: trace.Killed})
+	add(8, trace.Event{Op: trace.OpStart, Task: 1})
+	add(9, trace.Event{Op: trace.OpFetch, Task: 1, B: 4, C: 400})
+	add(10, trace.Event{Op: trace.OpFinish, Task: 1})
+	for _, c := range []struct {
+		second int
+		want   [2]float64 // the share that each reduce has copied
+	}{{2, [2]float64{0.75, 0}}, {7, [2]float64{1, 0}}, {9, [2]float64{1, 1}}, {10, [2]float64{1, 0}}} {
+		if x := m.Shuffle(0, time.Duration(c.second)*time.Second, 1); x.Cells[0].Done != (c.want[0]+c.want[1])/2 {
+			t.Errorf("after %d s %v is copied, want %v", c.second, x.Cells[0].Done, c.want)
 		}
 	}
 }

@@ -342,6 +342,7 @@ func (r *webReport) add(name string, m *view.Model) error {
 	again := *r.out
 	return again.Save(func(w io.Writer) error {
 		d := html.New(w, "Runs of mrlocal")
+		d.Headline(r.runs)
 		for i := range r.runs {
 			d.Run(r.runs[i])
 		}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"mrlocal/slots"
 	"mrlocal/trace"
 	"mrlocal/view"
 )
@@ -19,8 +20,8 @@ import (
 // one arrow.
 const mostFlows = 5000
 
-// chromeSteps is the number of values of a counter. A screen shows about as many.
-const chromeSteps = 500
+// mostCounted bounds the pools that have counters.
+const mostCounted = 32
 
 // Chrome writes a model to w in Chrome's "Trace Event Format", as an object with traceEvents. Each slot
 // is a track. Attempts and their phases are slices. Arrows lead from maps to the reduces that copy
@@ -91,13 +92,19 @@ func (t *chromeWriter) slices() {
 		args := fmt.Sprintf(`,"dur":%s,"cat":"%s","args":{"job":%s,"pool":%s,"attempt":%d,"lent":%t,"speculative":%t,"rule":%s,"state":"%s","in_bytes":%d,"out_bytes":%d,"cpu_ms":%s,"seq":%d}`,
 			micros(t.m.Until(b)-b.From), category, quoted(t.m.Jobs[b.Job].Name), quoted(t.m.Pools[t.m.Jobs[b.Job].Pool].Name), b.N, b.Lent, b.Speculative, quoted(t.m.Rules[b.Rule]), b.How,
 			b.InBytes, b.OutBytes, strconv.FormatFloat(float64(b.CPU)/1e6, 'f', 3, 64), b.Seq)
-		t.on(b, "X", t.m.TaskName(b), b.From, args)
+		t.on(b, "X", t.letter(b)+" "+t.m.TaskName(b), b.From, args)
 	}
 	// If an attempt and its phase start at the same time, a viewer needs the attempt first. So all
 	// phases come after all attempts.
 	t.m.EachSegment(func(bar int, s trace.Segment) {
 		t.on(&t.m.Bars[bar], "X", s.Phase.String(), s.From, fmt.Sprintf(`,"dur":%s,"cat":"phase"`, micros(s.To-s.From)))
 	})
+}
+
+// letter returns the letter of a bar's job or pool, as pictures show it. Perfetto takes the colour of a slice from
+// its name without digits, so names that differ only in digits need it.
+func (t *chromeWriter) letter(b *view.Bar) string {
+	return string(trace.Letter(t.m.Group(b.Job, t.m.ByPool()), b.Lent || b.Moved))
 }
 
 // spills writes spills as asynchronous slices, because a spill may last into the next phase. It
@@ -165,23 +172,33 @@ func (t *chromeWriter) counters() {
 	if t.m.Last <= 0 {
 		return
 	}
-	c := t.m.Curves(0, t.m.Last, chromeSteps)
-	// The last step may begin after the end of the run.
-	for i := range c.Steps {
-		at := c.From + time.Duration(i)*c.Step
-		if at > t.m.Last {
-			break
-		}
-		for _, p := range c.Pools {
-			name := "other pools"
-			if p.Pool >= 0 {
-				name = t.m.Pools[p.Pool].Name
-			}
-			t.event("C", "slots of "+name, 0, 0, at, fmt.Sprintf(`,"args":{"maps":%s,"reduces":%s}`, decimal(p.Use[trace.Map][i]), decimal(p.Use[trace.Reduce][i])))
-			t.event("C", "fair share of "+name, 0, 0, at, fmt.Sprintf(`,"args":{"maps":%s,"reduces":%s}`, decimal(p.Share[trace.Map][i]), decimal(p.Share[trace.Reduce][i])))
-		}
-		t.event("C", "lent slots", 0, 0, at, fmt.Sprintf(`,"args":{"map":%s,"reduce":%s}`, decimal(c.Lent[trace.Map][i]), decimal(c.Lent[trace.Reduce][i])))
+	var before []view.Standing // a counter is written when it changes
+	lentBefore := [trace.Kinds]int32{-1, -1}
+	sharing := t.m.Sharing
+	if t.m.ManyShares() {
+		sharing = slots.LineUp
 	}
+	t.m.EachStanding(sharing, func(at time.Duration, now []view.Standing, lent [trace.Kinds]int32) {
+		for p := range now[:min(len(now), mostCounted)] {
+			name, s := t.m.Pools[p].Name, &now[p]
+			if before == nil || s.Use != before[p].Use {
+				t.event("C", "slots of "+name, 0, 0, at, fmt.Sprintf(`,"args":{"maps":%d,"reduces":%d}`, s.Use[trace.Map], s.Use[trace.Reduce]))
+			}
+			if before != nil && s.Share == before[p].Share && s.ShareOf == before[p].ShareOf {
+				continue
+			}
+			switch sharing {
+			case slots.PerKind:
+				t.event("C", "fair share of "+name, 0, 0, at, fmt.Sprintf(`,"args":{"maps":%s,"reduces":%s}`, decimal(s.ShareOf[trace.Map]), decimal(s.ShareOf[trace.Reduce])))
+			case slots.Together:
+				t.event("C", "fair share of "+name, 0, 0, at, fmt.Sprintf(`,"args":{"slots":%s}`, decimal(s.Share)))
+			}
+		}
+		if lent != lentBefore {
+			t.event("C", "lent slots", 0, 0, at, fmt.Sprintf(`,"args":{"map":%d,"reduce":%d}`, lent[trace.Map], lent[trace.Reduce]))
+		}
+		before, lentBefore = append(before[:0], now...), lent
+	})
 	for _, u := range t.m.Usages {
 		t.event("C", "memory", 0, 0, u.At, fmt.Sprintf(`,"args":{"buffers":%d,"temporary files":%d}`, u.MemoryBytes, u.TempBytes))
 	}

@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"mrlocal/view/export"
@@ -184,6 +186,61 @@ func TestTracesPassTheChecker(t *testing.T) {
 		if !bytes.Contains(b.Bytes(), []byte(want)) {
 			t.Errorf("the trace of all signs has no %s", want)
 		}
+	}
+}
+
+// TestCountersChange checks that a counter has a new value in each event, and whole numbers of slots.
+func TestCountersChange(t *testing.T) {
+	for _, run := range viewtest.Runs() {
+		var b bytes.Buffer
+		if err := export.Chrome(&b, run.Model(t)); err != nil {
+			t.Fatal(err)
+		}
+		var f struct {
+			TraceEvents []struct {
+				Ph, Name string
+				Args     json.RawMessage
+			}
+		}
+		if err := json.Unmarshal(b.Bytes(), &f); err != nil {
+			t.Fatal(err)
+		}
+		last, counters := map[string]string{}, 0
+		for _, e := range f.TraceEvents {
+			if e.Ph != "C" {
+				continue
+			}
+			counters++
+			if last[e.Name] == string(e.Args) {
+				t.Errorf("%s: %s is %s twice", run.Name, e.Name, e.Args)
+			}
+			if last[e.Name] = string(e.Args); strings.HasPrefix(e.Name, "slots of") && strings.Contains(last[e.Name], ".") {
+				t.Errorf("%s: %s is %s", run.Name, e.Name, e.Args)
+			}
+		}
+		if counters == 0 {
+			t.Errorf("%s has no counters", run.Name)
+		}
+	}
+}
+
+// TestNamesDifferWithoutDigits, because Perfetto colours slices by their names without digits.
+func TestNamesDifferWithoutDigits(t *testing.T) {
+	var jobs strings.Builder
+	for i := range 26 {
+		fmt.Fprintf(&jobs, "  - {name: J%02d, maps: 1, reduces: 0, map_time: 5s}\n", i)
+	}
+	s := viewtest.Simulate(t, viewtest.Parse(t, "cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}\njobs:\n"+jobs.String()), "fair", "l0")
+	var b bytes.Buffer
+	if err := export.Chrome(&b, s.Model); err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, m := range regexp.MustCompile(`"ph":"X","name":"([^"]*/m/[^"]*)"`).FindAllStringSubmatch(b.String(), -1) {
+		names[regexp.MustCompile(`[0-9]`).ReplaceAllString(m[1], "")] = true
+	}
+	if len(names) != 26 {
+		t.Errorf("%d names: %v", len(names), names)
 	}
 }
 

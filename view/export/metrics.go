@@ -187,12 +187,12 @@ func (w metricsWriter) jobs(m *view.Model) {
 	})
 }
 
-// data writes the metrics of bytes and CPU time of the attempts that succeeded. It also writes
+// data writes the metrics of bytes and CPU time of the attempts that have finished their tasks. It also writes
 // those of the spills and kvbuffers of all attempts, and of the process.
 func (w metricsWriter) data(m *view.Model) {
 	var in, out, copied, spilled, cpu, growths, refusals float64
 	for i := range m.Ends {
-		if b := &m.Bars[m.Ends[i].Bar]; b.How == trace.EndOK {
+		if b := &m.Bars[m.Ends[i].Bar]; b.Done {
 			in += float64(b.InBytes)
 			out += float64(b.OutBytes)
 			copied += float64(b.CopyBytes)

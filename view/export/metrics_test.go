@@ -52,3 +52,17 @@ func TestNamesAreEscaped(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// TestOnlyTheAttemptThatFinishedATaskCounts has a second attempt that ends well after the task was done.
+func TestOnlyTheAttemptThatFinishedATaskCounts(t *testing.T) {
+	m := view.New(view.Options{})
+	_ = m.Open(&trace.Header{Slots: []trace.Slot{{ID: 0}, {ID: 1}}})
+	m.Add(&trace.Event{Seq: 1, Op: trace.OpSubmit, A: 1, C: 1, Flags: trace.Sealed}, []string{"a", "", ""})
+	m.Add(&trace.Event{Seq: 2, Op: trace.OpStart}, nil)
+	m.Add(&trace.Event{Seq: 3, Op: trace.OpStart, Slot: 1, N: 1, Flags: trace.Speculative}, nil)
+	m.Add(&trace.Event{Seq: 4, Op: trace.OpFinish, A: 100, Flags: trace.OK}, nil)
+	m.Add(&trace.Event{Seq: 5, Op: trace.OpFinish, Slot: 1, N: 1, A: 100, Flags: trace.OK}, nil)
+	if got := string(text(t, m)); !strings.Contains(got, "attempt_input_bytes_total 100\n") {
+		t.Error(got)
+	}
+}

@@ -22,7 +22,7 @@ type Table struct {
 // time. Times are in seconds from the start of the run, with at most nine decimals. A field is empty
 // if it has no value. Later versions may add columns at the end.
 func Tables() []Table {
-	return []Table{{"tasks.csv", TaskTable}, {"slots.csv", SlotTable}, {"decisions.csv", DecisionTable}, {"counters.csv", CounterTable}}
+	return []Table{{"tasks.csv", TaskTable}, {"jobs.csv", JobTable}, {"slots.csv", SlotTable}, {"decisions.csv", DecisionTable}, {"counters.csv", CounterTable}}
 }
 
 // tableSteps is the most steps of CounterTable. A step is a round time (trace.Round), so there may be
@@ -115,6 +115,20 @@ func bySlot(m *view.Model) []view.Lane {
 	return lanes
 }
 
+// JobTable writes a row for each job, in the order of submission. JobTable fails if w does.
+func JobTable(w io.Writer, m *view.Model) error {
+	t := newTable(w, "jobs.csv", "job", "pool", "user", "state", "submit_s", "start_s", "maps_done_s", "finish_s", "response_s", "deadline_s", "maps", "reduces")
+	for i := range m.Jobs {
+		j := &m.Jobs[i]
+		response := view.Never
+		if j.Finish >= 0 {
+			response = j.Finish - j.Submit
+		}
+		t.row(j.Name, m.Pools[j.Pool].Name, j.User, j.State, j.Submit, j.Start, j.MapsDone, j.Finish, response, j.Deadline, j.Maps, j.Reduces)
+	}
+	return t.end()
+}
+
 // SlotTable writes a row for each slot, in the order of rows in a picture. Column core is -1 if the
 // thread of a slot is not bound. SlotTable fails if w does.
 func SlotTable(w io.Writer, m *view.Model) error {
@@ -150,17 +164,17 @@ func DecisionTable(w io.Writer, m *view.Model) error {
 }
 
 // CounterTable writes a row for each pool and step of time. A row begins with averages over the step,
-// in slots: use, fair share and demand. Hadoop's counters of attempts at the end of the step
+// in slots: use, fair share and demand. A share by kind is empty if the policy has none. Hadoop's counters of attempts at the end of the step
 // follow. The sums of the last rows of all pools equal the counters in the report. CounterTable
 // fails if w does.
 func CounterTable(w io.Writer, m *view.Model) error {
 	t := newTable(w, "counters.csv", append([]string{
 		"time_s", "pool", "running_maps", "running_reduces", "share_maps", "share_reduces", "demand_maps", "demand_reduces",
-	}, strings.Fields(hadoopColumns)...)...)
+	}, append(strings.Fields(hadoopColumns), "share")...)...)
 	if m.Last > 0 { // a run without events has only the heading
 		step := trace.Round(m.Last, tableSteps)
 		steps := int((m.Last + step - 1) / step)
-		c := m.Curves(0, step*time.Duration(steps), steps)
+		c := m.Curves(0, step*time.Duration(steps), steps, m.Sharing)
 		h := hadoopCounters{m: m, pools: make([][trace.Kinds]hadoopAttempts, len(c.Pools))}
 		for i := range c.Steps {
 			at := c.From + time.Duration(i)*c.Step
@@ -171,12 +185,20 @@ func CounterTable(w io.Writer, m *view.Model) error {
 					name = m.Pools[p.Pool].Name
 				}
 				cells := []any{at, name}
-				for _, values := range [][trace.Kinds][]float64{p.Use, p.Share, p.Demand} {
-					cells = append(cells, values[trace.Map][i], values[trace.Reduce][i])
+				for _, values := range [][trace.Kinds][]float64{p.Use, p.ShareOf, p.Demand} {
+					cells = append(cells, valueAt(values[trace.Map], i), valueAt(values[trace.Reduce], i))
 				}
-				t.row(append(cells, hadoopCells(&h.pools[n])...)...)
+				t.row(append(append(cells, hadoopCells(&h.pools[n])...), valueAt(p.Share, i))...)
 			}
 		}
 	}
 	return t.end()
+}
+
+// valueAt returns value i of a curve; nil: there is no such curve.
+func valueAt(values []float64, i int) any {
+	if values == nil {
+		return nil
+	}
+	return values[i]
 }

@@ -96,6 +96,17 @@ func (d *Document) text(element, text string) {
 	d.printf("<%s>%s</%s>\n", element, svg.Escape(text), element)
 }
 
+// Headline writes what the runs of one workload show together.
+func (d *Document) Headline(runs []Run) {
+	var named []view.Named
+	for i := range runs {
+		named = append(named, view.Named{Name: runs[i].Model.Policy, Model: runs[i].Model})
+	}
+	if len(runs) > 1 {
+		d.printf("<p><strong>%s</strong></p>\n", svg.Escape(view.Headline(named)))
+	}
+}
+
 // Picture writes a section with that title and the SVG that draw writes.
 func (d *Document) Picture(title string, draw func(w io.Writer) error) {
 	var b bytes.Buffer
@@ -227,6 +238,7 @@ type Run struct {
 func (d *Document) Run(r Run) {
 	m := r.Model
 	d.text("h2", "Policy "+m.Policy)
+	d.text("p", view.Headline([]view.Named{{Name: m.Policy, Model: m}})+" "+m.TellPath(m.CriticalPath()))
 	d.text("p", svg.Summary(m)+".")
 	d.printf("<figure>")
 	if d.err == nil {
@@ -239,8 +251,9 @@ func (d *Document) Run(r Run) {
 	d.table(jobs(m), false)
 	d.more(len(m.Jobs)-mostJobRows, "jobs")
 	d.text("h3", "Slots in use and fair share")
-	d.text("p", "Maps and reduces together, per pool. The line of dashes is the fair share by weight and min share.")
-	d.printf("<figure>%s</figure>\n", curves(m))
+	c := m.Curves(0, max(1, m.Last), curveSteps, m.Sharing)
+	d.text("p", "Maps and reduces together, per pool. Line of dashes: "+c.Definition()+".")
+	d.printf("<figure>%s</figure>\n", curves(m, c))
 	d.text("h3", "Loans and their reasons")
 	d.loans(r)
 	if len(m.Buffers)+len(m.Spills) > 0 {
@@ -393,14 +406,14 @@ const (
 
 // curves returns a picture as SVG with a panel for each pool: use as an area, and fair share as a line
 // of dashes. All panels have the same scale.
-func curves(m *view.Model) []byte {
+func curves(m *view.Model, c *view.Curves) []byte {
 	var b bytes.Buffer
-	c := m.Curves(0, max(1, m.Last), curveSteps)
+	light := view.Light()
 	most := 1.0 // the largest value of all panels, which is the top of each
 	both := func(v [trace.Kinds][]float64, i int) float64 { return v[trace.Map][i] + v[trace.Reduce][i] }
 	for _, p := range c.Pools {
 		for i := range c.Steps {
-			most = max(most, both(p.Use, i), both(p.Share, i))
+			most = max(most, both(p.Use, i), p.ShareAt(i))
 		}
 	}
 	height := len(c.Pools)*(curveHeight+14) + 20
@@ -416,7 +429,7 @@ func curves(m *view.Model) []byte {
 		for i := range c.Steps {
 			// A value is for a whole step of time, so the curve has a horizontal line for it.
 			from, to := float64(curveLeft)+float64(i)*curveWidth/float64(c.Steps), float64(curveLeft)+float64(i+1)*curveWidth/float64(c.Steps)
-			use, share := bottom-curveHeight*both(p.Use, i)/most, bottom-curveHeight*both(p.Share, i)/most
+			use, share := bottom-curveHeight*both(p.Use, i)/most, bottom-curveHeight*p.ShareAt(i)/most
 			fmt.Fprintf(&area, "L%.1f %.1fL%.1f %.1f", from, use, to, use)
 			sign := "L"
 			if i == 0 {
@@ -425,8 +438,11 @@ func curves(m *view.Model) []byte {
 			fmt.Fprintf(&line, "%s%.1f %.1fL%.1f %.1f", sign, from, share, to, share)
 		}
 		fmt.Fprintf(&b, `<text x="0" y="%.1f">%s</text><text x="%d" y="%.1f" text-anchor="end">%.0f</text><text x="%d" y="%.1f" text-anchor="end">0</text>`, bottom-curveHeight/2, svg.Escape(name), curveLeft-4, bottom-curveHeight+10, most, curveLeft-4, bottom)
-		fmt.Fprintf(&b, `<path d="%sL%d %.1fZ" fill="%s" fill-opacity="0.55" stroke="%s"/><path d="%s" fill="none" stroke="#000000" stroke-width="1.6" stroke-dasharray="6 3"/>`,
-			area.Bytes(), curveLeft+curveWidth, bottom, view.Hue(int32(n)), view.Hue(int32(n)), line.Bytes())
+		hue := light.Hues[view.HueIndex(int32(n))].Tones["compute"].Hex()
+		fmt.Fprintf(&b, `<path d="%sL%d %.1fZ" fill="%s" fill-opacity="0.55" stroke="%s"/>`, area.Bytes(), curveLeft+curveWidth, bottom, hue, hue)
+		if p.Share != nil {
+			fmt.Fprintf(&b, `<path d="%s" fill="none" stroke="#000000" stroke-width="1.6" stroke-dasharray="6 3"/>`, line.Bytes())
+		}
 	}
 	fmt.Fprintf(&b, `<text x="%d" y="%d">0s</text><text x="%d" y="%d" text-anchor="end">%s</text></svg>`, curveLeft, height-4, curveLeft+curveWidth, height-4, svg.Seconds(m.Last))
 	return b.Bytes()

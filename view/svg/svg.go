@@ -2,19 +2,9 @@
 // from left to right. Chart is a line chart, for the tables of `mrlocal sweep` and `mrlocal
 // reproduce`.
 //
-// A picture of slots has these signs:
-//
-//	hue and letter       the job; the pool, if there are more jobs than letters
-//	tone                 the phase
-//	hatch                a lent slot; its direction shows the kind of the task
-//	dashed outline       a copy
-//	hollow bar, cross    killed
-//	notch                failed
-//	dots                 a reduce that is held back
-//	blank                idle
-//
-// Every sign has a shape in addition to its colour, so that a black-and-white print shows the same. The
-// series of a chart differ by marker and dashes, too.
+// The hue and the letter of a bar are those of its job; of its pool, if there are more jobs than letters. All other
+// signs are in the table view.SignOf, which the page draws, too. Every sign has a shape in addition to its colour,
+// so that a black-and-white print shows the same. The series of a chart differ by marker and dashes, too.
 //
 // The same model gives the same bytes. Bars narrower than a pixel are drawn together. So the
 // size of a picture depends on its pixels, and not on the length of the run.
@@ -46,7 +36,7 @@ const (
 	defaultWidth = 1200
 	leastWidth   = 400
 	right        = 16  // margin right of the plot
-	head         = 64  // room for title, summary and axis
+	head         = 82  // room for title, headline, summary and axis
 	fewLanes     = 200 // most rows that are high enough for letters and labels
 	legendRow    = 20
 	groupGap     = 18  // height of the heading of a tracker
@@ -61,7 +51,7 @@ type picture struct {
 	left   float64        // room left of the plot, for labels
 	plot   float64        // width of the plot
 	row    float64        // height of a lane with its margin
-	bar    float64        // height of a bar
+	canvas                // of bars
 	bars   [][]int32      // by slot: indexes of its bars, in order
 	parts  []part         // by bar, in order
 	first  []int32        // by bar: index of its first part
@@ -79,17 +69,18 @@ func Write(w io.Writer, m *view.Model, o Options) error {
 	p := newPicture(w, m, cmp.Or(o.Width, defaultWidth))
 	lanes := shown(m)
 	if len(lanes) > fewLanes { // low rows, so that the picture of a cluster fits on a screen
-		p.row, p.bar = 6, 5
+		p.row, p.canvas.height = 6, 5
 	}
 	legend := p.legend()
-	height := head + p.height(lanes) + float64(len(legend)*legendRow) + 24
+	height := head + p.rowsHeight(lanes) + float64(len(legend)*legendRow) + 24
 	title := cmp.Or(o.Title, m.Policy)
 	fmt.Fprintf(p.w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%.0f" viewBox="0 0 %d %.0f" role="img" aria-label="%s">`+"\n",
 		int(p.left+p.plot)+right, height, int(p.left+p.plot)+right, height, Escape("Slots of a run under "+title))
 	fmt.Fprintf(p.w, "<title>%s</title>\n%s%s", Escape("Slots of a run under "+title), style(), patterns)
 	fmt.Fprintf(p.w, `<rect class="ground" width="100%%" height="100%%"/>`+"\n"+`<text class="title" x="10" y="20">%s</text>`+"\n", Escape(title))
-	fmt.Fprintf(p.w, `<text class="small" x="10" y="38">%s</text>`+"\n", Escape(Summary(m)))
-	bottom := head + p.height(lanes)
+	fmt.Fprintf(p.w, `<text x="10" y="39">%s</text>`+"\n", Escape(view.Headline([]view.Named{{Name: m.Policy, Model: m}})))
+	fmt.Fprintf(p.w, `<text class="small" x="10" y="56">%s</text>`+"\n", Escape(Summary(m)))
+	bottom := head + p.rowsHeight(lanes)
 	p.axis(bottom)
 	p.rows(lanes)
 	for i, line := range legend {
@@ -106,7 +97,8 @@ func Write(w io.Writer, m *view.Model, o Options) error {
 // Write then draws each row in one pass. first has one more entry than there are bars: the parts
 // of bar i are parts[first[i]:first[i+1]].
 func newPicture(w io.Writer, m *view.Model, width int) *picture {
-	p := &picture{w: bufio.NewWriterSize(w, 64<<10), m: m, byPool: m.ByPool(), left: 150, row: 24, bar: 20, bars: make([][]int32, len(m.Lanes)), spills: make([][]view.Spill, len(m.Lanes))}
+	out := bufio.NewWriterSize(w, 64<<10)
+	p := &picture{w: out, m: m, byPool: m.ByPool(), left: 150, row: 24, canvas: canvas{out, 20}, bars: make([][]int32, len(m.Lanes)), spills: make([][]view.Spill, len(m.Lanes))}
 	p.plot = float64(max(leastWidth, width)) - p.left - right
 	// Bars and spills are in the order of their events, so each list by slot is, too.
 	for i := range m.Bars {
@@ -166,9 +158,9 @@ func several(lanes []view.Lane) bool {
 	return len(lanes) > 0 && lanes[0].Tracker != lanes[len(lanes)-1].Tracker
 }
 
-// height returns the height in pixels of all rows and of the headings of trackers. rows uses the
+// rowsHeight returns the height in pixels of all rows and of the headings of trackers. rows uses the
 // same sizes.
-func (p *picture) height(lanes []view.Lane) float64 {
+func (p *picture) rowsHeight(lanes []view.Lane) float64 {
 	h := float64(len(lanes)) * p.row
 	if several(lanes) {
 		groups := 1
@@ -252,7 +244,7 @@ func badge(k trace.Kind, x, y float64) string {
 	return fmt.Sprintf(`<rect class="%s" x="%s" y="%s" width="15" height="14"/><text class="badge %s-text" x="%s" y="%s" text-anchor="middle">%s</text>`, class, num(x), num(y), class, num(x+7.5), num(y+11), letter)
 }
 
-// lane draws the bars and spills of a slot. Consecutive bars that are narrower than a pixel become
+// lane draws the bars and spills of a slot, and that its tracker is lost. Consecutive bars that are narrower than a pixel become
 // one shape. y is the top edge of the row.
 func (p *picture) lane(l view.Lane, y float64) {
 	var few []int32 // narrow bars that are not drawn yet
@@ -260,6 +252,13 @@ func (p *picture) lane(l view.Lane, y float64) {
 		if len(few) > 0 {
 			p.many(l, few, y)
 			few = few[:0]
+		}
+	}
+	for _, loss := range p.m.Losses {
+		if x := p.x(loss.At); loss.Tracker == l.Tracker {
+			fmt.Fprintf(p.w, `<g class="lost"><title>the tracker is lost at %s</title>`, Seconds(loss.At))
+			p.rect(string(view.SignOf(view.SignLost).Mark), x, y+1, p.left+p.plot-x)
+			p.w.WriteString("</g>\n")
 		}
 	}
 	for _, i := range p.bars[l.Slot] {
@@ -279,8 +278,8 @@ func (p *picture) lane(l view.Lane, y float64) {
 	}
 	flush()
 	for _, s := range p.spills[l.Slot] {
-		fmt.Fprintf(p.w, `<rect class="spill" x="%s" y="%s" width="%s" height="%s"><title>%s</title></rect>`+"\n", num(p.x(s.From)), num(y+p.bar-4), num(max(1, p.x(s.To)-p.x(s.From))), "4",
-			Escape(fmt.Sprintf("spill of %s: %d bytes, %s to %s", p.m.TaskName(&p.m.Bars[s.Bar]), s.Bytes, Seconds(s.From), Seconds(s.To))))
+		p.strip(p.x(s.From), y, max(1, p.x(s.To)-p.x(s.From)), "<title>"+Escape(fmt.Sprintf("spill of %s: %d bytes, %s to %s", p.m.TaskName(&p.m.Bars[s.Bar]), s.Bytes, Seconds(s.From), Seconds(s.To)))+"</title>")
+		p.w.WriteByte('\n')
 	}
 }
 
@@ -301,37 +300,21 @@ func (p *picture) many(l view.Lane, bars []int32, y float64) {
 	x, width := p.x(b.From), max(1, p.x(p.m.Until(last))-p.x(b.From))
 	fmt.Fprintf(p.w, `<g class="many" data-bars="%d" data-lent="%d"><title>%s</title>`, len(bars), lent,
 		Escape(fmt.Sprintf("%d attempts from %s to %s, %d of them on a lent slot", len(bars), Seconds(b.From), Seconds(p.m.Until(last)), lent)))
-	p.rect(fill(p.hue(b), b.Kind.FirstPhase()), x, y+1, width)
+	p.phase(p.hue(b), view.PhaseSign(b.Kind.FirstPhase()), x, y+1, width)
 	// The shape has a hatch if at least half of its bars are on a lent slot. The title has the
 	// exact numbers.
 	if 2*lent >= len(bars) {
-		p.rect(hatch(b.Kind), x, y+1, width)
+		p.rect(string(view.SignOf(view.LentSign(b.Kind)).Mark), x, y+1, width)
 	}
 	p.w.WriteString("</g>\n")
-}
-
-// rect draws a rectangle with the height of a bar. x, y and width are in pixels.
-func (p *picture) rect(class string, x, y, width float64) {
-	fmt.Fprintf(p.w, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, class, num(x), num(y), num(width), num(p.bar))
 }
 
 // hue returns the number of the colour of a bar's job or pool.
 func (p *picture) hue(b *view.Bar) int { return view.HueIndex(p.m.Group(b.Job, p.byPool)) }
 
-// fill returns the class in the style sheet for a hue in the tone of a phase.
-func fill(hue int, phase trace.Phase) string { return fmt.Sprintf("h%d%s", hue, tones[phase].class) }
-
-// hatch returns the class in the style sheet for a slot that is lent to a task of kind k.
-func hatch(k trace.Kind) string {
-	if k == trace.Map {
-		return "lentmap"
-	}
-	return "lentreduce"
-}
-
 // one draws bar i of lane l. y is the top edge of the row. Later shapes cover earlier ones. So it
-// draws the phases first, and then the hatch of a loan, the outline, the sign of its end and the
-// letter.
+// draws the phases first, and then the sign of its end, the hatch of a loan, the outline of a copy and
+// the letter.
 func (p *picture) one(l view.Lane, i int, y float64) {
 	b := &p.m.Bars[i]
 	class := "bar"
@@ -342,43 +325,30 @@ func (p *picture) one(l view.Lane, i int, y float64) {
 	hue := p.hue(b)
 	y++
 	fmt.Fprintf(p.w, `<g class="%s"><title>%s</title>`, class, Escape(describe(p.m, b, l)))
-	gone := b.How == trace.EndKilled || b.How == trace.EndLost
-	if gone {
-		p.rect("hollow", x, y, width)
-	} else {
+	mark := view.NoMark
+	switch b.How {
+	case trace.EndKilled, trace.EndLost:
+		mark = view.SignOf(view.SignKilled).Mark
+	case trace.EndFailed:
+		mark = view.SignOf(view.SignFailed).Mark
+	}
+	if mark != view.Cross {
 		for _, s := range p.parts[p.first[i]:p.first[i+1]] {
-			from, to := p.x(s.From), p.x(s.To)
-			p.rect(fill(hue, s.Phase), from, y, to-from)
-			if s.Phase == trace.PhaseHeld {
-				p.rect("held", from, y, to-from)
-			}
+			p.phase(hue, view.PhaseSign(s.Phase), p.x(s.From), y, p.x(s.To)-p.x(s.From))
 		}
 	}
+	p.mark(mark, x, y, width)
 	if b.Lent {
-		p.rect(hatch(b.Kind), x, y, width)
+		p.mark(view.SignOf(view.LentSign(b.Kind)).Mark, x, y, width)
 	}
-	outline := "outline"
 	if b.Speculative {
-		outline = "copy"
+		p.mark(view.SignOf(view.SignSpeculative).Mark, x, y, width)
 	}
-	p.rect(outline, x, y, width)
-	if gone {
-		fmt.Fprintf(p.w, `<path class="cross h%dline" d="M%s %sL%s %sM%s %sL%s %s"/>`, hue, num(x), num(y), num(x+width), num(y+p.bar), num(x), num(y+p.bar), num(x+width), num(y))
-	}
-	if b.How == trace.EndFailed {
-		p.notch(x+width, y, width)
-	}
-	if width >= 10 && p.bar >= 12 {
+	if width >= 10 && p.canvas.height >= 12 {
 		letter := trace.Letter(p.m.Group(b.Job, p.byPool), b.Lent || b.Moved)
-		fmt.Fprintf(p.w, `<text class="letter" x="%s" y="%s" text-anchor="middle">%s</text>`, num(x+min(width/2, 60)), num(y+p.bar-5), Escape(string(letter)))
+		fmt.Fprintf(p.w, `<text class="letter" x="%s" y="%s" text-anchor="middle">%s</text>`, num(x+min(width/2, 60)), num(y+p.canvas.height-5), Escape(string(letter)))
 	}
 	p.w.WriteString("</g>\n")
-}
-
-// notch draws a white triangle that cuts into the right end of a bar. x is that end.
-func (p *picture) notch(x, y, width float64) {
-	deep := min(width, 7)
-	fmt.Fprintf(p.w, `<path class="notch" d="M%s %sL%s %sL%s %sZ"/>`, num(x+0.5), num(y-0.5), num(x-deep), num(y+p.bar/2), num(x+0.5), num(y+p.bar+0.5))
 }
 
 // describe describes a bar in one line: its task, slot and times, its rule, and how it ended. l is the

@@ -86,9 +86,33 @@ func TestThePictureIsTheSameEachTime(t *testing.T) {
 func TestAllSigns(t *testing.T) {
 	got := draw(t, viewtest.AllSigns(), 0)
 	testkit.Golden(t, "testdata/signs.svg", []byte(got))
-	for _, class := range []string{"lentmap", "lentreduce", "held", "copy", "cross", "notch", "spill", "hollow"} {
-		if n := strings.Count(got, `class="`+class); n < 2 { // one in the legend
-			t.Errorf("%s is drawn %d times, want in the legend and in the picture", class, n)
+	for id := range view.SignCount {
+		s := view.SignOf(id)
+		if !viewtest.AllSigns().Occurs(id) {
+			t.Errorf("the model needs no %s", s.Name)
+		}
+		class := string(s.Mark)
+		if s.Height > 0 {
+			class = "h0" + s.Name
+		}
+		if n := strings.Count(got, `"`+class); class != "" && n < 2 || strings.Count(got, ">"+s.Words+"<") != 1 { // one in the legend
+			t.Errorf("%s is drawn %d times, want in the legend and in the picture", s.Name, n)
+		}
+	}
+}
+
+// TestTheLegendHasTheSignsThatOccur and no others.
+func TestTheLegendHasTheSignsThatOccur(t *testing.T) {
+	m := view.New(view.Options{})
+	_ = m.Open(&trace.Header{Slots: []trace.Slot{{ID: 0, Core: -1}}})
+	m.Add(&trace.Event{Seq: 1, Op: trace.OpSubmit, A: 1, C: 1}, []string{"a", "p", ""})
+	m.Add(&trace.Event{Seq: 2, Op: trace.OpStart}, nil)
+	m.Add(&trace.Event{Seq: 3, Op: trace.OpFinish, At: time.Second}, nil)
+	text := draw(t, m, 0)
+	for id := range view.SignCount {
+		want := id == view.SignCompute || id == view.SignFailed || id == view.SignIdle
+		if got := strings.Contains(text, ">"+view.SignOf(id).Words+"<"); got != want {
+			t.Errorf("%s in the legend: %v", view.SignOf(id).Name, got)
 		}
 	}
 }

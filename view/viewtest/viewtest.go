@@ -124,7 +124,7 @@ func Simulate(t testing.TB, f *workload.File, policyName, cost string) Result {
 // that no change of a policy changes the picture.
 func AllSigns() *view.Model {
 	m := view.New(view.Options{})
-	_ = m.Open(&trace.Header{Policy: "signs", Slots: []trace.Slot{{ID: 0, Home: trace.Map}, {ID: 1, Core: 1, Home: trace.Reduce}, {ID: 2, Core: 2, Home: trace.Map}}}) // never fails
+	_ = m.Open(&trace.Header{Policy: "signs", Slots: []trace.Slot{{ID: 0, Home: trace.Map}, {ID: 1, Core: 1, Home: trace.Reduce}, {ID: 2, Core: 2, Home: trace.Map}, {ID: 3, Tracker: 1, Core: 3, Home: trace.Map}}}) // never fails
 	seq := uint64(0)
 	add := func(second int, e trace.Event, texts ...string) {
 		seq++
@@ -164,6 +164,7 @@ func AllSigns() *view.Model {
 	add(28, phase(1, 0, trace.Reduce, trace.PhaseSort))
 	add(32, phase(1, 0, trace.Reduce, trace.PhaseReduce))
 	add(36, of(trace.OpFinish, 1, 0, 0, trace.Reduce, trace.OK))
+	add(37, trace.Event{Op: trace.OpLostTracker, A: 1})
 	add(38, trace.Event{Op: trace.OpUsage, A: int64(60 * time.Second), B: 64 << 20, C: 900 << 10})
 	add(40, of(trace.OpFinish, 0, 1, 0, trace.Reduce, trace.OK))
 	add(40, trace.Event{Op: trace.OpJobEnd, A: int64(slots.Succeeded)})

@@ -10,6 +10,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"mrlocal/view"
 )
 
 //go:embed assets
@@ -42,6 +44,7 @@ func Files() map[string][]byte {
 		}
 		return err // this never happens, because the files are in the program
 	})
+	files["signs.js"] = view.SignsScript()
 	return files
 }
 

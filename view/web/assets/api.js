@@ -33,7 +33,7 @@ const answerOf = async (response) => ({ status: response.status, text: await res
 /** ask asks a question, such as model or why, and returns the answer. It leaves out params that are undefined. */
 export async function ask(question, params = {}, signal) {
   const q = new URLSearchParams();
-  for (const [name, value] of Object.entries(params)) if (value !== undefined) q.set(name, value);
+  for (const [name, value] of Object.entries(params)) for (const v of [value].flat()) if (v !== undefined) q.append(name, v);
   if (offline) return read(await (await simulator).ask(question, q), signal);
   return read(await answerOf(await fetch('api/' + question + '?' + q, { signal, cache: 'no-store' })), signal);
 }

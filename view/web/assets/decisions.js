@@ -1,7 +1,7 @@
 // Decisions is the list of decisions. Inspector shows why a slot went to a task, or why it was idle.
 
 import { ask } from './api.js';
-import { phaseWords } from './draw.js';
+import { sign } from './draw.js';
 import { element } from './lanes.js';
 import { MAP, firstAfter, size, span } from './model.js';
 
@@ -17,6 +17,8 @@ export class Decisions {
     this.shown = []; // rows of run.decisions
     this.list.addEventListener('scroll', () => this.paint());
     this.which.addEventListener('change', () => this.refresh(true));
+    this.search = document.getElementById('search');
+    this.search.addEventListener('input', () => this.refresh(true));
     this.rows.addEventListener('click', (e) => {
       const line = e.target.closest('.decision');
       if (line) page.choose(Number(line.dataset.row));
@@ -34,15 +36,20 @@ export class Decisions {
       this.shown = [];
       this.read = 0;
     }
-    const start = run.opNames?.indexOf('start'), kill = run.opNames?.indexOf('kill');
+    const [start, kill, end] = ['start', 'kill', 'job-end'].map((op) => run.opNames?.indexOf(op));
+    const starts = (i) => d.op[i] === start && d.bar[i] >= 0;
     const wanted = {
+      matters: (i) => (starts(i) && (run.bars.lent[d.bar[i]] || run.bars.speculative[d.bar[i]] || run.howName(d.bar[i]) === 'failed')) || d.op[i] === kill || d.op[i] === end,
       all: () => true,
-      lent: (i) => d.op[i] === start && d.bar[i] >= 0 && run.bars.lent[d.bar[i]],
+      lent: (i) => starts(i) && run.bars.lent[d.bar[i]],
       start: (i) => d.op[i] === start,
+      failed: (i) => starts(i) && run.howName(d.bar[i]) === 'failed',
       kill: (i) => d.op[i] === kill,
       other: (i) => d.op[i] !== start && d.op[i] !== kill,
     }[this.which.value];
-    for (; this.read < d.seq.length; this.read++) if (wanted(this.read)) this.shown.push(this.read);
+    const words = this.search.value.trim().toLowerCase();
+    const found = (i) => !words || (d.bar[i] >= 0 ? `${run.taskName(d.bar[i])} s${d.slot[i]} ` : `${what(run, i)} `).toLowerCase().includes(words);
+    for (; this.read < d.seq.length; this.read++) if (wanted(this.read) && found(this.read)) this.shown.push(this.read);
     this.rows.style.height = Math.max(ROW, this.shown.length * ROW) + 'px';
     document.querySelector('#filter h2').textContent = 'Decisions' + (this.page.shown().length > 1 ? ' of ' + run.policy : '');
     this.list.setAttribute('aria-label', `${this.shown.length} of ${d.seq.length} decisions`);
@@ -55,7 +62,7 @@ export class Decisions {
     const first = Math.max(0, Math.floor(this.list.scrollTop / ROW) - 2);
     const last = Math.min(this.shown.length, first + Math.ceil(this.list.clientHeight / ROW) + 4);
     const chosen = page.selected?.run === run ? page.selected.decision : -1;
-    const key = [run.id, this.which.value, this.shown.length, first, last, page.time.now, chosen].join();
+    const key = [run.id, this.which.value, this.search.value, this.shown.length, first, last, page.time.now, chosen].join();
     if (this.painted === key) return; // nothing in the list has changed
     this.painted = key;
     const lines = [];
@@ -178,6 +185,11 @@ export class Inspector {
       this.page.choose(lender.startOf[lent ? lender.bars.lent.indexOf(1) : 0]);
     });
     this.box.append(element('p', {}, button));
+    for (const r of this.page.shown()) {
+      if (!r.path?.text) continue;
+      const name = this.page.shown().length > 1 ? ' under ' + r.policy : '';
+      this.box.append(element('h3', { textContent: 'What ended last' + name }), element('p', { textContent: r.path.text }));
+    }
   }
 
   bar(s) {
@@ -196,7 +208,7 @@ export class Inspector {
       if (before?.phase === phase) before.took += to - from;
       else phases.push((before = { phase, took: to - from }));
     });
-    if (phases.length > 1 || b.kind[bar] !== MAP) facts.push(['phases', phases.slice(0, 12).map((p) => `${phaseWords[p.phase] ?? p.phase} ${span(p.took)}`).join(', ') + (phases.length > 12 ? ', …' : '')]);
+    if (phases.length > 1 || b.kind[bar] !== MAP) facts.push(['phases', phases.slice(0, 12).map((p) => `${sign[p.phase]?.words ?? p.phase} ${span(p.took)}`).join(', ') + (phases.length > 12 ? ', …' : '')]);
     let spills = 0, bytes = 0;
     for (let r = run.spill.first[bar]; r >= 0; r = run.spill.next[r]) { spills++; bytes += run.spills.bytes[r]; }
     if (spills) facts.push(['spills', `${spills}, ${size(bytes)}`]);
@@ -209,9 +221,6 @@ export class Inspector {
       if (run.ends.cpu[end] > 0) facts.push(['CPU', span(run.ends.cpu[end])]);
     }
     this.head(`${kind} ${b.task[bar]} of ${run.jobName(b.job[bar])}`, facts);
-    if (b.lent[bar]) {
-      this.box.append(element('p', { className: 'lent', textContent: `This slot is lent: a ${lane.home} slot runs a ${kind}.` }));
-    }
   }
 
   decision(s) {
@@ -239,8 +248,13 @@ export class Inspector {
     this.box.scrollTop = 0;
   }
 
+  // why begins with the decision as a sentence, and with what was wanted then. Facts and numbers are folded.
   why(box, reason, s) {
-    const parts = [element('h3', { textContent: 'Why' })];
+    const { run } = s, bar = s.bar >= 0 ? s.bar : run.decisions.bar[s.decision], parts = [];
+    const lent = reason.op === 'start' && run.bars.lent[bar];
+    const facts = this.box.querySelector('dl'), title = this.box.querySelector('h2');
+    title.replaceWith(element('h2', { className: 'sentence' + (lent ? ' lent' : ''), textContent: reason.sentence || title.textContent }));
+    parts.push(this.wanted(reason.wanted));
     if (reason.rule && reason.rule !== 'none') {
       parts.push(element('p', {}, 'rule ', element('span', { className: 'rule', textContent: reason.rule }), ' of ' + s.run.policy));
     }
@@ -249,16 +263,31 @@ export class Inspector {
     if (reason.beaten?.length) text = text.split(' It was chosen before ')[0];
     if (reason.numbers?.length) text = text.split(' Numbers: ')[0];
     parts.push(element('p', { textContent: text }));
-    if (reason.numbers?.length) {
-      const list = element('dl', { className: 'numbers' });
-      for (const n of reason.numbers) list.append(element('dt', { textContent: n.name }), element('dd', { textContent: n.value }));
-      parts.push(element('h3', { textContent: 'Its numbers' }), list);
-    }
     if (reason.beaten?.length) {
       parts.push(element('h3', { textContent: 'Candidates that it beat' }),
         element('ul', {}, ...reason.beaten.map((b) => element('li', {}, element('b', { textContent: b.job || 'pool ' + b.pool }), ': ' + b.why))));
     }
-    box.replaceChildren(...parts);
+    const folded = element('details', {}, element('summary', { textContent: 'all numbers' }), facts);
+    if (reason.numbers?.length) {
+      const list = element('dl', { className: 'numbers' });
+      for (const n of reason.numbers) list.append(element('dt', { textContent: n.name }), element('dd', { textContent: n.value }));
+      folded.append(list);
+    }
+    box.replaceChildren(...parts, folded);
+  }
+
+  // wanted draws the tasks that ran or could start, and the slots, as two bars for each kind.
+  wanted(kinds) {
+    const most = Math.max(1, ...kinds.flatMap((k) => [k.tasks, k.slots])), box = element('div', { className: 'wanted' });
+    kinds.forEach((k, i) => {
+      const name = i === MAP ? 'map' : 'reduce';
+      for (const [words, n, kind, note] of [[`${name}s wanted`, k.tasks, '', `${k.tasks}, ${k.waiting} of them waited`], [`${name} slots`, k.slots, 'slots', k.slots]]) {
+        const line = element('i', { className: kind });
+        line.style.width = (100 * n) / most + '%';
+        box.append(element('span', { textContent: words }), line, element('span', { textContent: note }));
+      }
+    });
+    return box;
   }
 
   idle(box, answer) {

@@ -1,171 +1,166 @@
-// Paint draws bars. The lanes and the legend use the same functions.
-//
-// Hue: the job or pool (Okabe and Ito's colours), with its letter on the bar. Tone and height: the
-// phase. Hatch: lent, "/" to a map, "\" to a reduce. Dashed outline: a copy. Hollow with a cross:
-// killed. Notch: failed. Dots: held back. So every sign has a shape in addition to its colour.
+// Paint draws bars. The lanes and the legend use the same functions. The table of signs and all colours come from
+// package view: hue and letter are the job or pool, and every sign has a shape in addition to its colour.
 
-const hues = ['#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#F0E442'];
-const eighth = { light: '#000000', dark: '#BBBBBB' };
-
-const rgb = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
-const hex = (c) => '#' + c.map((x) => Math.round(x).toString(16).padStart(2, '0')).join('');
-const mix = (a, b, share) => a.map((x, i) => x + (b[i] - x) * share);
-
-/** luminance returns the relative luminance of a colour, as WCAG defines it. */
-const luminance = (c) => c.map((x) => x / 255).map((x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4))
-  .reduce((sum, x, i) => sum + x * [0.2126, 0.7152, 0.0722][i], 0);
-
-/** contrast returns the contrast ratio of two colours, as WCAG defines it: from 1 to 21. */
-const contrast = (a, b) => {
-  const [x, y] = [luminance(a), luminance(b)].sort((p, q) => q - p);
-  return (x + 0.05) / (y + 0.05);
-};
-
-/** toward mixes a colour with as much of another one as it needs for that contrast ratio to ground. */
-function toward(colour, other, ground, ratio) {
-  for (let share = 0; share <= 1; share += 0.05) {
-    const c = mix(colour, other, share);
-    if (contrast(c, ground) >= ratio) return c;
-  }
-  return other;
-}
+import { signs, themes } from './signs.js';
 
 /** LEAST_NAMED is the least width and height of a bar with a letter, in CSS pixels. */
 export const LEAST_NAMED = 10;
 
-// heights has the share of a bar's height that a phase fills. So phases differ not only in tone.
-const heights = { compute: 1, io: 1, copy: 0.5, held: 0.5, sort: 0.75, reduce: 1 };
+/** sign has the signs by name. Phases are signs, too. */
+export const sign = Object.fromEntries(signs.map((s) => [s.name, s]));
 
-/** phaseWords has the words that readers see for phases. */
-export const phaseWords = { compute: 'map', io: 'map, I/O', copy: 'shuffle', held: 'held back', sort: 'sort', reduce: 'reduce' };
+const HUES = themes.light.hues.length - 2; // the last two are grey
 
 export class Paint {
   constructor(theme, ratio) {
-    this.theme = theme;
-    this.ratio = ratio;
-    const dark = theme === 'dark';
-    this.ground = dark ? '#15181d' : '#ffffff';
-    this.band = dark ? '#1a1e24' : '#f7f8fa';
-    this.ink = dark ? '#eceff3' : '#16191d';
-    this.quiet = dark ? '#b1b8c2' : '#4d545e';
-    this.line = dark ? '#7d8490' : '#80868f';
-    this.soft = dark ? '#2b3038' : '#e3e6ea';
-    this.accent = dark ? '#c9a2ff' : '#8a2be2';
-    const ground = rgb(this.ground), ink = rgb(this.ink);
-    this.hues = [...hues, eighth[theme]].map((name) => {
-      const pure = rgb(name);
-      const tones = {
-        compute: pure, io: mix(pure, ground, 0.35), copy: mix(pure, ground, 0.62), held: ground,
-        sort: mix(pure, ground, 0.35), reduce: mix(pure, dark ? [255, 255, 255] : [0, 0, 0], dark ? 0.28 : 0.22),
-      };
-      const text = {};
-      for (const [phase, c] of Object.entries(tones)) {
-        text[phase] = contrast(c, [0, 0, 0]) >= contrast(c, [255, 255, 255]) ? '#000000' : '#ffffff';
-        tones[phase] = hex(c);
-      }
-      return { tones, text, pure: name, line: hex(toward(mix(pure, ink, 0.25), ink, ground, 4)) };
-    });
+    Object.assign(this, themes[theme], { theme, ratio });
     this.patterns = new Map();
     [this.bodies, this.hatches, this.edges, this.columns] = [[], [], [], []]; // rectangles of a lane, until flush
   }
 
-  hue(i) { return this.hues[i % this.hues.length]; }
+  /** hue returns the colours of job or pool i. -1 and -2 are grey, for what is no single job or pool. */
+  hue(i) { return this.hues[i < 0 ? HUES - 1 - i : i % HUES]; }
 
-  /** pattern returns a hatch or dots in a colour: 'up' is /, 'down' is \. */
-  pattern(ctx, kind, colour) {
-    const key = kind + colour;
+  // phase returns the sign of a phase; a phase of a newer version looks like a map.
+  phase(name) { return sign[name]?.height ? sign[name] : sign.compute; }
+
+  /** pattern returns the pattern of a mark: a hatch, dots or a network. Lines of hatches have ground beside them. */
+  pattern(ctx, mark, colour = this.ink) {
+    const key = mark + colour;
     let p = this.patterns.get(key);
     if (p) return p;
-    const s = Math.round(7 * this.ratio);
+    const s = Math.round(8 * this.ratio);
     const tile = document.createElement('canvas');
     tile.width = tile.height = s;
     const t = tile.getContext('2d');
     t.strokeStyle = t.fillStyle = colour;
-    t.lineWidth = 1.5 * this.ratio;
     t.beginPath();
-    if (kind === 'dots') {
-      t.arc(s / 4, s / 4, s / 8, 0, 7);
-      t.arc((3 * s) / 4, (3 * s) / 4, s / 8, 0, 7);
-      t.fill();
-    } else {
-      for (const shift of [-s, 0, s]) { // also lines of the neighbouring tiles, which cross the corners of this one
-        t.moveTo(shift - s, kind === 'up' ? s * 2 : -s);
-        t.lineTo(shift + s * 2, kind === 'up' ? -s : s * 2);
+    if (mark === 'dots') {
+      for (const at of [s / 4, (3 * s) / 4]) {
+        t.moveTo(at, at);
+        t.arc(at, at, s / 8, 0, 7);
       }
+      t.fill();
+    }
+    for (const [up, wanted] of [[true, mark === 'up' || mark === 'network'], [false, mark === 'down' || mark === 'network']]) {
+      if (!wanted) continue;
+      for (const shift of [-s, 0, s]) { // also lines of the neighbouring tiles, which cross the corners of this one
+        t.moveTo(shift - s, up ? s * 2 : -s);
+        t.lineTo(shift + s * 2, up ? -s : s * 2);
+      }
+    }
+    if (mark === 'up' || mark === 'down') {
+      t.lineWidth = 3.4 * this.ratio;
+      t.strokeStyle = this.ground;
       t.stroke();
     }
+    t.lineWidth = (mark === 'network' ? 1 : 1.6) * this.ratio;
+    t.strokeStyle = colour;
+    t.stroke();
     p = ctx.createPattern(tile, 'repeat');
     p.setTransform(new DOMMatrix().scale(1 / this.ratio));
     this.patterns.set(key, p);
     return p;
   }
 
+  /** lacking returns the pattern of slots that a pool lacks. */
+  lacking(ctx) { return this.pattern(ctx, 'up', this.accent); }
+
   /**
    * bar draws an attempt. b has x, y, w, h; hue, letter, task; segments [[phase, x0, x1]]; spills
-   * [[x0, x1]]; lent: '', 'up' or 'down'; copy, killed, failed, selected. Places are in CSS pixels.
+   * [[x0, x1]]; lent: the mark of the loan or ''; copy, killed, failed, selected. Places are in CSS pixels.
    */
   bar(ctx, b) {
     const hue = this.hue(b.hue), { x, y, w, h } = b;
     if (h < 10 && w < 24 && !(b.copy || b.killed || b.failed || b.selected || b.spills.length)) return this.small(ctx, b, hue);
     ctx.save();
     if (!b.killed) {
-      for (const [phase, x0, x1] of b.segments) {
-        const part = Math.max(2, h * (heights[phase] ?? 1));
-        ctx.fillStyle = hue.tones[phase] ?? hue.tones.compute;
-        ctx.fillRect(x0, y + h - part, Math.max(0.5, x1 - x0), part);
-        if (phase === 'held') {
-          ctx.fillStyle = this.pattern(ctx, 'dots', hue.line);
-          ctx.fillRect(x0, y, x1 - x0, h);
-        }
-        if (phase === 'io' && x1 - x0 > 2 && h > 6) { // a gap at the top
-          ctx.fillStyle = this.ground;
-          ctx.fillRect(x0, y, x1 - x0, Math.max(1, h * 0.14));
-        }
+      for (const [phase, x0, x1] of b.segments) this.segment(ctx, hue, phase, x0, y, x1 - x0, h);
+      for (const [x0, x1] of b.spills) {
+        const high = Math.round(Math.max(5, h * 0.28));
+        ctx.fillStyle = this.ground;
+        ctx.fillRect(x0, y + h - high, Math.max(1, x1 - x0), high);
+        ctx.fillStyle = this.ink;
+        ctx.fillRect(x0, y + h - high + 2, Math.max(1, x1 - x0), high - 2);
       }
-      ctx.fillStyle = this.ink;
-      for (const [x0, x1] of b.spills) ctx.fillRect(x0, y + h - Math.max(2, h * 0.24), Math.max(1, x1 - x0), Math.max(2, h * 0.24));
     }
     if (b.lent) {
-      ctx.fillStyle = this.pattern(ctx, b.lent, b.killed ? hue.line : hue.text[b.segments[0]?.[0] ?? 'compute']);
-      ctx.globalAlpha = 0.72;
+      ctx.fillStyle = this.pattern(ctx, b.lent);
       ctx.fillRect(x, y, w, h);
-      ctx.globalAlpha = 1;
     }
-    ctx.strokeStyle = hue.line;
-    ctx.lineWidth = b.copy ? 2 : 1;
-    if (b.copy) ctx.setLineDash([4, 3]);
-    if (w > 2) ctx.strokeRect(x + ctx.lineWidth / 2, y + ctx.lineWidth / 2, Math.max(0.5, w - ctx.lineWidth), h - ctx.lineWidth);
-    ctx.setLineDash([]);
-    if (b.killed && w > 3) {
-      ctx.lineWidth = 1.5;
-      ctx.beginPath();
-      const c = Math.min(w, h * 2.2), cx = x + w - c;
-      ctx.moveTo(cx + 1, y + 1); ctx.lineTo(x + w - 1, y + h - 1);
-      ctx.moveTo(cx + 1, y + h - 1); ctx.lineTo(x + w - 1, y + 1);
-      ctx.stroke();
-    }
-    if (b.failed) {
-      const n = Math.min(h * 0.7, Math.max(3, w * 0.6));
-      ctx.fillStyle = this.ground;
-      ctx.beginPath();
-      ctx.moveTo(x + w + 1, y - 1); ctx.lineTo(x + w - n, y - 1); ctx.lineTo(x + w + 1, y + n);
-      ctx.fill();
-      ctx.strokeStyle = this.ink;
-      ctx.lineWidth = 1.5;
-      ctx.beginPath();
-      ctx.moveTo(x + w - n, y); ctx.lineTo(x + w, y + n);
-      ctx.stroke();
-    }
+    this.outline(ctx, b, hue);
+    if (b.killed && w > 3) this.cross(ctx, x, y, w, h);
+    if (b.failed) this.corner(ctx, x, y, w, h);
     this.label(ctx, b, hue);
     if (b.selected) {
-      ctx.strokeStyle = this.ground;
-      ctx.lineWidth = 5;
-      ctx.strokeRect(x - 1, y - 1, w + 2, h + 2);
-      ctx.strokeStyle = this.accent;
-      ctx.lineWidth = 3;
-      ctx.strokeRect(x - 1, y - 1, w + 2, h + 2);
+      for (const [colour, width] of [[this.ground, 5], [this.accent, 3]]) {
+        ctx.strokeStyle = colour;
+        ctx.lineWidth = width;
+        ctx.strokeRect(x - 1, y - 1, w + 2, h + 2);
+      }
     }
     ctx.restore();
+  }
+
+  // segment draws a phase. The edge of a phase that does not fill the whole height has a line.
+  segment(ctx, hue, name, x, y, w, h) {
+    const s = this.phase(name), part = Math.max(2, Math.round(h * s.height)), width = Math.max(0.5, w);
+    ctx.fillStyle = hue.tones[s.name];
+    ctx.fillRect(x, y + h - part, width, part);
+    if (s.mark === 'dots') {
+      ctx.fillStyle = this.pattern(ctx, s.mark);
+      ctx.fillRect(x, y + h - part, width, part);
+    }
+    if (s.mark === 'rule' && h > 6) {
+      ctx.fillStyle = hue.text[s.name];
+      ctx.fillRect(x, Math.round(y + h * 0.22), width, Math.max(2, Math.round(h * 0.1)));
+    }
+    if (s.height < 1 && h > 6) {
+      ctx.fillStyle = this.ink;
+      ctx.fillRect(x, Math.round(y + h - part), width, 1);
+    }
+  }
+
+  // outline draws the outline of a bar. That of a copy is dashes of ink on a line of ground.
+  outline(ctx, b, hue) {
+    const { x, y, w, h } = b;
+    if (w <= 2) return;
+    for (const [colour, width, dashes] of b.copy ? [[this.ground, 3, []], [this.ink, 2, [4, 3]]] : [[hue.line, 1, []]]) {
+      ctx.strokeStyle = colour;
+      ctx.lineWidth = width;
+      ctx.setLineDash(dashes);
+      ctx.strokeRect(x + 0.5 * width, y + 0.5 * width, Math.max(0.5, w - width), h - width);
+    }
+    ctx.setLineDash([]);
+  }
+
+  cross(ctx, x, y, w, h) {
+    const c = Math.min(w, h * 2.2), cx = x + w - c;
+    ctx.strokeStyle = this.ink;
+    ctx.lineWidth = 1.5;
+    ctx.beginPath();
+    ctx.moveTo(cx + 1, y + 1); ctx.lineTo(x + w - 1, y + h - 1);
+    ctx.moveTo(cx + 1, y + h - 1); ctx.lineTo(x + w - 1, y + 1);
+    ctx.stroke();
+  }
+
+  corner(ctx, x, y, w, h) {
+    const n = Math.min(h * 0.7, Math.max(3, w * 0.6));
+    ctx.fillStyle = this.ground;
+    ctx.beginPath();
+    ctx.moveTo(x + w + 1, y - 1); ctx.lineTo(x + w - n, y - 1); ctx.lineTo(x + w + 1, y + n);
+    ctx.fill();
+    ctx.strokeStyle = this.ink;
+    ctx.lineWidth = 1.5;
+    ctx.beginPath();
+    ctx.moveTo(x + w - n, y); ctx.lineTo(x + w, y + n);
+    ctx.stroke();
+  }
+
+  /** lost draws that the tracker of an empty stretch of a row is lost. */
+  lost(ctx, x, y, w, h) {
+    ctx.fillStyle = this.pattern(ctx, sign.lost.mark, this.line);
+    ctx.fillRect(x, y, w, h);
   }
 
   // small takes a bar that has only room for its phases, its hatch and its right edge. A picture of a
@@ -174,11 +169,11 @@ export class Paint {
   small(ctx, b, hue) {
     const { x, y, w, h } = b;
     for (const [phase, x0, x1] of b.segments) {
-      const part = Math.max(2, h * (heights[phase] ?? 1));
-      const style = phase === 'held' ? this.pattern(ctx, 'dots', hue.line) : hue.tones[phase] ?? hue.tones.compute;
+      const s = this.phase(phase), part = Math.max(2, h * s.height);
+      const style = s.mark === 'dots' ? this.pattern(ctx, s.mark) : hue.tones[s.name];
       join(this.bodies, style, x0, y + h - part, Math.max(0.5, x1 - x0), part);
     }
-    if (b.lent) join(this.hatches, this.pattern(ctx, b.lent, hue.text[b.segments[0]?.[0] ?? 'compute']), x, y, w, h);
+    if (b.lent) join(this.hatches, this.pattern(ctx, b.lent), x, y, w, h);
     this.edges.push({ style: hue.line, x: x + w - 1, y, w: 1, h });
   }
 
@@ -207,13 +202,13 @@ export class Paint {
     let text = b.letter;
     const whole = b.letter + ' ' + b.task;
     if (b.task && ctx.measureText(whole).width < w - 8) text = whole;
-    const phase = b.segments[0]?.[0] ?? 'compute', width = ctx.measureText(text).width;
-    const plain = b.killed || b.over || (heights[phase] ?? 1) < 1;
-    if (b.lent || plain) { // a plain ground, so that the letter is readable
-      ctx.fillStyle = plain ? this.ground : hue.tones[phase];
+    const phase = this.phase(b.segments[0]?.[0]), width = ctx.measureText(text).width;
+    const plain = b.killed || b.over || phase.height < 1;
+    if (b.lent || phase.mark || plain) { // a plain ground, so that the letter is readable
+      ctx.fillStyle = plain ? this.ground : hue.tones[phase.name];
       ctx.fillRect(x + 2, y + h / 2 - px * 0.55, width + 3, px * 1.1);
     }
-    ctx.fillStyle = plain ? this.ink : hue.text[phase];
+    ctx.fillStyle = plain ? this.ink : hue.text[phase.name];
     ctx.fillText(text, x + 3.5, y + h / 2 + 0.5);
   }
 }
@@ -237,6 +232,25 @@ export function fit(canvas, width, height, ratio) {
   return ctx;
 }
 
+/** area makes a path between two curves, from step first to step last, with a point only where one of them changes. */
+export function area(ctx, first, last, x, y, low, high) {
+  edge(ctx, first, last, x, y, high);
+  for (let i = last - 1; i >= first; i--) {
+    if (i + 1 === last || low(i) !== low(i + 1)) ctx.lineTo(x(i + 1), y(low(i)));
+    if (i === first || low(i) !== low(i - 1)) ctx.lineTo(x(i), y(low(i)));
+  }
+}
+
+/** edge makes a path along a curve. */
+export function edge(ctx, first, last, x, y, high) {
+  ctx.beginPath();
+  ctx.moveTo(x(first), y(high(first)));
+  for (let i = first; i < last; i++) {
+    if (i > first && high(i) !== high(i - 1)) ctx.lineTo(x(i), y(high(i)));
+    if (i + 1 === last || high(i) !== high(i + 1)) ctx.lineTo(x(i + 1), y(high(i)));
+  }
+}
+
 /** ticks returns about n round times, at most, from t0 to t1, with their texts. */
 export function ticks(t0, t1, n) {
   const raw = Math.max(1, (t1 - t0) / Math.max(1, n));
@@ -249,24 +263,22 @@ export function ticks(t0, t1, n) {
   return all;
 }
 
-/** legend returns the entries of the legend: words, and the argument of bar() for the drawing. */
-export function legend(by) {
-  const one = (phase) => [[phase, 1, 25]];
-  const base = { x: 1, y: 1, w: 24, h: 11, hue: 5, letter: '', task: '', segments: one('compute'), spills: [], lent: '' };
-  return [
-    [`letter and hue: ${by}`, { ...base, letter: 'A', hue: 0 }],
-    ['reduce slot lent to a map', { ...base, lent: 'up' }],
-    ['map slot lent to a reduce', { ...base, lent: 'down', segments: one('reduce') }],
-    ['map', base],
-    ['its I/O', { ...base, segments: one('io') }],
-    ['spill', { ...base, spills: [[8, 16]] }],
-    ['shuffle', { ...base, segments: one('copy') }],
-    ['sort', { ...base, segments: one('sort') }],
-    ['reduce', { ...base, segments: one('reduce') }],
-    ['copy', { ...base, copy: true }],
-    ['killed', { ...base, killed: true }],
-    ['failed', { ...base, failed: true }],
-    ['held back', { ...base, segments: one('held') }],
-    ['idle', null],
-  ];
+/**
+ * legend returns the entries of the legend, for the signs of that names that occur: words, and a function that draws
+ * the sign into a context. by is what letters and hues stand for.
+ */
+export function legend(by, occur) {
+  const base = { x: 1, y: 1, w: 24, h: 11, hue: 5, letter: '', task: '', segments: [['compute', 1, 25]], spills: [], lent: '' };
+  const entry = (s) => {
+    if (s.name === 'idle') return [s.words, () => {}];
+    if (s.name === 'lost') return [s.words, (paint, ctx) => paint.lost(ctx, base.x, base.y, base.w, base.h)];
+    const shape = { ...base, copy: s.mark === 'dashes', killed: s.mark === 'cross', failed: s.mark === 'corner' };
+    if (s.height) shape.segments = [[s.name, 1, 25]];
+    else if (s.mark === 'down') shape.segments = [['reduce', 1, 25]];
+    if (s.mark === 'up' || s.mark === 'down') shape.lent = s.mark;
+    if (s.mark === 'strip') shape.spills = [[8, 16]];
+    return [s.words, (paint, ctx) => paint.bar(ctx, shape)];
+  };
+  const letters = [`letter and hue: ${by}`, (paint, ctx) => paint.bar(ctx, { ...base, letter: 'A', hue: 0 })];
+  return [letters, ...signs.filter((s) => occur.has(s.name)).map(entry)];
 }

@@ -1,11 +1,11 @@
-// Lanes draws one run: a row for each slot, and time from left to right. Overview draws the whole run
-// as a strip, on which the reader chooses a window of time.
+// Lanes draws one run: a row for each slot, and time from left to right.
 
-import { fit, LEAST_NAMED, ticks } from './draw.js';
+import { fit, LEAST_NAMED, sign, ticks } from './draw.js';
+import { bandsOf, MOST_ROWS, place } from './folded.js';
 import { firstAfter, MAP, span } from './model.js';
 
 export const GUTTER = 84; // the width of the labels, in CSS pixels
-const AXIS = 20, LEAST_ROW = 7, MOST_ROW = 40, GAP = 4;
+const AXIS = 20, LEAST_ROW = 7, MOST_ROW = 72, GAP = 4;
 
 /** element returns an element with properties and children. A child that is a text never becomes markup. */
 export function element(name, properties = {}, ...children) {
@@ -18,18 +18,28 @@ export function element(name, properties = {}, ...children) {
   return e;
 }
 
+/** cursor returns the line of a drawing at the time under the pointer. x returns the place of a time. */
+export const cursor = (x) => Object.assign(element('i', { className: 'cursor', hidden: true }), { x });
+
 export class Lanes {
   constructor(page, run) {
     this.page = page;
     this.run = run;
     this.canvas = element('canvas', { role: 'img', tabIndex: 0 });
     this.spacer = element('div');
-    this.scroll = element('div', { className: 'scroll' }, this.canvas, this.spacer);
-    this.title = element('h2');
+    this.scroll = element('div', { className: 'scroll' }, this.canvas, this.spacer, cursor((t) => this.x(t)));
+    this.words = element('span');
+    this.fold = element('button', { hidden: true });
+    this.fold.addEventListener('click', (e) => {
+      e.stopPropagation();
+      this.unfold(!this.open);
+    });
+    this.title = element('h2', { tabIndex: 0 }, this.words, this.fold);
     this.title.addEventListener('click', () => page.focus(run));
+    this.title.addEventListener('keydown', (e) => e.key === 'Enter' && e.target === this.title && page.focus(run));
     this.table = element('div', { className: 'sr' });
     this.root = element('div', { className: 'lanes' }, this.title, this.scroll, this.table);
-    this.scroll.addEventListener('scroll', () => page.draw());
+    this.scroll.addEventListener('scroll', () => page.scrolled(this));
     this.listen();
     new ResizeObserver(() => page.draw()).observe(this.scroll);
   }
@@ -41,7 +51,10 @@ export class Lanes {
     const gaps = new Set(this.rows.map((l) => l.tracker)).size - 1;
     this.width = this.scroll.clientWidth;
     this.height = this.scroll.clientHeight;
-    const room = this.height - AXIS - gaps * GAP - 2;
+    const room = this.height - AXIS - gaps * GAP - 2, many = this.rows.length > MOST_ROWS;
+    this.bands = many && !this.open ? this.bands ?? bandsOf(this.rows) : null;
+    this.fold.hidden = !many;
+    this.fold.textContent = this.open ? 'fold the slots' : `unfold ${this.rows.length} slots`;
     this.row = Math.min(MOST_ROW, Math.max(LEAST_ROW, room / Math.max(1, this.rows.length)));
     let y = AXIS;
     this.tops = this.rows.map((l, i) => {
@@ -50,7 +63,8 @@ export class Lanes {
       y += this.row;
       return top;
     });
-    const whole = Math.ceil(y + 2);
+    if (this.bands) y = place(this.bands, AXIS, this.height - AXIS - 2, GAP);
+    const whole = Math.floor(y + 2);
     this.spacer.style.height = Math.max(0, whole - this.height) + 'px';
     this.canvas.style.height = this.height + 'px';
   }
@@ -65,7 +79,7 @@ export class Lanes {
   draw() {
     const { run, page } = this, { paint, time } = page;
     if (!run.lanes.length) {
-      this.title.textContent = run.name + ': waits for the first event';
+      this.words.textContent = run.name + ': waits for the first event';
       return;
     }
     this.layout();
@@ -80,35 +94,88 @@ export class Lanes {
     ctx.beginPath();
     ctx.rect(0, AXIS, this.width, this.height - AXIS);
     ctx.clip();
-    for (let i = 0; i < this.rows.length; i++) { // before the labels, which may extend into the next row
-      if (this.rows[i].tracker % 2 === 0) continue;
-      ctx.fillStyle = paint.band;
-      ctx.fillRect(0, this.tops[i] - scrolled, this.width, this.row);
-    }
-    this.drawn = this.lent = 0;
-    for (let i = 0; i < this.rows.length; i++) {
-      const y = this.tops[i] - scrolled;
-      if (y + this.row < AXIS || y > this.height) continue;
-      this.lane(ctx, this.rows[i], i, y);
-    }
+    this.drawn = this.lent = this.lost = 0;
+    if (this.bands) this.folded(ctx, scrolled);
+    else this.slots(ctx, scrolled);
     if (time.at !== null && !time.playing && !page.hides) {
       ctx.fillStyle = paint.ground;
       ctx.globalAlpha = 0.55;
       ctx.fillRect(Math.max(GUTTER, this.x(time.at)), AXIS, this.width, this.height);
       ctx.globalAlpha = 1;
     }
-    this.selection(ctx, scrolled);
+    if (page.drawsPath && !this.bands) this.path(ctx, scrolled);
+    if (!this.bands) this.selection(ctx, scrolled);
     this.moment(ctx);
     ctx.restore();
     this.frame = performance.now() - begun;
     // For tests of the page: the bars of this picture, and how long it took in milliseconds.
-    Object.assign(this.canvas.dataset, { bars: this.drawn, lent: this.lent, frame: this.frame.toFixed(1) });
+    Object.assign(this.canvas.dataset, { bars: this.drawn, lent: this.lent, lost: this.lost, bands: this.bands?.length ?? 0, path: page.drawsPath ? run.path?.links.length ?? 0 : 0, frame: this.frame.toFixed(1) });
+  }
+
+  // slots draws a row for each slot.
+  slots(ctx, scrolled) {
+    const { paint } = this.page;
+    for (let i = 0; i < this.rows.length; i++) { // before the labels, which may extend into the next row
+      if (this.rows[i].tracker % 2 === 0) continue;
+      ctx.fillStyle = paint.band;
+      ctx.fillRect(0, this.tops[i] - scrolled, this.width, this.row);
+    }
+    for (let i = 0; i < this.rows.length; i++) {
+      const y = this.tops[i] - scrolled;
+      if (y + this.row < AXIS || y > this.height) continue;
+      this.lane(ctx, this.rows[i], i, y);
+    }
+  }
+
+  // folded draws the bands.
+  folded(ctx, scrolled) {
+    const { paint, time, hue, hides } = this.page, { run } = this;
+    const now = time.playing || hides ? time.now : Infinity, n = Math.max(1, Math.floor(this.width - GUTTER - 6));
+    ctx.font = '11px system-ui, sans-serif';
+    for (const band of this.bands) {
+      band.add(run, time, n, now, hue);
+      band.draw(ctx, paint, run, band.top - scrolled, GUTTER, hue);
+      ctx.fillStyle = paint.ink;
+      ctx.fillText(band.name, 4, band.top - scrolled + 10);
+      ctx.fillStyle = paint.quiet;
+      ctx.fillText(`${band.slots} slots`, 4, band.top - scrolled + 24);
+      this.drawn += band.drawn;
+      this.lent += band.lentBars;
+      this.lost += band.lostLanes;
+    }
+  }
+
+  /** unfold shows each slot, or folds the slots into bands again. Runs side by side do the same. */
+  unfold(open) {
+    for (const l of this.page.lanes.values()) l.open = open;
+    this.page.draw();
+  }
+
+  // path draws the critical path: its attempts, and lines from what each of them waited for.
+  path(ctx, scrolled) {
+    const { run, page } = this, links = run.path?.links ?? [];
+    const row = new Map(this.rows.map((l, i) => [l.slot, this.tops[i] - scrolled]));
+    ctx.strokeStyle = page.paint.accent;
+    let before = null; // the place at which the link before ended
+    for (const { bar, ready } of links) {
+      const top = row.get(run.bars.slot[bar]), from = this.x(Math.max(run.bars.from[bar], Math.min(ready, run.until(bar)))), to = this.x(run.until(bar));
+      ctx.lineWidth = 2.5;
+      ctx.strokeRect(from, top + 1, Math.max(1, to - from), this.row - 3);
+      if (before) {
+        ctx.lineWidth = 1.5;
+        ctx.beginPath();
+        ctx.moveTo(before.x, before.y);
+        ctx.lineTo(from, top + this.row / 2);
+        ctx.stroke();
+      }
+      before = { x: to, y: top + this.row / 2 };
+    }
   }
 
   head() {
     const { run, page } = this;
     this.title.classList.toggle('focused', page.run === run);
-    const key = [run.seq, run.ended, run.over, page.hides, page.time.at, this.rows.length].join();
+    const key = [run.seq, run.ended, run.over, page.unknown(run), page.hides, page.time.at, this.rows.length].join();
     if (this.headed === key) return; // nothing in the heading has changed
     this.headed = key;
     const words = [run.policy];
@@ -116,11 +183,12 @@ export class Lanes {
     const m = page.metrics.get(run.id);
     if (page.hides) words.push('lesson');
     else if (run.ended) words.push('makespan ' + span(Math.max(0, ...run.jobs.map((j) => (j ? j.finish : 0)))));
+    else if (page.unknown(run)) words.push('cut off at ' + span(run.last));
     else if (!run.over) words.push('goes on, ' + span(run.last));
     else words.push('ended early');
     if (m) words.push(`mean ${m.mean_job_s === undefined ? '-' : +m.mean_job_s.toFixed(1) + ' s'}`, `Jain ${m.jain.toFixed(3)}`, `use ${(m.utilisation * 100).toFixed(1)} %`, `${m.moves} moves`);
     if (run.dropped) words.push(`${run.dropped} rows left out: the run has too many`);
-    this.title.textContent = words.join(' · '); // it may be cut on the screen; the tab Differences shows all
+    this.words.textContent = words.join(' · ') + ' '; // it may be cut on the screen; the tab Differences shows all
     this.canvas.setAttribute('aria-label', `Slots of ${words.join(', ')}. ${run.bars.seq.length} attempts on ${this.rows.length} slots. The table next to it lists those near the moment that is shown.`);
     this.title.title = page.time.at === null ? '' : 'at ' + span(page.time.at);
   }
@@ -146,18 +214,22 @@ export class Lanes {
   lane(ctx, lane, i, y) {
     const { paint, time, hue } = this.page, { run, row } = this;
     this.label(ctx, lane, i, y);
-    const bars = run.bySlot.get(lane.slot);
+    const bars = run.bySlot.get(lane.slot) ?? [];
     const h = Math.max(3, row - (row > 12 ? 3 : 1)), top = y + (row - h) / 2;
     ctx.strokeStyle = paint.soft;
     ctx.beginPath();
     ctx.moveTo(GUTTER, Math.round(y + row) - 0.5);
     ctx.lineTo(this.width, Math.round(y + row) - 0.5);
     ctx.stroke();
-    if (!bars) return;
     ctx.save();
     ctx.beginPath();
     ctx.rect(GUTTER, y - 2, this.width - GUTTER, row + 4);
     ctx.clip();
+    const lost = run.lostAt(lane);
+    if (lost <= Math.min(time.now, time.to)) {
+      this.lost++;
+      paint.lost(ctx, Math.max(GUTTER, this.x(lost)), top, this.width, h);
+    }
     // Bars after the moment are drawn pale. While time is played, or in a lesson, they are not drawn.
     const now = time.playing || this.page.hides ? time.now : Infinity, density = new Density(paint, top, h), letters = new Letters();
     for (let k = firstAfter(bars, (bar) => run.until(bar) >= time.from); k < bars.length; k++) {
@@ -201,7 +273,7 @@ export class Lanes {
       x: x0, y, w: Math.max(1, x1 - x0), h, hue: group, segments, spills,
       letter: run.letterOf(bar, group),
       task: (b.kind[bar] === MAP ? 'm' : 'r') + b.task[bar],
-      lent: b.lent[bar] ? (b.kind[bar] === MAP ? 'up' : 'down') : '',
+      lent: b.lent[bar] ? sign[b.kind[bar] === MAP ? 'lent-map' : 'lent-reduce'].mark : '',
       copy: b.speculative[bar], killed: how === 'killed' || how === 'lost', failed: how === 'failed',
     };
   }
@@ -288,7 +360,7 @@ export class Lanes {
 
   /** hit returns the run, slot, time and bar (-1: none) under a point of the canvas; null: no slot. */
   hit(x, y) {
-    if (!this.tops || x < GUTTER || y < AXIS) return null;
+    if (!this.tops || this.bands || x < GUTTER || y < AXIS) return null;
     y += this.scroll.scrollTop;
     const i = firstAfter(this.tops, (top) => top > y) - 1;
     if (i < 0 || y > this.tops[i] + this.row) return null;
@@ -297,9 +369,19 @@ export class Lanes {
     return { run: this.run, slot, at, bar: this.run.barAt(slot, at, slack) };
   }
 
-  /** reveal scrolls so that a slot is visible. */
+  /** band returns the band under a place; undefined: there is none. */
+  band(y) {
+    y += this.scroll.scrollTop;
+    return this.bands?.find((b) => y >= b.top && y <= b.top + b.height);
+  }
+
+  /** reveal unfolds the slots, and scrolls so that a slot is visible. */
   reveal(slot) {
     if (!this.rows) return;
+    if (this.bands) {
+      this.unfold(true);
+      this.layout();
+    }
     const i = this.rows.findIndex((l) => l.slot === slot);
     if (i < 0) return;
     const top = this.tops[i] - AXIS, bottom = this.tops[i] + this.row - this.height;
@@ -321,14 +403,17 @@ export class Lanes {
         page.brush = { from: Math.max(0, a), to: b, lanes: true };
         page.draw();
       } else if (!start) {
-        page.tip(this.hit(e.offsetX, e.offsetY), e.clientX, e.clientY);
+        const band = this.band(e.offsetY), at = this.time(e.offsetX);
+        const words = band ? `${span(Math.round(at))} · ${band.words(this.run, e.offsetX - GUTTER, page.hue)}` : page.words(this.hit(e.offsetX, e.offsetY));
+        page.hover(e.offsetX < GUTTER ? null : at, e.offsetX < GUTTER ? '' : words, e.clientX, e.clientY);
       }
     });
-    canvas.addEventListener('pointerleave', () => page.tip(null));
+    canvas.addEventListener('pointerleave', () => page.hover(null));
     canvas.addEventListener('pointerup', (e) => {
       const { brush } = page;
       page.brush = null;
       if (start && brush) page.time.window(brush.from, brush.to);
+      else if (start && this.bands) this.reveal(this.band(e.offsetY)?.lanes[0].slot);
       else if (start) page.pick(this.hit(e.offsetX, e.offsetY));
       start = null;
     });
@@ -419,7 +504,11 @@ class Density {
     if (!r) return;
     const part = (this.h * (r.level & 7)) / 4;
     this.paint.column(this.paint.hue(r.group).tones.compute, r.start, r.end, this.y + this.h, part);
-    if (r.level & 8) this.paint.column(this.paint.ink, r.start, r.end, this.y + this.h, Math.max(1, this.h * 0.2));
+    if (r.level & 8) {
+      const foot = Math.max(1, this.h * 0.2);
+      this.paint.column(this.paint.ground, r.start, r.end, this.y + this.h, foot + 1);
+      this.paint.column(this.paint.ink, r.start, r.end, this.y + this.h, foot);
+    }
     this.run = null;
   }
 
@@ -427,100 +516,5 @@ class Density {
     this.column();
     this.paintRun();
     this.pixel = -1;
-  }
-}
-
-/** Overview is the strip that shows whole runs: busy and lent slots over time. */
-export class Overview {
-  constructor(page, canvas) {
-    this.page = page;
-    this.canvas = canvas;
-    let start = null, moved = false;
-    const at = (e) => (Math.max(0, e.offsetX - GUTTER) / this.width) * page.time.end;
-    canvas.addEventListener('pointerdown', (e) => {
-      start = at(e);
-      moved = false;
-      canvas.setPointerCapture(e.pointerId);
-    });
-    canvas.addEventListener('pointermove', (e) => {
-      if (start === null) return;
-      moved ||= Math.abs(at(e) - start) > (page.time.end / this.width) * 4;
-      if (moved) page.time.window(Math.min(start, at(e)), Math.max(start, at(e)));
-    });
-    canvas.addEventListener('pointerup', (e) => {
-      if (start !== null && !moved) {
-        const half = (page.time.to - page.time.from) / 2;
-        if (half * 2 >= page.time.end) page.time.show(at(e));
-        else page.time.window(at(e) - half, at(e) + half);
-      }
-      start = null;
-    });
-    canvas.addEventListener('wheel', (e) => wheel(page, e, at(e)), { passive: false });
-  }
-
-  /** count returns the busy and lent slots of a run by pixel. It computes them again only after a change. */
-  count(run) {
-    const n = Math.max(50, Math.floor(this.width)), end = this.page.time.end, key = [run.seq, end, n].join();
-    if (this.counted?.get(run)?.key === key) return this.counted.get(run);
-    const busy = new Float64Array(n), lent = new Float64Array(n), b = run.bars;
-    for (let i = 0; i < b.seq.length; i++) {
-      const x0 = (b.from[i] / end) * n, x1 = (run.until(i) / end) * n;
-      for (let x = Math.floor(x0); x < Math.min(n, Math.ceil(x1)); x++) {
-        const part = Math.min(x + 1, x1) - Math.max(x, x0);
-        busy[x] += part;
-        if (b.lent[i]) lent[x] += part;
-      }
-    }
-    const value = { key, busy, lent, slots: run.lanes.filter((l) => !l.extra).length };
-    this.counted ??= new WeakMap();
-    this.counted.set(run, value);
-    return value;
-  }
-
-  draw() {
-    const { page, canvas } = this, { paint, time } = page, box = canvas.parentElement;
-    const whole = box.clientWidth, h = box.clientHeight;
-    this.width = whole - GUTTER - 6;
-    canvas.style.height = h + 'px';
-    const ctx = fit(canvas, whole, h, paint.ratio);
-    ctx.fillStyle = paint.ground;
-    ctx.fillRect(0, 0, whole, h);
-    ctx.font = '11px system-ui, sans-serif';
-    ctx.textBaseline = 'middle';
-    ctx.fillStyle = paint.quiet;
-    ctx.fillText('whole run', 4, 13);
-    ctx.fillText('busy, lent', 4, 29);
-    const runs = page.shown(), part = (h - 8) / Math.max(1, runs.length);
-    runs.forEach((run, r) => {
-      const c = this.count(run), bottom = 4 + (r + 1) * part - 3;
-      for (const [counts, colour] of [[c.busy, paint.line], [c.lent, paint.ink]]) {
-        ctx.fillStyle = colour;
-        ctx.beginPath();
-        ctx.moveTo(GUTTER, bottom);
-        for (let i = 0; i < counts.length; i++) {
-          const y = bottom - (Math.min(counts[i], c.slots) / c.slots) * (part - 3);
-          ctx.lineTo(GUTTER + i, y);
-          ctx.lineTo(GUTTER + i + 1, y);
-        }
-        ctx.lineTo(GUTTER + counts.length, bottom);
-        ctx.fill();
-      }
-    });
-    const x0 = GUTTER + (time.from / time.end) * this.width, x1 = GUTTER + (time.to / time.end) * this.width;
-    ctx.fillStyle = paint.ground;
-    ctx.globalAlpha = 0.65;
-    ctx.fillRect(GUTTER, 0, x0 - GUTTER, h);
-    ctx.fillRect(x1, 0, GUTTER + this.width - x1, h);
-    ctx.globalAlpha = 1;
-    ctx.strokeStyle = paint.accent;
-    ctx.lineWidth = 2;
-    ctx.strokeRect(x0, 1, Math.max(2, x1 - x0), h - 2);
-    if (time.at !== null) {
-      const x = GUTTER + (time.at / time.end) * this.width;
-      ctx.beginPath();
-      ctx.moveTo(x, 0);
-      ctx.lineTo(x, h);
-      ctx.stroke();
-    }
   }
 }

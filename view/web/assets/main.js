@@ -3,8 +3,9 @@
 import { ask, offline } from './api.js';
 import { Decisions, Inspector } from './decisions.js';
 import { fit, legend, Paint } from './draw.js';
-import { element, Lanes, Overview } from './lanes.js';
-import { Run, span } from './model.js';
+import { element, Lanes } from './lanes.js';
+import { Run, size, span } from './model.js';
+import { Overview } from './overview.js';
 import { Buffers, Differences, Jobs, Shares, Shuffle } from './panels.js';
 import { Playground } from './play.js';
 import { Timeline } from './timeline.js';
@@ -37,13 +38,16 @@ class Page {
     this.listen();
     this.tab('shares');
     this.inspector.show();
-    this.time.addEventListener('change', () => this.draw());
+    this.time.addEventListener('change', () => {
+      this.save();
+      this.draw();
+    });
     new ResizeObserver(() => this.draw()).observe(byID('below'));
   }
 
   async open() {
-    const loading = setTimeout(() => this.notice(offline ? 'Loading the simulator…' : 'Loading…'), 300);
-    const { runs, lesson } = await ask('runs').finally(() => clearTimeout(loading));
+    this.lasts('loading', offline ? 'Loading the simulator…' : 'Loading…');
+    const { runs, lesson } = await ask('runs').finally(() => this.lasts('loading'));
     const play = location.hash.startsWith('#play');
     addEventListener('hashchange', () => location.reload()); // the reader has opened a link to another state
     this.other(play, runs);
@@ -106,6 +110,26 @@ class Page {
     this.draw();
   }
 
+  // tell asks for the headline of the runs that are shown, and for the critical path of each run that has ended. During
+  // a live run it asks at most once a second.
+  async tell() {
+    const shown = this.shown().filter((r) => r.lanes.length), key = shown.map((r) => r.id + ':' + r.seq).join();
+    if (this.told === key || !shown.length || this.hides) return;
+    this.told = key;
+    clearTimeout(this.telling);
+    this.telling = setTimeout(async () => {
+      try {
+        const { text } = await ask('headline', { run: shown.map((r) => r.id) });
+        if (this.told === key) byID('headline').textContent = text;
+        for (const run of shown) {
+          if (run.over && run.path?.seq !== run.seq) run.path = { seq: run.seq, ...(await ask('path', { run: run.id })) };
+        }
+        if (!this.selected) this.inspector.show();
+        this.draw();
+      } catch { /* what was told before stays; poll says if the server is away */ }
+    }, shown.every((r) => r.over) ? 0 : 1000);
+  }
+
   // poll loads the new rows of live runs, again and again. Only the list of runs says if the events of a
   // run have ended early.
   async poll() {
@@ -115,19 +139,27 @@ class Page {
         const known = this.runs.find((x) => x.id === r.id);
         if (!known) this.add(new Run(r.id, r.name));
         else if (r.ended && !known.ended && known.seq >= r.seq) known.over = true;
-        if (r.note && known && !known.note) this.notice(`${r.policy || r.name}: ${(known.note = r.note)}`);
+        if (r.note && known) this.lasts('note of ' + r.id, `${r.policy || r.name}: ${r.note}`);
       }
       await this.load();
-      if (this.away) {
-        this.away = false;
-        this.notice('The server is there again.');
-      }
+      if (this.away) this.lost(false);
     } catch (e) {
-      if (!this.away && this.runs.some((r) => !r.over)) this.notice('The server does not answer; what is here stays. (' + e.message + ')');
-      this.away = true;
+      if (!this.away) this.lost(true, e.message);
     }
     if (this.runs.some((r) => !r.over) || this.away) setTimeout(() => this.poll(), this.away ? 4 * POLL : POLL);
   }
+
+  // lost notes that the server does not answer, or that it answers again. Until then nobody knows how the runs go on.
+  lost(away, reason) {
+    this.away = away;
+    const live = away && this.runs.some((r) => !r.over);
+    this.lasts('away', live ? `The server does not answer: the run was killed, or the connection is gone. Here is what was known before. (${reason})` : '');
+    if (!away) this.notice('The server is there again.');
+    this.draw();
+  }
+
+  /** unknown is whether nobody knows how a run goes on. */
+  unknown(run) { return !!this.away && !run.over; }
 
   /** drafts replaces the runs by those of an answer of the playground. */
   async drafts(results, signal) {
@@ -201,10 +233,17 @@ class Page {
       this.decisions.refresh(true);
       this.time.grow(Math.max(1, ...this.shown().map((r) => r.last)));
       this.arrange();
+      this.save();
       this.draw();
     });
     const several = this.runs.filter((r) => r.policy === run.policy).length > 1;
     return element('label', { title: run.name }, box, ' ' + (several || !run.policy ? run.name : run.policy));
+  }
+
+  /** scrolled scrolls the other runs along with one, and draws. */
+  scrolled(one) {
+    for (const l of this.lanes.values()) if (l !== one && l.scroll.scrollTop !== one.scroll.scrollTop) l.scroll.scrollTop = one.scroll.scrollTop;
+    this.draw();
   }
 
   /** draw draws everything at the next frame of the browser. */
@@ -216,6 +255,9 @@ class Page {
       if (this.paint.ratio !== devicePixelRatio) this.paint = new Paint(this.paint.theme, devicePixelRatio);
       for (const l of this.lanes.values()) l.draw();
       this.overview.draw();
+      this.legend();
+      this.live();
+      this.tell();
       this.jobs.draw();
       this.panels[this.shownTab].draw();
       this.decisions.paint();
@@ -223,6 +265,21 @@ class Page {
       clearTimeout(this.describes);
       this.describes = setTimeout(() => { for (const l of this.lanes.values()) l.describe(); }, 250);
     });
+  }
+
+  // live says what live runs use: cores since the measurement before, memory of buffers, temporary files, and the
+  // bytes that maps have read in the last ten seconds.
+  live() {
+    const runs = this.shown().filter((r) => !r.over && r.usage.seq.length > 0);
+    byID('live').hidden = !runs.length;
+    byID('live').textContent = runs.map((r) => {
+      const u = r.usage, i = u.seq.length - 1, before = Math.max(0, i - 1), since = u.at[i] - (i ? u.at[before] : 0);
+      const cores = since > 0 ? (u.cpu[i] - (i ? u.cpu[before] : 0)) / since : 0;
+      let read = 0;
+      const from = Math.max(0, r.last - 1e10);
+      for (let e = r.ends.seq.length - 1; e >= 0 && r.ends.at[e] >= from; e--) read += r.ends.in_bytes[e];
+      return `${r.policy}: ${cores.toFixed(1)} cores, buffers ${size(u.memory_bytes[i])}, temporary files ${size(u.temp_bytes[i])}, read ${size((read * 1e9) / Math.max(1, r.last - from))}/s`;
+    }).join(' · ');
   }
 
   head() {
@@ -273,41 +330,69 @@ class Page {
     if (!this.lesson?.waits) this.choose(this.decisions.step(by));
   }
 
-  /** tip shows a tooltip for a result of Lanes.hit; null hides it. */
-  tip(hit, x, y) {
+  /** hover puts the cursor at a moment in all drawings, and shows a tooltip with words. null hides both. */
+  hover(at, words, x, y) {
     const box = byID('tip');
-    box.hidden = !hit || hit.at < 0 || hit.at > hit.run.last;
+    for (const c of document.querySelectorAll('.cursor')) {
+      c.hidden = at === null || at < this.time.from || at > this.time.to;
+      if (!c.hidden) c.style.left = c.x(at) + 'px';
+    }
+    box.hidden = !words;
     if (box.hidden) return;
-    const { run, bar } = hit, b = run.bars;
-    box.textContent = bar < 0 || b.from[bar] > this.time.now ? `slot ${hit.slot}, idle at ${span(Math.round(hit.at))}`
-      : `${run.taskName(bar)}, slot ${hit.slot}${b.lent[bar] ? ', lent' : ''}${b.speculative[bar] ? ', copy' : ''}: ${span(b.from[bar])} to ${run.to[bar] < 0 ? 'now' : span(run.to[bar])} (${run.howName(bar)})`;
+    box.textContent = words;
     box.style.left = Math.min(x + 12, innerWidth - box.offsetWidth - 4) + 'px';
     box.style.top = Math.min(y + 16, innerHeight - box.offsetHeight - 4) + 'px';
   }
 
-  notice(text, stays) {
+  /** words describes what is at a moment of a slot. hit is a result of Lanes.hit, or null. */
+  words(hit) {
+    if (!hit || hit.at < 0 || hit.at > hit.run.last) return '';
+    const { run, bar } = hit, b = run.bars, at = `${span(Math.round(hit.at))} · `;
+    if (bar < 0 || b.from[bar] > this.time.now) {
+      return `${at}slot ${hit.slot}, ${hit.at >= run.lostAt(run.lane(hit.slot)) ? 'its tracker is lost' : 'idle'}`;
+    }
+    return `${at}${run.taskName(bar)}, slot ${hit.slot}${b.lent[bar] ? ', lent' : ''}${b.speculative[bar] ? ', copy' : ''}: ${span(b.from[bar])} to ${run.to[bar] < 0 ? 'now' : span(run.to[bar])} (${run.howName(bar)})`;
+  }
+
+  /** notice says that something has happened. */
+  notice(text) {
     const box = byID('notice');
     box.textContent = text;
     box.hidden = false;
     clearTimeout(this.notices);
-    if (!stays) this.notices = setTimeout(() => { box.hidden = true; }, 6000);
+    this.notices = setTimeout(() => { box.hidden = true; }, 6000);
+  }
+
+  /** lasts says that something is so, until it is called for the same state without a text. */
+  lasts(state, text) {
+    this.states ??= new Map();
+    if (text) this.states.set(state, text);
+    else this.states.delete(state);
+    const box = byID('lasting');
+    box.textContent = [...this.states.values()].join(' ');
+    box.hidden = !this.states.size;
   }
 
   theme(name) {
     document.documentElement.dataset.theme = name;
     this.paint = new Paint(name, devicePixelRatio);
     byID('theme').textContent = name === 'dark' ? 'light' : 'dark';
-    this.legend();
   }
 
+  // legend shows the signs that occur in the runs on the screen.
   legend() {
-    const items = legend(this.hue).map(([text, shape]) => {
+    const shown = this.shown(), occur = new Set(shown.flatMap((r) => r.signs));
+    const key = [this.hue, this.paint.theme, ...occur].join();
+    if (this.legended === key) return;
+    this.legended = key;
+    const items = legend(this.hue, occur).map(([text, draw]) => {
       const canvas = element('canvas'), ctx = fit(canvas, 26, 13, devicePixelRatio);
-      if (shape) this.paint.bar(ctx, shape);
+      draw(this.paint, ctx);
       return element('span', {}, canvas, text);
     });
-    const badge = element('span', { textContent: 'badges: M map slot, R reduce slot, X extra slot; lower-case letter: lent, or of changed home kind' });
-    byID('legend').replaceChildren(...items, badge);
+    const extra = shown.some((r) => r.lanes.some((l) => l.extra)), moved = shown.some((r) => r.bars.moved.includes(1));
+    const words = `badges: M map slot, R reduce slot${extra ? ', X extra slot' : ''}; lower-case letter: lent${moved ? ', or of changed home kind' : ''}`;
+    byID('legend').replaceChildren(...items, element('span', { textContent: words }));
   }
 
   tab(name) {
@@ -316,26 +401,52 @@ class Page {
     const p = this.panels[name];
     byID('panel').replaceChildren(...p.root);
     byID('options').replaceChildren(...p.options);
+    this.save();
     this.draw();
   }
 
-  // save puts the selected decision of a run into the address.
+  // save puts what the page shows into the address: the runs, the window of time, the panel, the hue, and what is
+  // selected. What is as at first is left out.
   save() {
-    if (this.playground) return;
-    const s = this.selected;
-    history.replaceState(null, '', s && s.decision >= 0 ? `#run=${s.run.id}&seq=${s.run.decisions.seq[s.decision]}` : location.pathname + location.search);
+    if (this.playground || this.hides || !this.restored) return;
+    clearTimeout(this.saving);
+    this.saving = setTimeout(() => {
+      const { time, selected: s } = this, at = new URLSearchParams(), on = this.shown().map((r) => r.id).join();
+      if (on !== this.runs.slice(0, 2).map((r) => r.id).join()) at.set('on', on);
+      if (time.from > 0 || time.to < time.end) at.set('window', `${Math.round(time.from)},${Math.round(time.to)}`);
+      if (this.shownTab !== 'shares') at.set('tab', this.shownTab);
+      if (this.chosenHue) at.set('hue', this.hue);
+      if (s) at.set('run', s.run.id);
+      if (s?.decision >= 0) at.set('seq', s.run.decisions.seq[s.decision]);
+      else if (s?.at !== undefined) { at.set('slot', s.slot); at.set('at', Math.round(s.at)); }
+      const hash = at.toString();
+      history.replaceState(null, '', hash ? '#' + hash : location.pathname + location.search);
+    }, 200);
   }
 
+  // restore shows what the address says.
   restore() {
+    const at = new URLSearchParams(location.hash.slice(1)), find = (id) => this.runs.find((r) => r.id === id);
+    this.restored = true;
     if (this.hides) return;
-    const at = new URLSearchParams(location.hash.slice(1)), run = this.runs.find((r) => r.id === at.get('run'));
+    const on = (at.get('on') ?? '').split(',').filter(find);
+    if (on.length) this.on = new Set(on);
+    if (['job', 'pool'].includes(at.get('hue'))) {
+      [this.hue, this.chosenHue] = [at.get('hue'), true];
+      byID('hue').value = this.hue;
+    }
+    if (this.panels[at.get('tab')]) this.tab(at.get('tab'));
+    const run = find(at.get('run'));
+    if (run) this.on.add(run.id);
+    this.refreshed();
+    const [from, to] = (at.get('window') ?? '').split(',').map(Number);
+    if (to > from) this.time.window(from, to);
     if (!run) return;
-    const row = run.decisions.seq.indexOf(Number(at.get('seq')));
-    if (row < 0) return;
-    this.on.add(run.id);
     this.focus(run);
     this.arrange();
-    this.choose(row);
+    const row = at.has('seq') ? run.decisions.seq.indexOf(Number(at.get('seq'))) : -1;
+    if (row >= 0) this.choose(row);
+    else if (run.lane(Number(at.get('slot'))) && at.has('at')) this.select({ run, slot: Number(at.get('slot')), at: Number(at.get('at')), bar: -1, decision: -1 });
   }
 
   listen() {
@@ -350,15 +461,16 @@ class Page {
     byID('hue').addEventListener('change', (e) => {
       this.hue = e.target.value;
       this.chosenHue = true;
-      this.legend();
+      this.save();
       this.draw();
     });
     byID('theme').addEventListener('click', () => this.swapTheme());
     byID('tables').addEventListener('click', () => this.tables());
+    byID('critical').addEventListener('click', () => this.critical());
     byID('keys').addEventListener('click', () => byID('help').showModal());
     byID('tabs').addEventListener('click', (e) => e.target.dataset.tab && this.tab(e.target.dataset.tab));
     document.addEventListener('keydown', (e) => this.key(e));
-    document.addEventListener('scroll', () => this.tip(null), true);
+    document.addEventListener('scroll', () => this.hover(null), true);
   }
 
   swapTheme() {
@@ -368,23 +480,41 @@ class Page {
     this.draw();
   }
 
+  critical() {
+    this.drawsPath = !this.drawsPath;
+    byID('critical').setAttribute('aria-pressed', this.drawsPath);
+    if (this.drawsPath) for (const l of this.lanes.values()) l.unfold(true);
+    this.draw();
+  }
+
   tables() {
     const on = document.body.classList.toggle('tables');
     byID('tables').setAttribute('aria-pressed', on);
     this.draw();
   }
 
+  // nextTab goes to the tab beside another one, and returns whether there is one.
+  nextTab(tab, by) {
+    const tabs = [...byID('tabs').querySelectorAll('button')], next = by && tabs[(tabs.indexOf(tab) + by + tabs.length) % tabs.length];
+    next?.focus();
+    next?.click();
+    return !!next;
+  }
+
   key(e) {
     const t = e.target;
-    if (!(t instanceof Element) || byID('help').open || e.ctrlKey || e.metaKey || e.altKey || t.matches('textarea, select, input[type=text], input[type=range]')) return;
+    if (!(t instanceof Element) || byID('help').open || e.ctrlKey || e.metaKey || e.altKey || t.matches('textarea, select, input[type=text], input[type=search], input[type=range]')) return;
     const { time } = this;
+    if (t.matches('[role=tab]') && this.nextTab(t, { ArrowLeft: -1, ArrowRight: 1 }[e.key])) return e.preventDefault();
     const act = {
+      ArrowUp: () => (t.id === 'list' ? this.step(-1) : null),
+      ArrowDown: () => (t.id !== 'list' ? null : this.selected ? this.step(1) : this.choose(this.decisions.shown[0] ?? -1)),
       ArrowLeft: () => (e.shiftKey ? time.pan(-0.25) : this.step(-1)), ArrowRight: () => (e.shiftKey ? time.pan(0.25) : this.step(1)),
       ' ': () => (t.matches('button, input') ? null : time.play(!time.playing)),
       '+': () => time.zoom(0.7, time.at ?? undefined), '=': () => time.zoom(0.7, time.at ?? undefined), '-': () => time.zoom(1.4, time.at ?? undefined), 0: () => time.whole(),
       Home: () => time.show(0), End: () => time.follow(), f: () => time.follow(),
-      l: () => { const w = byID('which'); w.value = w.value === 'lent' ? 'all' : 'lent'; this.decisions.refresh(true); },
-      t: () => this.tables(), d: () => this.swapTheme(), '?': () => byID('help').showModal(), Escape: () => this.select(null),
+      l: () => { const w = byID('which'); w.value = w.value === 'lent' ? 'matters' : 'lent'; this.decisions.refresh(true); },
+      t: () => this.tables(), c: () => this.critical(), d: () => this.swapTheme(), '?': () => byID('help').showModal(), Escape: () => this.select(null),
     }[e.key];
     if (!act || act() === null) return;
     e.preventDefault();
@@ -392,4 +522,4 @@ class Page {
 }
 
 const page = new Page();
-page.open().catch((e) => page.notice('The page could not load the runs: ' + e.message, true));
+page.open().catch((e) => page.lasts('failed', 'The page could not load the runs: ' + e.message));

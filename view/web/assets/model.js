@@ -3,7 +3,8 @@
 
 const columns = {
   bars: ['seq', 'slot', 'job', 'kind', 'task', 'n', 'from', 'lent', 'moved', 'speculative', 'rule'],
-  ends: ['seq', 'bar', 'at', 'how', 'in_bytes', 'out_bytes', 'copy_bytes', 'cpu'],
+  ends: ['seq', 'bar', 'at', 'how', 'done', 'in_bytes', 'out_bytes', 'copy_bytes', 'cpu'],
+  recounts: ['seq', 'at', 'job', 'kind', 'n'],
   phase_starts: ['seq', 'bar', 'at', 'phase'],
   decisions: ['seq', 'at', 'op', 'job', 'slot', 'bar', 'rule'],
   spills: ['seq', 'bar', 'from', 'to', 'bytes', 'records'],
@@ -26,6 +27,7 @@ export class Run {
     this.id = id;
     this.name = name;
     this.policy = '';
+    this.signs = []; // names of the signs that a picture needs
     this.seq = 0;
     this.last = 0;
     this.ended = false;
@@ -49,20 +51,21 @@ export class Run {
     this.status = chain();
     this.startOf = []; // row in decisions of the start; -1: none
     this.bySlot = new Map(); // by slot: its bars in the order of time
-    this.progress = []; // by job: times at which maps were done, reduces had copied, and reduces were done
+    this.progress = []; // by job, over time: maps that were done, maps that all reduces had copied, reduces that were done
+    this.copies = new Map(); // by reduce task: how many maps each of its attempts has copied
   }
 
   /** apply appends d, an answer to the question model. It returns whether anything is new. */
   apply(d) {
     const fresh = d.seq > this.seq || d.ended !== this.ended || this.lanes.length === 0;
     Object.assign(this, {
-      policy: d.policy, seq: d.seq, last: d.last, ended: d.ended, dropped: d.dropped,
+      policy: d.policy, signs: d.signs, seq: d.seq, last: d.last, ended: d.ended, dropped: d.dropped,
       lanes: d.lanes, pools: d.pools, rules: d.rules,
       opNames: d.ops, phaseNames: d.phases, howNames: d.hows, stepNames: d.steps,
     });
     for (const j of d.jobs) {
       this.jobs[j.job] = j;
-      this.progress[j.job] ??= { maps: [], copied: [], reduces: [] };
+      this.progress[j.job] ??= { maps: new Count(), copied: new Count(), reduces: new Count() };
     }
     const bars = this.bars.seq.length;
     for (const [table, names] of Object.entries(columns)) {
@@ -96,30 +99,59 @@ export class Run {
       if (!lane) this.bySlot.set(b.slot[i], (lane = []));
       lane.push(i);
     }
-    const left = this.phaseNames.map((p) => p === 'sort' || p === 'reduce' || p === 'held'); // by phase: the copy phase is over
-    this.phase.grow(this.phase_starts.bar, (row, bar) => {
-      const p = this.progress[b.job[bar]];
-      if (b.kind[bar] === REDUCE && p && left[this.phase_starts.phase[row]] && !p['c' + bar]) {
-        p['c' + bar] = true;
-        p.copied.push(this.phase_starts.at[row]);
-      }
-    });
+    this.phase.grow(this.phase_starts.bar);
     this.spill.grow(this.spills.bar);
     this.buffer.grow(this.buffers.bar);
     this.fetch.grow(this.fetches.bar);
     this.status.grow(this.statuses.bar);
-    const ok = this.howNames.indexOf('ok');
     for (let i = this.ends.bar.length - (d.ends ? d.ends.bar.length : 0); i < this.ends.bar.length; i++) {
-      const bar = this.ends.bar[i], p = this.progress[b.job[bar]];
+      const bar = this.ends.bar[i];
       this.to[bar] = this.ends.at[i];
       this.how[bar] = this.ends.how[i];
       this.end[bar] = i;
-      if (this.ends.how[i] === ok && p) (b.kind[bar] === MAP ? p.maps : p.reduces).push(this.ends.at[i]);
     }
+    this.count(d);
     const start = this.opNames.indexOf('start'), ds = this.decisions;
     for (let i = ds.seq.length - (d.decisions ? d.decisions.seq.length : 0); i < ds.seq.length; i++) {
       if (ds.op[i] === start && ds.bar[i] >= 0) this.startOf[ds.bar[i]] = i;
     }
+  }
+
+  // count adds the new rows to the progress of the jobs, in the order of their events. A task counts once,
+  // whatever attempts it has: a reduce by its attempt that has copied most, of those that run or have finished it.
+  count(d) {
+    const b = this.bars, { ends, recounts, fetches, phase_starts: phases } = this;
+    const left = this.phaseNames.map((p) => p === 'sort' || p === 'reduce' || p === 'held'); // by phase: the copy phase is over
+    const adds = {
+      ends: (i) => {
+        const bar = ends.bar[i];
+        if (ends.done[i]) this.progress[b.job[bar]]?.[b.kind[bar] === MAP ? 'maps' : 'reduces'].add(ends.at[i], 1);
+        else if (b.kind[bar] === REDUCE) this.copied(bar, ends.at[i], () => 0);
+      },
+      recounts: (i) => this.progress[recounts.job[i]]?.[recounts.kind[i] === MAP ? 'maps' : 'reduces'].add(recounts.at[i], recounts.n[i]),
+      fetches: (i) => this.copied(fetches.bar[i], fetches.at[i], (n) => n + fetches.maps[i]),
+      phase_starts: (i) => {
+        if (left[phases.phase[i]] && b.kind[phases.bar[i]] === REDUCE) this.copied(phases.bar[i], phases.at[i], () => Infinity);
+      },
+    };
+    const rows = [];
+    for (const [table, add] of Object.entries(adds)) {
+      const { seq } = this[table];
+      for (let i = seq.length - (d[table]?.seq.length ?? 0); i < seq.length; i++) rows.push({ seq: seq[i], i, add });
+    }
+    rows.sort((x, y) => x.seq - y.seq).forEach((r) => r.add(r.i));
+  }
+
+  // copied changes how many maps an attempt of a reduce has copied.
+  copied(bar, at, change) {
+    const b = this.bars, job = b.job[bar], key = job * 2 ** 31 + b.task[bar];
+    if (!this.progress[job]) return;
+    if (!this.copies.has(key)) this.copies.set(key, { most: 0, of: new Map() });
+    const task = this.copies.get(key);
+    task.of.set(bar, Math.min(change(task.of.get(bar) ?? 0), this.jobs[job].maps));
+    const most = Math.max(...task.of.values());
+    if (most !== task.most) this.progress[job].copied.add(at, most - task.most);
+    task.most = most;
   }
 
   /** until returns the end of a bar. While the bar runs, it returns the time of the last event. */
@@ -158,10 +190,10 @@ export class Run {
     return best;
   }
 
-  /** doneAt returns how many maps, copy phases and reduces of a job were done at a time. */
+  /** doneAt returns how many maps and reduces of a job were done at a time, and which share of its shuffle. */
   doneAt(job, t) {
-    const p = this.progress[job];
-    return { maps: countUpTo(p.maps, t), copied: countUpTo(p.copied, t), reduces: countUpTo(p.reduces, t) };
+    const p = this.progress[job], { maps, reduces } = this.jobs[job];
+    return { maps: p.maps.at(t), shuffle: p.copied.at(t) / Math.max(1, maps * reduces), reduces: p.reduces.at(t) };
   }
 
   /** hueOf returns the number that decides hue and letter of a job: that of its pool or its own. */
@@ -176,6 +208,12 @@ export class Run {
   taskName(bar) {
     const b = this.bars;
     return `${this.jobName(b.job[bar])}/${b.kind[bar] === MAP ? 'm' : 'r'}/${b.task[bar]}`;
+  }
+
+  /** lostAt returns when the tracker of a lane was lost; Infinity: it was not. */
+  lostAt(lane) {
+    const i = this.losses.tracker.indexOf(lane.tracker);
+    return i < 0 ? Infinity : this.losses.at[i];
   }
 
   lane(slot) { return this.lanes.find((l) => l.slot === slot); }
@@ -237,9 +275,19 @@ export function firstAfter(list, is) {
   return low;
 }
 
-// countUpTo counts the times up to t. The times of copying are not exactly in order, so their count is
-// approximate.
-const countUpTo = (times, t) => firstAfter(times, (x) => x > t);
+// Count is a number that changes at some times.
+class Count {
+  constructor() { [this.times, this.numbers] = [[], [0]]; }
+
+  /** add adds n to the number from a time on. */
+  add(time, n) {
+    this.times.push(time);
+    this.numbers.push(this.numbers.at(-1) + n);
+  }
+
+  /** at returns the number at time t. */
+  at(t) { return this.numbers[firstAfter(this.times, (x) => x > t)]; }
+}
 
 const units = [['s', 1e9], ['ms', 1e6], ['µs', 1e3]];
 

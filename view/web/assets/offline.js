@@ -78,12 +78,13 @@ export class Offline {
       const [, { runs }] = await this.loaded;
       return { status: 200, text: JSON.stringify({ runs: runs.map(({ name }, i) => ({ id: String(i), name, policy: '', ended: true, seq: 0 })) }) };
     }
-    const id = /^(\d+)\.(\d+)$/.exec(q.get('run') ?? '');
-    if (id) {
-      const { draft } = this;
-      if (draft?.number !== Number(id[1])) return { status: 404, text: '{"error":"there is no such run any more"}' };
-      if (draft.worker !== this.workers) await (draft.again ??= this.again(draft));
-      q.set('run', draft.runs[id[2]]);
+    const ids = q.getAll('run');
+    q.delete('run');
+    for (const run of ids) {
+      const id = /^(\d+)\.(\d+)$/.exec(run), { draft } = this;
+      if (id && draft?.number !== Number(id[1])) return { status: 404, text: '{"error":"there is no such run any more"}' };
+      if (id && draft.worker !== this.workers) await (draft.again ??= this.again(draft));
+      q.append('run', id ? draft.runs[id[2]] : run);
     }
     return this.call(question, q.toString());
   }

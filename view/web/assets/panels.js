@@ -2,9 +2,9 @@
 // of pools, kvbuffers, the shuffle matrix, and the differences between runs.
 
 import { ask } from './api.js';
-import { fit, ticks } from './draw.js';
-import { element, GUTTER, table, wheel } from './lanes.js';
-import { letter, MAP, size, span } from './model.js';
+import { area, fit } from './draw.js';
+import { cursor, element, GUTTER, table, wheel } from './lanes.js';
+import { letter, MAP, REDUCE, size, span } from './model.js';
 
 /** Jobs lists the jobs of a run. Each has three bars with its progress at the moment that is shown. */
 export class Jobs {
@@ -25,7 +25,7 @@ export class Jobs {
       this.box.replaceChildren(...this.cards.map((c) => c.root));
       if (run.jobs.length > most) this.box.append(element('p', { className: 'note', textContent: `and ${run.jobs.length - most} more jobs` }));
     }
-    const moment = [key, run.seq, time.at, time.end].join();
+    const moment = [key, run.seq, run.over, page.unknown(run), time.at, time.end].join();
     if (this.moment === moment) return; // no number has changed
     this.moment = moment;
     jobs.forEach((j, i) => this.update(run, j, this.cards[i], time.now));
@@ -50,41 +50,18 @@ export class Jobs {
 
   update(run, job, card, now) {
     const done = run.doneAt(job.job, now);
-    // The counts of the newest moment also include maps that were restored or lost.
-    if (this.page.time.at === null) [done.maps, done.reduces] = [job.maps_finished, job.reduces_finished];
-    const copied = job.reduces ? this.copied(run, job, now, done) : 0;
     const set = (i, value, of, text) => {
       card.bars[i].p.value = of ? Math.min(1, value / of) : 0;
       card.bars[i].n.textContent = text;
     };
-    set(0, done.maps, job.maps, `${Math.min(done.maps, job.maps)}/${job.maps}`);
-    set(1, copied, 1, job.reduces ? Math.round(copied * 100) + ' %' : 'none');
-    set(2, done.reduces, job.reduces, job.reduces ? `${Math.min(done.reduces, job.reduces)}/${job.reduces}` : 'none');
-    let text = now < job.submit ? 'comes at ' + span(job.submit) : job.finish >= 0 && job.finish <= now ? job.state + (job.deadline >= 0 ? ' at ' + span(job.finish) : ' after ' + span(job.finish - job.submit)) : 'running';
+    set(0, done.maps, job.maps, `${done.maps}/${job.maps}`);
+    set(1, done.shuffle, 1, job.reduces ? Math.round(done.shuffle * 100) + ' %' : 'none');
+    set(2, done.reduces, job.reduces, job.reduces ? `${done.reduces}/${job.reduces}` : 'none');
+    let text = now < job.submit ? 'comes at ' + span(job.submit) : job.finish >= 0 && job.finish <= now ? job.state + (job.deadline >= 0 ? ' at ' + span(job.finish) : ' after ' + span(job.finish - job.submit)) : this.page.unknown(run) ? 'ran when the server was lost' : run.over && now >= run.last ? 'ran when the events ended' : 'running';
     const late = job.deadline >= 0 && (job.finish >= 0 && job.finish <= now ? job.finish : now) > job.deadline;
     if (job.deadline >= 0) text += `, deadline ${span(job.deadline)}` + (late ? ': missed' : '');
     card.state.textContent = text;
     card.state.classList.toggle('late', late);
-    card.root.style.opacity = now < job.submit ? 0.55 : 1;
-  }
-
-  // copied returns the share of the shuffle that is done: by recorded copies, or without them by the
-  // copy phases that have ended.
-  copied(run, job, now, done) {
-    if (!run.fetches.seq.length) return done.copied / job.reduces;
-    if (this.fetchesOf?.run !== run || this.fetchesOf.n !== run.fetches.seq.length) {
-      const jobs = run.jobs.map(() => ({ at: [], sum: [] })), f = run.fetches;
-      for (let i = 0; i < f.seq.length; i++) {
-        const j = jobs[run.bars.job[f.bar[i]]];
-        j.at.push(f.at[i]);
-        j.sum.push((j.sum.at(-1) ?? 0) + f.maps[i]);
-      }
-      this.fetchesOf = { run, n: f.seq.length, jobs };
-    }
-    const j = this.fetchesOf.jobs[job.job];
-    let low = 0, high = j.at.length;
-    while (low < high) { const mid = (low + high) >> 1; if (j.at[mid] > now) high = mid; else low = mid + 1; }
-    return Math.min(1, (low ? j.sum[low - 1] : 0) / (job.maps * job.reduces));
   }
 }
 
@@ -96,7 +73,11 @@ class Panel {
     this.canvas = element('canvas', { role: 'img', tabIndex: 0 });
     this.table = element('div', { className: 'sr' });
     this.note = element('p', { className: 'note', hidden: true });
-    this.root = [this.canvas, this.note, this.table];
+    this.root = [this.canvas, this.note, this.table, cursor((t) => this.x(t))];
+    this.canvas.addEventListener('pointermove', (e) => {
+      if (this.at) page.hover(this.time(e.offsetX), `${span(Math.round(this.time(e.offsetX)))} · ${this.at(this.time(e.offsetX), e.offsetY)}`, e.clientX, e.clientY);
+    });
+    this.canvas.addEventListener('pointerleave', () => page.hover(null));
     this.canvas.addEventListener('wheel', (e) => wheel(page, e, this.time(e.offsetX)), { passive: false });
   }
 
@@ -110,11 +91,11 @@ class Panel {
     return GUTTER + ((t - from) / (to - from)) * (this.width - GUTTER - 6);
   }
 
-  /** begin clears the canvas and returns its context. */
-  begin() {
+  /** begin clears the canvas, which is as high as its box or at least as high as least, and returns its context. */
+  begin(least = 60) {
     const box = this.canvas.parentElement, { paint } = this.page;
     this.width = box.clientWidth;
-    this.height = Math.max(60, box.clientHeight - 2);
+    this.height = Math.max(least, box.clientHeight - 2 - (this.line?.offsetHeight ?? 0));
     this.canvas.style.height = this.height + 'px';
     const ctx = fit(this.canvas, this.width, this.height, paint.ratio);
     ctx.fillStyle = paint.ground;
@@ -130,25 +111,27 @@ class Panel {
     this.note.textContent = text ?? '';
   }
 
-  // later asks a question if key has changed, and calls done with the answer. It waits 120 ms, so that
-  // dragging asks only once. During a live run it asks at most once a second, because the answer takes
-  // core time from the run.
-  later(key, question, params, done) {
+  // later asks questions if key has changed, and calls done with the answers. asks has the name and the
+  // parameters of each. It waits 120 ms, so that dragging asks only once. During a live run it asks at most
+  // once a second, because the answer takes core time from the run.
+  later(key, asks, done) {
     if (this.key === key) return;
     this.key = key;
     clearTimeout(this.timer);
-    const since = performance.now() - (this.asked ?? 0), rest = this.page.run.over ? 120 : Math.max(120, 1000 - since);
+    const since = performance.now() - (this.asked ?? 0), rest = this.page.run?.over ? 120 : Math.max(120, 1000 - since);
     this.timer = setTimeout(async () => {
       this.asked = performance.now();
       this.request?.abort();
       this.request = new AbortController();
       try {
-        done(await ask(question, params, this.request.signal));
+        const { signal } = this.request;
+        this.answers = await Promise.all(asks.map(([question, params]) => ask(question, params, signal)));
+        done(this.answers);
         this.page.draw();
       } catch (e) {
-        if (e.name !== 'AbortError') this.say(e.message);
+        if (e.name !== 'AbortError' && !this.answers && !this.page.away) this.say(e.message); // else the last answer stays
       }
-    }, this.answer ? rest : 0);
+    }, this.answers ? rest : 0);
   }
 
   moment(ctx) {
@@ -164,119 +147,164 @@ class Panel {
   }
 }
 
-const dashes = [[], [7, 3], [2, 2], [9, 3, 2, 3], [4, 4], [1, 3]];
+const definitions = [['', 'of the policy'], ['per-kind', 'by kind of slots'], ['together', 'of all slots together']];
 
-/** Shares draws the slots that each pool uses, and its fair share as a line. */
+/**
+ * Shares draws a row for each run: the slots that its pools use, on top of each other, maps below reduces. Over
+ * the slots of a pool that is below its fair share, the slots that it lacks are hatched.
+ */
 export class Shares extends Panel {
   constructor(page) {
     super(page);
-    this.kind = element('select', { title: 'which slots are counted' }, ...['both', 'maps', 'reduces'].map((v) => element('option', { value: v, textContent: v === 'both' ? 'maps and reduces' : v })));
-    this.kind.addEventListener('change', () => page.draw());
-    this.options = [element('label', {}, 'count ', this.kind)];
+    this.share = element('select', { title: 'the definition of the fair share' }, ...definitions.map(([value, textContent]) => element('option', { value, textContent })));
+    this.share.addEventListener('change', () => page.draw());
+    this.options = [element('label', {}, 'fair share ', this.share)];
+    this.line = element('div', { className: 'below' });
+    this.root = [this.line, ...this.root];
+    this.of = []; // the runs of answers
   }
 
   draw() {
-    const { page } = this, { run, time } = page;
-    if (!run) return;
+    const { page } = this, { time } = page, runs = page.shown().filter((r) => r.lanes.length);
+    if (!runs.length) return;
     const steps = Math.min(600, Math.max(50, Math.floor((this.canvas.parentElement.clientWidth - GUTTER) / 2)));
-    const from = Math.round(time.from), to = Math.round(time.to);
-    this.later([run.id, run.seq, from, to, steps].join(), 'curves', { run: run.id, from, to, steps }, (answer) => {
-      this.answer = answer;
-      this.of = run;
+    const from = Math.round(time.from), to = Math.round(time.to), sharing = this.share.value;
+    const asks = runs.map((r) => ['curves', { run: r.id, from, to, steps, sharing }]), belows = runs.map((r) => ['below', { run: r.id, sharing }]);
+    this.later([from, to, steps, sharing, ...runs.map((r) => r.id + ':' + r.seq)].join(), [...asks, ...belows], (answers) => {
+      this.of = runs.map((run, i) => ({ run, curves: answers[i], below: answers[runs.length + i] }));
+      this.list();
       this.describe();
     });
-    if (!this.answer || this.of !== run) return this.say(run.bars.seq.length ? 'Adding up…' : 'No task has started yet.');
+    const of = this.of.filter((o) => runs.includes(o.run));
+    if (!of.length) return this.say(runs.some((r) => r.bars.seq.length) ? 'Adding up…' : 'No task has started yet.');
     this.say();
-    const ctx = this.begin(), c = this.answer, { paint } = page;
-    const sum = (p, a, b) => (i) => (this.kind.value === 'maps' ? p[a][i] : this.kind.value === 'reduces' ? p[b][i] : p[a][i] + p[b][i]);
-    if (this.highest?.of !== c || this.highest.kind !== this.kind.value) { // once for each answer, not for each frame
-      let most = Math.max(1, c.slots.map + c.slots.reduce);
-      for (const p of c.pools.slice(0, 12)) {
-        for (const f of [sum(p, 'maps', 'reduces'), sum(p, 'share_maps', 'share_reduces')]) {
-          for (let i = 0; i < c.steps; i++) if (f(i) <= 1e6) most = Math.max(most, f(i));
-        }
-      }
-      this.highest = { of: c, kind: this.kind.value, most };
-    }
-    const { most } = this.highest;
-    const bottom = this.height - 4, top = 6;
-    const y = (v) => bottom - (Math.min(v, most) / most) * (bottom - top);
-    // While the window moves, the answer is still for an older window. The part outside of the canvas is
-    // not drawn, because the dashes of a line that is 200 screens long take 100 ms.
+    const least = 58, ctx = this.begin(least * of.length), row = this.height / of.length;
+    of.forEach((o, i) => this.row(ctx, o, i * row, row, of.length > 1));
+    this.moment(ctx);
+  }
+
+  // row draws the row of a run, from the place top on.
+  row(ctx, { run, curves: c }, top, height, named) {
+    const { paint, time } = this.page, bottom = top + height - 3, head = top + 4;
+    const stacks = this.stacks(run, c), most = Math.max(1, c.slots.map + c.slots.reduce, stacks.most);
+    const y = (v) => bottom - (Math.min(v, most) / most) * (bottom - head);
+    // While the window moves, the answer is still for an older window. The part outside of the canvas is not drawn.
     const x = (i) => Math.min(Math.max(GUTTER, this.x(c.from + i * c.step)), this.width);
     const first = Math.max(0, Math.floor((time.from - c.from) / c.step)), last = Math.min(c.steps, Math.ceil((time.to - c.from) / c.step));
     ctx.strokeStyle = paint.soft;
-    ctx.fillStyle = paint.quiet;
-    for (const v of new Set([0, Math.round(most / 2), Math.round(most)])) {
+    for (const v of [0, most]) {
       ctx.beginPath();
       ctx.moveTo(GUTTER, y(v));
       ctx.lineTo(this.width, y(v));
       ctx.stroke();
-      ctx.fillText(v + (v === Math.round(most) ? ' slots' : ''), 4, Math.min(bottom - 5, Math.max(7, y(v))));
     }
-    const curve = (f, end) => {
-      ctx.beginPath();
-      for (let i = first, before; i < last; i++) { // a point only where the value changes
-        const v = y(f(i));
-        if (v === before) continue;
-        if (before !== undefined) ctx.lineTo(x(i), before);
-        ctx.lineTo(x(i), before = v);
-      }
-      if (first < last) ctx.lineTo(x(last), y(f(last - 1)));
-      if (end) { ctx.lineTo(x(last), bottom); ctx.lineTo(x(first), bottom); }
-    };
-    c.pools.slice(0, 12).forEach((p, k) => {
-      const hue = paint.hue(this.hueOf(run, p.pool));
-      ctx.setLineDash([]);
-      ctx.fillStyle = hue.tones.compute;
-      ctx.globalAlpha = 0.22;
-      const use = sum(p, 'maps', 'reduces');
-      curve(use, true);
-      ctx.fill();
-      ctx.globalAlpha = 1;
-      ctx.strokeStyle = hue.line;
-      ctx.lineWidth = 2;
-      curve(use);
-      ctx.stroke();
-      ctx.setLineDash([5, 3]);
-      ctx.lineWidth = 1.4;
-      curve(sum(p, 'share_maps', 'share_reduces'));
-      ctx.stroke();
-      ctx.setLineDash([]);
-      const own = letter(this.hueOf(run, p.pool)), pool = run.pools[p.pool]?.name ?? '', name = pool === own ? own : own + ' ' + pool, place = this.place(use, c.steps);
-      const px = Math.min(x(place) + 2, this.width - ctx.measureText(name).width - 6), py = Math.max(8, y(use(place)) - 7 - (k % 2) * 2);
-      ctx.fillStyle = paint.ground;
-      ctx.globalAlpha = 0.8;
-      ctx.fillRect(px - 2, py - 7, ctx.measureText(name).width + 4, 13);
-      ctx.globalAlpha = 1;
-      ctx.fillStyle = paint.ink;
-      ctx.fillText(name, px, py);
-    });
     ctx.fillStyle = paint.quiet;
-    ctx.fillText('solid: use', 4, top + 20);
-    ctx.fillText('dashed: share', 4, top + 34);
-    this.moment(ctx);
+    ctx.fillText(`${Math.round(most)} slots`, 4, head + 5);
+    ctx.fillText('0', 4, bottom - 5);
+    if (named) ctx.fillText(run.policy, 4, (head + bottom) / 2, GUTTER - 8);
+    if (first >= last) return;
+    for (const s of stacks.layers) {
+      const hue = paint.hue(s.hue);
+      ctx.fillStyle = hue.tones[s.kind === MAP ? 'compute' : 'reduce'];
+      area(ctx, first, last, x, y, (i) => s.low[i], (i) => s.high[i]);
+      ctx.fill();
+      ctx.strokeStyle = paint.ground;
+      ctx.lineWidth = 1;
+      ctx.stroke();
+    }
+    for (const s of stacks.lacking) {
+      area(ctx, first, last, x, y, (i) => s.from[i], (i) => s.to[i]);
+      ctx.fillStyle = paint.lacking(ctx);
+      ctx.fill();
+    }
+    for (const s of stacks.names) this.name(ctx, s, x, y, first, last);
   }
 
-  // place returns the first step at which a curve is highest. The name of the pool is written there.
-  place(f, steps) {
-    let best = 0;
-    for (let i = 1; i < steps; i++) if (f(i) > f(best) + 1e-6) best = i;
-    return best;
+  // stacks returns the layers of a row, from the lowest: for each pool its maps and then its reduces.
+  stacks(run, c) {
+    if (c.stacks?.hue === this.page.hue) return c.stacks; // once for each answer, not for each frame
+    const sum = new Float32Array(c.steps), layers = [], lacking = [], names = [];
+    let most = 0;
+    c.pools.forEach((p, k) => {
+      const sign = this.sign(run, p.pool, k), low = sum.slice();
+      for (const [kind, use] of [[MAP, p.maps], [REDUCE, p.reduces]]) {
+        const from = sum.slice();
+        for (let i = 0; i < c.steps; i++) sum[i] += use[i];
+        layers.push({ kind, hue: sign.hue, low: from, high: sum.slice() });
+      }
+      const top = sum.slice(), to = top.slice();
+      if (p.share.length) {
+        for (let i = 0; i < c.steps; i++) {
+          const own = p.share_maps.length ? Math.max(0, p.share_maps[i] - p.maps[i]) + Math.max(0, p.share_reduces[i] - p.reduces[i]) : p.share[i] - p.maps[i] - p.reduces[i];
+          if (own >= 0.999) to[i] += own; // as the list has it: a slot or more
+          most = Math.max(most, to[i]);
+        }
+        lacking.push({ from: top, to });
+      }
+      names.push({ text: sign.text, low, high: top });
+    });
+    for (const v of sum) most = Math.max(most, v);
+    return (c.stacks = { hue: this.page.hue, layers, lacking, names, most });
   }
 
-  // hueOf returns the number of a pool's hue. If hues stand for jobs, it is that of the pool's first job.
-  hueOf(run, pool) {
-    if (this.page.hue === 'pool') return pool;
-    const job = run.jobs.findIndex((j) => j.pool === pool);
-    return job < 0 ? pool : job;
+  // sign returns the hue and the name of a pool; pool -1 stands for all further pools. If hues stand for jobs, only a
+  // pool with one job has that job's.
+  sign(run, pool, k) {
+    if (pool < 0) return { hue: k % 2 ? -1 : -2, text: `${run.pools.length - k} more pools` };
+    const { name } = run.pools[pool], jobs = run.jobs.filter((j) => j.pool === pool);
+    const own = this.page.hue === 'pool' ? pool : jobs.length === 1 ? jobs[0].job : -1;
+    if (own < 0) return { hue: k % 2 ? -1 : -2, text: name };
+    return { hue: own, text: name === letter(own) ? name : letter(own) + ' ' + name };
+  }
+
+  // name writes the name of a pool where its layers are highest, if there is room.
+  name(ctx, s, x, y, first, last) {
+    const { paint } = this.page;
+    let best = first;
+    for (let i = first; i < last; i++) if (s.high[i] - s.low[i] > s.high[best] - s.low[best] + 1e-6) best = i;
+    const top = y(s.high[best]), height = y(s.low[best]) - top, width = ctx.measureText(s.text).width;
+    if (height < 12) return;
+    const px = Math.min(x(best) + 3, this.width - width - 6), py = top + Math.min(height / 2, 9);
+    ctx.fillStyle = paint.ground;
+    ctx.fillRect(px - 2, py - 6, width + 4, 13);
+    ctx.fillStyle = paint.ink;
+    ctx.fillText(s.text, px, py);
+  }
+
+  // list writes the definition, and the times in which pools were below their shares. A click shows one of them.
+  list() {
+    const lines = this.of.map(({ run, curves, below }) => {
+      const name = this.of.length > 1 ? run.policy + ': ' : '', all = below.times;
+      const buttons = all.slice(0, 40).map((b) => {
+        const button = element('button', { textContent: `${run.pools[b.pool].name}, ${span(b.from)} to ${span(b.to)}, ${+b.slots.toFixed(1)} slots` });
+        button.addEventListener('click', () => {
+          const around = (b.to - b.from) / 4;
+          this.page.focus(run);
+          this.page.time.window(b.from - around, b.to + around);
+        });
+        return button;
+      });
+      const words = curves.sharing === 'none' ? `${run.policy} shares no slots between pools`
+        : below.large ? 'the run is too large to list who was below its share' : all.length ? `${name}below its share (hatched): ` : `${name}no pool was below its share for 1 % of the run`;
+      return element('div', { title: curves.definition }, words, ...buttons, all.length > 40 ? ` and ${all.length - 40} more` : '');
+    });
+    this.line.replaceChildren(...lines);
+  }
+
+  /** at returns the values at a time as text, for the cursor. py is a place on the canvas. */
+  at(t, py) {
+    const o = this.of[Math.floor(py / (this.height / this.of.length))];
+    if (!o) return '';
+    const { run, curves: c } = o, i = Math.min(c.steps - 1, Math.max(0, Math.floor((t - c.from) / c.step)));
+    const round = (v) => +v.toFixed(1);
+    return c.pools.map((p) => `${run.pools[p.pool]?.name ?? 'other pools'} ${round(p.maps[i])} maps, ${round(p.reduces[i])} reduces` + (p.share.length ? `, fair share ${round(p.share[i])}` : '')).join('; ');
   }
 
   describe() {
-    const c = this.answer, run = this.of, mean = (a) => (a.reduce((s, v) => s + v, 0) / a.length).toFixed(2);
-    this.canvas.setAttribute('aria-label', `Slots in use and fair share of ${c.pools.length} pools. The table next to it has the means.`);
-    this.table.replaceChildren(table('Means of the window, in slots', ['pool', 'maps#', 'their fair share#', 'reduces#', 'their fair share#'],
-      c.pools.map((p) => [run.pools[p.pool]?.name ?? '', mean(p.maps), mean(p.share_maps), mean(p.reduces), mean(p.share_reduces)])));
+    const mean = (a) => (a.length ? (a.reduce((s, v) => s + v, 0) / a.length).toFixed(2) : '');
+    this.canvas.setAttribute('aria-label', `Slots in use and fair share of pools under ${this.of.map((o) => o.run.policy).join(', ')}. The table next to it has the means.`);
+    this.table.replaceChildren(...this.of.map(({ run, curves: c }) => table(`Means of the window, in slots, ${run.policy}: ${c.definition}`, ['pool', 'maps#', 'reduces#', 'fair share#'],
+      c.pools.map((p) => [run.pools[p.pool]?.name ?? 'other pools', mean(p.maps), mean(p.reduces), mean(p.share)]))));
   }
 }
 
@@ -294,12 +322,11 @@ export class Buffers extends Panel {
       return this.say(run.bars.seq.length ? 'These events have no kvbuffers. A simulation has them under cost l2 with a kvbuffer in the cluster; a real job has none if its output is not collected.' : 'No task has started yet.');
     }
     this.say();
-    const ctx = this.begin(), b = run.buffers, steps = run.stepNames;
+    const b = run.buffers, steps = run.stepNames;
     const slots = run.lanes.filter((l) => run.bySlot.get(l.slot)?.some((bar) => run.bars.kind[bar] === MAP));
     const most = Math.max(1, ...b.to_bytes.filter((_, i) => steps[b.step[i]] === 'grow'), ...b.bytes.filter((_, i) => steps[b.step[i]] === 'begin'));
-    const h = Math.max(16, (this.height - 4) / Math.max(1, slots.length));
-    this.canvas.style.height = Math.max(this.height, h * slots.length + 4) + 'px';
-    if (h * slots.length + 4 > this.height) fit(this.canvas, this.width, h * slots.length + 4, paint.ratio);
+    const ctx = this.begin(16 * slots.length + 4), h = (this.height - 4) / Math.max(1, slots.length);
+    Object.assign(this, { slots, h });
     slots.forEach((lane, i) => {
       const base = (i + 1) * h, y = (bytes) => base - 2 - (bytes / most) * (h - 6);
       ctx.fillStyle = paint.quiet;
@@ -307,10 +334,15 @@ export class Buffers extends Panel {
       if (i === 0) ctx.fillText('≤ ' + size(most), 4, base - h / 2 + 13);
       ctx.strokeStyle = paint.soft;
       ctx.beginPath(); ctx.moveTo(GUTTER, base - 1); ctx.lineTo(this.width, base - 1); ctx.stroke();
+      ctx.save(); // nothing of the time before the window is drawn over the labels
+      ctx.beginPath();
+      ctx.rect(GUTTER, 0, this.width - GUTTER, this.height);
+      ctx.clip();
       for (const bar of run.bySlot.get(lane.slot)) {
         if (run.bars.from[bar] > Math.min(time.to, time.now) || run.until(bar) < time.from) continue;
         this.buffer(ctx, run, bar, y, base, h);
       }
+      ctx.restore();
     });
     this.moment(ctx);
     this.describe(run);
@@ -355,6 +387,19 @@ export class Buffers extends Panel {
     }
   }
 
+  /** at returns the size of the kvbuffer of a slot at a time. */
+  at(t, py) {
+    const { run } = this.page, lane = this.slots?.[Math.floor(py / this.h)], bar = lane ? run.barAt(lane.slot, t) : -1;
+    if (bar < 0) return '';
+    let bytes = 0;
+    for (let r = run.buffer.first[bar]; r >= 0 && run.buffers.at[r] <= t; r = run.buffer.next[r]) {
+      const step = run.stepNames[run.buffers.step[r]];
+      if (step === 'begin') bytes = run.buffers.bytes[r];
+      if (step === 'grow') bytes = run.buffers.to_bytes[r];
+    }
+    return `${run.taskName(bar)}, kvbuffer ${size(bytes)}`;
+  }
+
   describe(run) {
     const key = run.id + ':' + run.buffers.seq.length + ':' + run.spills.seq.length;
     if (this.described === key) return;
@@ -385,7 +430,7 @@ export class Shuffle extends Panel {
     }
     if (!jobs.length) return this.say('No job of this run has reduces.');
     const at = Math.round(Math.min(time.now, run.last)), most = 60;
-    this.later([run.id, this.job.value, at, run.seq].join(), 'shuffle', { run: run.id, job: this.job.value, at, most }, (answer) => {
+    this.later([run.id, this.job.value, at, run.seq].join(), [['shuffle', { run: run.id, job: this.job.value, at, most }]], ([answer]) => {
       this.answer = answer;
       this.describe(run);
     });
@@ -393,7 +438,7 @@ export class Shuffle extends Panel {
     this.say();
     const ctx = this.begin(), m = this.answer;
     const side = Math.min((this.height - 22) / m.columns, (this.width - GUTTER - 160) / m.rows, 26);
-    const most1 = Math.max(1, ...m.cells.map((c) => c.bytes));
+    const largest = Math.max(0, ...m.cells.map((c) => c.bytes));
     ctx.fillStyle = paint.quiet;
     ctx.fillText('maps →', GUTTER, 8);
     ctx.fillText('reduces ↓', 4, 22);
@@ -405,11 +450,13 @@ export class Shuffle extends Panel {
         if (side > 5) ctx.strokeRect(x + 0.5, y + 0.5, w - 1, w - 1);
         if (cell.done <= 0) continue;
         const part = w * Math.sqrt(cell.done); // the area is the share that is copied
-        ctx.fillStyle = cell.bytes > most1 / 2 ? hue.line : hue.tones.compute;
+        ctx.fillStyle = cell.bytes > largest / 2 ? hue.line : hue.tones.compute;
         ctx.fillRect(x, y + w - part, part, part);
       }
     }
-    const x = GUTTER + m.rows * side + 14, words = [`${m.maps} maps × ${m.reduces} reduces`, 'area: share copied', 'by ' + span(at), 'stronger: over half of', `the largest, ${size(most1)}`, m.measured ? 'measured' : 'estimated: output', m.measured ? '' : 'of the map ÷ reduces'];
+    const x = GUTTER + m.rows * side + 14, words = [`${m.maps} maps × ${m.reduces} reduces`, 'area: share copied', 'by ' + span(at)];
+    if (largest > 0) words.push('stronger: over half of', `the largest, ${size(largest)}`);
+    words.push(...(m.measured ? ['measured'] : ['estimated: output', 'of the map ÷ reduces']));
     ctx.fillStyle = paint.quiet;
     words.forEach((t, i) => ctx.fillText(t, x, 22 + i * 15));
   }

@@ -13,7 +13,7 @@ export class Playground {
     this.numbers = byID('numbers');
     this.client = Array.from(crypto.getRandomValues(new Uint32Array(3)), (n) => n.toString(36)).join('');
     this.settings = {}; // texts of the sliders that were moved, by the names of flags
-    this.weights = {};
+    this.changes = new Map(); // numbers of sliders that are not in the text yet, by their places in it
     this.line = 0; // line of the mistake; 0: none
   }
 
@@ -44,11 +44,12 @@ export class Playground {
   example(name) {
     const e = this.examples.find((x) => x.name === name);
     if (!e) return;
+    if (this.text.value) history.pushState(null, '', location.href); // Back shows the text that was there
     byID('example').value = name;
     byID('about').textContent = e.about;
     this.text.value = e.workload;
     this.settings = e.cost ? { cost: e.cost } : {};
-    this.weights = {};
+    this.changes.clear();
     this.tick(e.policies);
     this.page.time.whole();
     this.page.time.follow();
@@ -66,13 +67,14 @@ export class Playground {
 
   // count writes the line numbers, and marks the line of a mistake.
   count() {
-    const n = this.text.value.split('\n').length;
-    this.numbers.replaceChildren(...Array.from({ length: n }, (_, i) => (i + 1 === this.line ? [element('b', { textContent: i + 1 }), '\n'] : [i + 1 + '\n'])).flat());
+    const n = Math.min(10_000, this.text.value.split('\n').length), numbers = (from, to) => Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => from + i + '\n').join('');
+    if (this.line && this.line <= n) this.numbers.replaceChildren(numbers(1, this.line - 1), element('b', { textContent: this.line }), '\n' + numbers(this.line + 1, n));
+    else this.numbers.textContent = numbers(1, n);
     this.numbers.scrollTop = this.text.scrollTop;
   }
 
   draft() {
-    return { client: this.client, workload: this.text.value, policies: this.ticked(), settings: this.settings, weights: this.weights };
+    return { client: this.client, workload: this.text.value, policies: this.ticked(), settings: this.settings, changes: [...this.changes.values()] };
   }
 
   /** run simulates the text in the editor with the settings, and shows the runs or the mistake. */
@@ -86,6 +88,12 @@ export class Playground {
       const answer = await simulate(draft, request.signal);
       await this.page.drafts(answer.results, request.signal);
       if (request.signal.aborted) return;
+      if (draft.changes.length) { // the text has them now
+        this.changes.clear();
+        this.text.value = answer.workload;
+        byID('example').value = '';
+        this.save(this.draft());
+      }
       this.line = 0;
       this.count();
       const stalled = answer.results.filter((r) => r.error).map((r) => `${r.policy}: ${r.error}`);
@@ -114,16 +122,23 @@ export class Playground {
       this.sliderKey = key;
       this.inputs = {};
       const all = [
-        ['map-slots', 'map slots', 1, 100, 1], ['reduce-slots', 'reduce slots', 1, 100, 1], ['trackers', 'trackers', 1, 50, 1],
+        ['map-slots', 'map slots', 1, 100, 1, ['cluster', 'map_slots']], ['reduce-slots', 'reduce slots', 1, 100, 1, ['cluster', 'reduce_slots']],
+        ['trackers', 'trackers', 1, 50, 1, ['cluster', 'trackers']],
         ['borrow-map', 'borrow map', 0, 1, 0.1], ['borrow-reduce', 'borrow reduce', 0, 1, 0.1], ['seed', 'seed', 1, 100, 1],
-      ].map(([name, label, min, max, step]) => this.slider(name, label, min, max, step, (v) => { this.settings[name] = String(v); }));
-      for (const p of answer.pools.slice(0, 8)) all.push(this.slider('w:' + p.name, 'weight of ' + p.name, 0.5, 10, 0.5, (v) => { this.weights[p.name] = v; }));
+        ...answer.pools.slice(0, 8).map((p) => ['w:' + p.name, 'weight of ' + p.name, 0.5, 10, 0.5, ['pools', p.name, 'weight']]),
+      ].map(([name, label, min, max, step, path]) => this.slider(name, label, min, max, step, (value) => {
+        if (path) this.change(path, value);
+        else this.settings[name] = String(value);
+      }));
       byID('sliders').replaceChildren(...all, this.costs());
     }
     this.cost.value = this.settings.cost ?? 'l0';
     for (const [name, value] of Object.entries(values)) this.set(name, value);
     for (const p of answer.pools.slice(0, 8)) this.set('w:' + p.name, p.weight);
   }
+
+  // change sets a number of the workload file. The next answer has it in the text.
+  change(path, value) { this.changes.set(path.join('\n'), { path, value }); }
 
   // costs returns the choice of the cost level.
   costs() {
@@ -172,12 +187,12 @@ export class Playground {
     try {
       const packed = atob(at[1].replaceAll('-', '+').replaceAll('_', '/'));
       const bytes = await through(Uint8Array.from(packed, (c) => c.charCodeAt(0)), new DecompressionStream('deflate-raw'));
-      const { workload, policies, weights, settings } = JSON.parse(new TextDecoder().decode(bytes));
+      const { workload, policies, settings, changes } = JSON.parse(new TextDecoder().decode(bytes));
       if (typeof workload !== 'string' || !Array.isArray(policies)) throw new Error('not a draft');
       this.text.value = workload;
       this.tick(policies);
-      this.weights = weights ?? {};
       this.settings = settings ?? {};
+      for (const c of changes ?? []) this.change(c.path, c.value);
       byID('example').value = this.examples.find((e) => e.workload === workload)?.name ?? '';
       this.count();
       this.run();

@@ -258,6 +258,7 @@ const (
 	canvas = ".lanes canvas"
 	gutter = 84.0 // as in lanes.js
 	axis   = 20.0
+	high   = 72.0 // row of few slots
 )
 
 func TestBarsAreThoseOfTheEvents(t *testing.T) {
@@ -274,16 +275,39 @@ func TestBarsAreThoseOfTheEvents(t *testing.T) {
 	until(t, tab, "document.querySelectorAll('.lanes .sr tbody tr').length === 16") // the table for screen readers
 }
 
+// A task counts once, whatever attempts it has: one of the reduces fails twice, and the outputs of a lost tracker
+// are computed again.
+func TestProgressCountsTasks(t *testing.T) {
+	dir, names := recorded(t, `cluster: {trackers: 3, map_slots: 2, reduce_slots: 1}
+defaults: {slowstart: 0.1, map_time: 10s, reduce_time: 10s}
+faults: [{task: A/r/0, fail: 2}, {at: 35s, tracker: 2, lost: true}]
+jobs: [{name: A, maps: 24, reduces: 3}]
+`, "fair")
+	tab := open(t, serve(t, dir, "ui", names[0]))
+	counts := "Array.from(document.querySelectorAll('.job .bar > span:last-child'), e => e.textContent).join()"
+	until(t, tab, counts+" === '24/24,100 %,3/3'")
+	do(t, tab, chromedp.Evaluate("(e => { e.value = 'all'; e.dispatchEvent(new Event('change')) })(document.querySelector('#which'))", nil))
+	press(t, tab, kb.Home) // to a moment at which some tasks are done
+	for range 20 {
+		press(t, tab, kb.ArrowRight)
+	}
+	until(t, tab, "(([m, s, r]) => parseInt(m) > 0 && parseInt(m) < 24 && parseInt(s) < 100 && parseInt(r) < 3)("+counts+".split(','))")
+}
+
 func TestAClickShowsTheReason(t *testing.T) {
 	dir, names := recorded(t, borrow, "pi-dhfs")
 	tab := open(t, serve(t, dir, "ui", names[0]))
 	until(t, tab, "document.querySelector('.lanes canvas')?.dataset.bars === '16'")
 	// The second row is the reduce slot, which is lent at once.
-	click(t, tab, canvas, gutter+6, axis+40+20, "document.querySelector('#inspector .rule')?.textContent === 'map-borrows'")
-	for _, word := range []string{"This slot is lent", "reduceSlotsDemand", "map load factor"} {
-		if text := eval(t, tab, "document.querySelector('#inspector').innerText"); !strings.Contains(text, word) {
+	click(t, tab, canvas, gutter+6, axis+high+high/2, "document.querySelector('#inspector .rule')?.textContent === 'map-borrows'")
+	// The first line is a sentence. The numbers are there, and folded.
+	for _, word := range []string{"A borrowed reduce slot 1 for map 1: no reduce waited, and 12 maps wanted 1 map slot.", "12, 11 of them waited", "reduceSlotsDemand", "map load factor"} {
+		if text := eval(t, tab, "document.querySelector('#inspector').textContent"); !strings.Contains(text, word) {
 			t.Errorf("the inspector does not say %q: %s", word, text)
 		}
+	}
+	if text := eval(t, tab, "document.querySelector('#inspector').innerText"); strings.Contains(text, "reduceSlotsDemand") {
+		t.Errorf("the numbers are not folded: %s", text)
 	}
 	until(t, tab, "document.querySelector('.decision[aria-selected=true]')?.innerText.includes('A/m/1')") // the list goes along
 	press(t, tab, kb.Escape)
@@ -295,7 +319,7 @@ func TestAClickOnABlankSaysWhyItWasIdle(t *testing.T) {
 	tab := open(t, serve(t, dir, "ui", names[0]))
 	until(t, tab, "document.querySelector('.lanes canvas')?.dataset.bars === '16'")
 	// The reduce slot waits for the maps.
-	click(t, tab, canvas, gutter+60, axis+40+20, "document.querySelector('#inspector .reasons')?.innerText.includes('the gate of A was closed')")
+	click(t, tab, canvas, gutter+60, axis+high+high/2, "document.querySelector('#inspector .reasons')?.innerText.includes('the gate of A was closed')")
 }
 
 func TestTheFirstLoanIsOneClickAway(t *testing.T) {
@@ -319,9 +343,7 @@ func TestStepsGoFromDecisionToDecision(t *testing.T) {
 	until(t, tab, fmt.Sprintf("%s === '%d'", chosen, first+1))
 	press(t, tab, kb.ArrowLeft)
 	until(t, tab, fmt.Sprintf("%s === '%d'", chosen, first))
-	if hash := eval(t, tab, "location.hash"); !strings.HasPrefix(hash, "#run=0&seq=") {
-		t.Errorf("the address does not hold the decision: %q", hash)
-	}
+	until(t, tab, "location.hash.startsWith('#run=0&seq=')")
 	press(t, tab, "l") // only loans
 	until(t, tab, "document.querySelector('#list').getAttribute('aria-label').startsWith('8 of ')")
 }
@@ -394,7 +416,7 @@ func TestEachExampleIsDrawn(t *testing.T) {
 			"late":     "document.querySelector('#jobs').innerText.includes('deadline 230 s: missed')", // under fair
 			"killed":   row("killed"),
 			"copies":   row("copies"),
-			"shuffles": "document.querySelector('.lanes canvas').dataset.bars > 100",
+			"shuffles": "/ ([0-9]+) attempts/.exec(document.querySelector('.lanes canvas').getAttribute('aria-label'))[1] > 100",
 			"spills":   "(document.querySelector('[data-tab=buffers]').click(), document.querySelector('#panel .sr table')?.innerText.includes('begin'))",
 		}[sign])
 	}
@@ -435,17 +457,154 @@ func TestALiveRunIsFollowedToItsEnd(t *testing.T) {
 	}
 	more()
 	until(t, tab, "document.querySelector('.lanes h2').textContent.includes('goes on') && document.querySelector('.lanes canvas').dataset.bars > 0")
+	until(t, tab, "/[0-9.]+ cores, buffers .*, temporary files .*, read .*B\\/s/.test(document.querySelector('#live').textContent)")
 	do(t, tab, chromedp.Evaluate("window.fetched = window.fetch; window.fetch = () => Promise.reject(new TypeError('no network')); 0", nil))
-	until(t, tab, "document.querySelector('#notice').textContent.startsWith('The server does not answer')")
+	// What lasts is said for as long as it lasts: nothing claims that the run goes on.
+	until(t, tab, "document.querySelector('#lasting').textContent.startsWith('The server does not answer')")
+	time.Sleep(7 * time.Second)
+	until(t, tab, "!document.querySelector('#lasting').hidden && document.querySelector('.lanes h2').textContent.includes('cut off at') && document.querySelector('.job .state').textContent === 'ran when the server was lost' && !document.querySelector('#panel canvas').hidden")
 	more()
 	do(t, tab, chromedp.Evaluate("window.fetch = window.fetched; 0", nil))
-	until(t, tab, "document.querySelector('#notice').textContent === 'The server is there again.' && document.querySelector('.lanes h2').textContent.includes('goes on')")
+	until(t, tab, "document.querySelector('#notice').textContent === 'The server is there again.' && document.querySelector('#lasting').hidden && document.querySelector('.lanes h2').textContent.includes('goes on')")
 	if err := typed.Close(); err != nil {
 		t.Fatal(err)
 	}
 	until(t, tab, "document.querySelector('.lanes h2').textContent.includes('makespan')")
+	until(t, tab, "document.querySelector('#live').hidden")
 	want := count(t, filepath.Join(dir, "run.jsonl"), `"op":"start"`)
 	until(t, tab, fmt.Sprintf("document.querySelector('.lanes canvas').dataset.bars === '%d'", want))
+}
+
+// The headline says what the runs show. The inspector says what ended last and why, and c draws it.
+func TestTheFirstScreenSaysWhatHappened(t *testing.T) {
+	dir, names := recorded(t, borrow, "fair", "pi-dhfs")
+	tab := open(t, serve(t, dir, append([]string{"ui"}, names...)...))
+	until(t, tab, "document.querySelector('#headline').textContent.startsWith('pi-dhfs ends first, after 80 s; fair 80 s later')")
+	until(t, tab, "document.querySelector('#inspector').textContent.includes('A/r/3 on slot 1 ended last, at 160 s.')")
+	press(t, tab, "c")
+	until(t, tab, "document.querySelector('#critical').getAttribute('aria-pressed') === 'true' && Array.from(document.querySelectorAll('.lanes canvas')).every(c => c.dataset.path > 0)")
+	push(t, tab, "#runs label:nth-child(1) input") // one run has another headline
+	until(t, tab, "document.querySelector('#headline').textContent.startsWith('pi-dhfs ends after 80 s.')")
+}
+
+// More than 40 slots are folded into a band for each kind. A click shows each slot, and runs scroll together.
+func TestManySlotsAreFolded(t *testing.T) {
+	dir, names := recorded(t, fromFile(t, "../../../bench/workloads/fig5.yaml"), "pi-dhfs", "pd-dhfs")
+	tab := open(t, serve(t, dir, append([]string{"ui"}, names...)...))
+	all := "Array.from(document.querySelectorAll('.lanes canvas'), c => c.dataset.bands + ' ' + c.dataset.bars + ' ' + c.dataset.lent).join()"
+	want := ""
+	for i, name := range names {
+		path := filepath.Join(dir, name)
+		want += []string{"", ","}[i] + fmt.Sprintf("2 %d %d", count(t, path, `"op":"start"`), count(t, path, `"op":"start"`, `"lent":true`))
+	}
+	until(t, tab, fmt.Sprintf("%s === '%s'", all, want))
+	click(t, tab, canvas, gutter+100, axis+20, "document.querySelector('.lanes canvas').dataset.bands === '0'")
+	do(t, tab, chromedp.Evaluate("document.querySelector('.scroll').scrollTop = 200", nil))
+	until(t, tab, "Array.from(document.querySelectorAll('.scroll')).every(s => s.scrollTop === 200)")
+	push(t, tab, ".lanes h2 button")
+	until(t, tab, fmt.Sprintf("%s === '%s'", all, want))
+}
+
+// The list begins with loans, copies, failures, kills and ends, and finds jobs, tasks and slots.
+func TestTheListHasWhatMatters(t *testing.T) {
+	dir, names := recorded(t, borrow, "pi-dhfs")
+	tab := open(t, serve(t, dir, "ui", names[0]))
+	until(t, tab, "document.querySelector('#list').getAttribute('aria-label').startsWith('9 of ')") // 8 loans and an end
+	search := func(text string) {
+		do(t, tab, chromedp.Evaluate(fmt.Sprintf("(e => { e.value = %q; e.dispatchEvent(new Event('input')) })(document.querySelector('#search'))", text), nil))
+	}
+	search("a/m/1")
+	until(t, tab, "Array.from(document.querySelectorAll('.decision')).every(d => d.textContent.includes('A/m/1')) && document.querySelectorAll('.decision').length > 0")
+	search("nobody")
+	until(t, tab, "document.querySelectorAll('.decision').length === 0")
+}
+
+// A slider writes its number into the text, so that the text is always what was simulated.
+func TestSlidersChangeTheText(t *testing.T) {
+	tab := open(t, serve(t, t.TempDir(), "ui"))
+	until(t, tab, "document.querySelector('#s-map-slots') !== null")
+	slide := func(name string, value int) {
+		do(t, tab, chromedp.Evaluate(fmt.Sprintf("(() => { const s = document.getElementById(%q); s.value = %d; s.dispatchEvent(new Event('input')) })()", name, value), nil))
+	}
+	write := func(text string) {
+		do(t, tab, chromedp.Evaluate(fmt.Sprintf("(() => { const e = document.querySelector('#text'); e.value = %q; e.dispatchEvent(new Event('input')) })()", text), nil))
+	}
+	write(borrow)
+	until(t, tab, "document.querySelector('#s-map-slots').value === '1'")
+	slide("s-map-slots", 3)
+	until(t, tab, "document.querySelector('#text').value.includes('map_slots: 3')")
+	slide("s-w:A", 2)
+	until(t, tab, "/pools: \\[{name: .A., weight: 2}\\]/.test(document.querySelector('#text').value)")
+	write(borrow) // the text wins over a slider that was moved before
+	until(t, tab, "document.querySelector('#s-map-slots').value === '1' && document.querySelector('.lanes canvas').dataset.bars === '16'")
+}
+
+// TestTheRowsOfALostTrackerAreNotIdle draws the sign of the table there, and the tooltip says so.
+func TestTheRowsOfALostTrackerAreNotIdle(t *testing.T) {
+	dir, names := recorded(t, `cluster: {trackers: 2, map_slots: 1, reduce_slots: 1}
+defaults: {map_time: 10s, reduce_time: 10s}
+faults: [{at: 15s, tracker: 1, lost: true}]
+jobs: [{name: A, maps: 6, reduces: 1}]
+`, "fair")
+	tab := open(t, serve(t, dir, "ui", names[0]))
+	until(t, tab, "document.querySelector('.lanes canvas')?.dataset.lost === '2' && document.querySelector('#legend').textContent.includes('tracker lost')")
+	until(t, tab, "!document.querySelector('#legend').textContent.includes('killed copy') && !document.querySelector('#legend').textContent.includes('spill')")
+}
+
+// TestEachSignCanBeSeen paints each sign of the table in each hue and both themes. Any two differ in ten pixels whose
+// colours have a contrast of 3 : 1.
+func TestEachSignCanBeSeen(t *testing.T) {
+	tab := open(t, serve(t, t.TempDir(), "ui"))
+	do(t, tab, chromedp.Evaluate(`(async () => {
+		const { Paint, fit, legend } = await import('./draw.js');
+		const { signs } = await import('./signs.js');
+		const light = (p, i) => [0.2126, 0.7152, 0.0722].reduce((sum, w, k) => {
+			const v = p[i + k] / 255;
+			return sum + w * (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+		}, 0);
+		const bad = [];
+		let pairs = 0;
+		for (const theme of ['light', 'dark']) for (let hue = 0; hue < 8; hue++) {
+			const paint = new Paint(theme, 1), bar = paint.bar;
+			paint.bar = function (ctx, b) { bar.call(this, ctx, { ...b, hue }); };
+			const pixels = legend('job', new Set(signs.map((s) => s.name))).slice(1).map(([words, draw]) => {
+				const ctx = fit(document.createElement('canvas'), 26, 13, 1);
+				ctx.fillStyle = paint.ground;
+				ctx.fillRect(0, 0, 26, 13);
+				draw(paint, ctx);
+				return { words, data: ctx.getImageData(0, 0, 26, 13).data };
+			});
+			for (let a = 0; a < pixels.length; a++) for (let b = 0; b < a; b++) {
+				let n = 0;
+				for (let i = 0; i < pixels[a].data.length; i += 4) {
+					const [x, y] = [light(pixels[a].data, i), light(pixels[b].data, i)];
+					if ((Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05) >= 3) n++;
+				}
+				pairs++;
+				if (n < 10) bad.push([theme, hue, pixels[a].words, pixels[b].words, n].join(' '));
+			}
+		}
+		window.signs = pairs + ' pairs: ' + bad.join('; ');
+	})()`, nil))
+	until(t, tab, "window.signs !== undefined")
+	if got := eval(t, tab, "window.signs"); got != "1456 pairs: " {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestSharesAreThoseOfThePolicy has a list of the times below a share, and another definition by choice.
+func TestSharesAreThoseOfThePolicy(t *testing.T) {
+	dir, names := recorded(t, fromFile(t, "../../../bench/workloads/fig5.yaml"), "pi-dhfs", "pd-dhfs", "fifo")
+	tab := open(t, serve(t, dir, append([]string{"ui"}, names...)...))
+	until(t, tab, "document.querySelector('.below button')?.textContent.includes(' slots')")
+	until(t, tab, "document.querySelector('.below > div:nth-child(2)').title.startsWith('fair share of all slots')")
+	push(t, tab, "#runs label:nth-child(3) input")
+	until(t, tab, "document.querySelector('.below > div:nth-child(3)').textContent === 'fifo shares no slots between pools'")
+	do(t, tab, chromedp.Evaluate("(e => { e.value = 'per-kind'; e.dispatchEvent(new Event('change')) })(document.querySelector('#options select'))", nil))
+	until(t, tab, "document.querySelector('.below > div:nth-child(2)').title.startsWith('fair share of the slots of each kind') && !document.querySelector('.below').textContent.includes('shares no slots')")
+	whole := eval(t, tab, "document.querySelector('.below button').textContent")
+	push(t, tab, ".below button") // goes there
+	until(t, tab, "document.querySelector('#whole') && Number(document.querySelector('.lanes canvas').dataset.bars) < 600 && "+fmt.Sprintf("document.querySelector('.below button').textContent === %q", whole))
 }
 
 // At every size and in both themes, nothing is cut off at the right or at the bottom.
@@ -462,4 +621,68 @@ func TestThePageFitsTheScreen(t *testing.T) {
 		press(t, tab, "d")
 		until(t, tab, fmt.Sprintf("%s !== '%s'", theme, before))
 	}
+}
+
+// On a phone, and at 200 % zoom, the page is one column that scrolls, and the slots come first.
+func TestAPhoneShowsOneColumn(t *testing.T) {
+	dir, names := recorded(t, borrow, "fair", "pi-dhfs")
+	tab := open(t, serve(t, dir, append([]string{"ui"}, names...)...))
+	for _, width := range []int64{390, 640} {
+		do(t, tab, chromedp.EmulateViewport(width, 844))
+		until(t, tab, "document.querySelectorAll('.lanes canvas').length === 2 && document.documentElement.scrollWidth <= innerWidth")
+		until(t, tab, "(top => top('#stage') < top('#below') && top('#below') < top('#left') && top('#left') < top('#side'))(s => document.querySelector(s).getBoundingClientRect().top)")
+		until(t, tab, "document.documentElement.scrollHeight > innerHeight && Array.from(document.querySelectorAll('.lanes canvas')).every(c => c.dataset.bars === '16' && c.clientWidth > innerWidth / 2)")
+	}
+}
+
+// The keyboard reaches tabs, runs and the list.
+func TestTheKeyboardReachesEverything(t *testing.T) {
+	dir, names := recorded(t, borrow, "fair", "pi-dhfs")
+	tab := open(t, serve(t, dir, append([]string{"ui"}, names...)...))
+	until(t, tab, "document.querySelectorAll('.lanes canvas').length === 2 && document.querySelector('#list').getAttribute('aria-label').includes(' of ')")
+	focus := func(selector string) {
+		do(t, tab, chromedp.Evaluate(fmt.Sprintf("document.querySelector(%q).focus()", selector), nil))
+	}
+	focus("[data-tab=shares]")
+	press(t, tab, kb.ArrowRight)
+	until(t, tab, "document.activeElement.dataset.tab === 'buffers' && document.activeElement.getAttribute('aria-selected') === 'true'")
+	focus(".lanes:nth-child(2) h2")
+	press(t, tab, kb.Enter)
+	until(t, tab, "document.querySelector('#filter h2').textContent === 'Decisions of pi-dhfs'")
+	focus("#list")
+	press(t, tab, kb.ArrowDown)
+	until(t, tab, "document.querySelector('.decision[aria-selected=true]') !== null")
+}
+
+// An example replaces the text of the editor, and Back brings it again. A long text has line numbers up to a bound.
+func TestAnExampleDestroysNoText(t *testing.T) {
+	tab := open(t, serve(t, t.TempDir(), "ui"))
+	until(t, tab, "document.querySelector('#mistake.good') !== null")
+	do(t, tab, chromedp.Evaluate(fmt.Sprintf("(() => { const e = document.querySelector('#text'); e.value = %q; e.dispatchEvent(new Event('input')) })()", "# mine\n"+borrow), nil))
+	until(t, tab, "document.querySelector('.lanes canvas')?.dataset.bars === '16' && location.hash.length > 20")
+	before := eval(t, tab, "location.hash")
+	do(t, tab, chromedp.Evaluate("(() => { const e = document.querySelector('#example'); e.value = 'fig5'; e.dispatchEvent(new Event('change')) })()", nil))
+	until(t, tab, fmt.Sprintf("location.hash !== %q && document.querySelector('#text').value.includes('pool1')", before))
+	do(t, tab, chromedp.Evaluate("history.back()", nil))
+	until(t, tab, "document.querySelector('#text')?.value.startsWith('# mine')")
+	// Line numbers are one text, and end before a hostile text makes them slow.
+	do(t, tab, chromedp.Evaluate("(() => { const e = document.querySelector('#text'); e.value = '\\n'.repeat(1 << 15); e.dispatchEvent(new Event('input')) })()", nil))
+	until(t, tab, "document.querySelector('#numbers').childNodes.length === 1 && document.querySelector('#numbers').textContent.endsWith('10000\\n')")
+}
+
+// The address holds what the page shows: another tab with it shows the same.
+func TestTheAddressHoldsThePage(t *testing.T) {
+	dir, names := recorded(t, borrow, "fair", "pi-dhfs", "fifo")
+	tab := open(t, serve(t, dir, append([]string{"ui"}, names...)...))
+	until(t, tab, "document.querySelectorAll('.lanes canvas').length === 2")
+	push(t, tab, "#runs label:nth-child(3) input")
+	push(t, tab, "[data-tab=differences]")
+	push(t, tab, ".decision")
+	press(t, tab, "+")
+	until(t, tab, "['on=', 'tab=differences', 'seq=', 'window='].every(w => location.hash.includes(w))")
+	hash := eval(t, tab, "location.hash")
+	other := open(t, eval(t, tab, "location.href"))
+	until(t, other, "document.querySelectorAll('.lanes canvas').length === 3 && document.querySelector('[data-tab=differences]').getAttribute('aria-selected') === 'true' && document.querySelector('#inspector .sentence') !== null")
+	press(t, other, "d") // the address is written again after the next drawing, and is the same
+	until(t, other, fmt.Sprintf("location.hash === %q", hash))
 }

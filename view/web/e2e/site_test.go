@@ -108,7 +108,7 @@ func TestRecordedRunsStandOnASite(t *testing.T) {
 	press(t, tab, kb.Escape)
 	press(t, tab, kb.End)
 	// The reduce slot under fair.
-	click(t, tab, canvas, gutter+60, axis+40+20, "document.querySelector('#inspector .reasons')?.innerText.includes('the gate of A was closed')")
+	click(t, tab, canvas, gutter+60, axis+high+high/2, "document.querySelector('#inspector .reasons')?.innerText.includes('the gate of A was closed')")
 	push(t, tab, "#other")
 	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('16 tasks under 2 policies')")
 }

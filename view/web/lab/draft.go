@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"mrlocal/internal/errs"
-	"mrlocal/internal/ppm"
 	"mrlocal/internal/setting"
 	"mrlocal/sim"
 	"mrlocal/slots"
@@ -40,12 +39,18 @@ const (
 
 // Draft is a simulation that the playground asks for.
 type Draft struct {
-	Client   string             `json:"client"` // names the page: a new draft of a client cancels the one before
-	Workload string             `json:"workload"`
-	Policies []string           `json:"policies"`
-	Settings map[string]string  `json:"settings"` // by the names of flags of mrlocal sim; they go before the file
-	Weights  map[string]float64 `json:"weights"`  // weights of pools, by name
-	sim      sim.Settings       // Settings as they are read
+	Client   string            `json:"client"` // names the page: a new draft of a client cancels the one before
+	Workload string            `json:"workload"`
+	Policies []string          `json:"policies"`
+	Settings map[string]string `json:"settings"` // by the names of flags of mrlocal sim; they go before the file
+	Changes  []Change          `json:"changes"`  // of numbers in the workload file, which become part of its text
+	sim      sim.Settings      // Settings as they are read
+}
+
+// Change is a change of a number in a workload file, as workload.Edit makes it.
+type Change struct {
+	Path  []string `json:"path"`
+	Value float64  `json:"value"`
 }
 
 // Result has numbers of the report of a draft under one policy. Times are in seconds of virtual
@@ -65,11 +70,12 @@ type Result struct {
 
 // Simulated is the answer to a draft.
 type Simulated struct {
-	Results []Result   `json:"results"`      // in the order of Draft.Policies
-	Pools   []poolInfo `json:"pools"`        // pools of jobs, for the sliders of weights
-	Millis  float64    `json:"simulated_ms"` // real time for all policies together
-	Tasks   int        `json:"tasks"`
-	Slots   slotsInfo  `json:"slots"`
+	Workload string     `json:"workload"`     // the text with the changes
+	Results  []Result   `json:"results"`      // in the order of Draft.Policies
+	Pools    []poolInfo `json:"pools"`        // pools of jobs, for the sliders of weights
+	Millis   float64    `json:"simulated_ms"` // real time for all policies together
+	Tasks    int        `json:"tasks"`
+	Slots    slotsInfo  `json:"slots"`
 }
 
 // poolInfo is a pool with its weight.
@@ -106,7 +112,7 @@ func (l *Lab) Simulate(ctx context.Context, body []byte) ([]byte, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, mostTime, errs.Optionf("simulation", "takes longer than %v; use mrlocal sim", mostTime))
 	defer stop()
 	begun := time.Now()
-	out := Simulated{Results: []Result{}, Pools: []poolInfo{}}
+	out := Simulated{Workload: d.Workload, Results: []Result{}, Pools: []poolInfo{}}
 	for _, name := range d.Policies {
 		r, f, err := l.simulate(ctx, d, name)
 		if err != nil {
@@ -152,16 +158,18 @@ func readDraft(body []byte) (*Draft, error) {
 			return nil, err
 		}
 	}
-	for name, w := range d.Weights {
-		if !(w >= 0.001 && w <= 1000) {
-			return nil, errs.Optionf("weight of pool "+strconv.Quote(name), "a number from 0.001 to 1000")
+	for _, c := range d.Changes {
+		text, err := workload.Edit(d.Workload, c.Path, strconv.FormatFloat(c.Value, 'f', -1, 64))
+		if err != nil {
+			_, mistake := workload.Parse(fileName, []byte(d.Workload)) // which says where the text is wrong
+			return nil, cmp.Or(mistake, err)
 		}
+		d.Workload = text
 	}
 	return &d, nil
 }
 
-// file parses the workload file of a draft and sets the weights of pools in it. It fails if the file
-// has more jobs or tasks than a draft may have.
+// file parses the workload file of a draft. It fails if the file has more jobs or tasks than a draft may have.
 func (d *Draft) file() (*workload.File, error) {
 	f, err := workload.Parse(fileName, []byte(d.Workload))
 	if err != nil {
@@ -177,15 +185,6 @@ func (d *Draft) file() (*workload.File, error) {
 		if tasks > mostTasks {
 			return nil, errs.Optionf("workload", "more than %d tasks; use mrlocal sim", mostTasks)
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(d.Weights)) {
-		weight := ppm.Near(d.Weights[name])
-		at := slices.IndexFunc(f.Pools, func(p slots.Pool) bool { return p.Name == name })
-		if at < 0 { // a pool that only jobs name
-			f.Pools = append(f.Pools, slots.Pool{Name: name})
-			at = len(f.Pools) - 1
-		}
-		f.Pools[at].Weight = weight
 	}
 	return f, nil
 }

@@ -211,7 +211,7 @@ func TestADraftIsBounded(t *testing.T) {
 		"policies":      {Workload: oneJob, Policies: []string{"fair", "fair", "fair", "fair", "fair", "fair", "fair"}},
 		"no policy":     {Workload: oneJob},
 		"not a policy":  {Workload: oneJob, Policies: []string{"best"}},
-		"a weight of 0": {Workload: oneJob, Policies: []string{"fair"}, Weights: map[string]float64{"A": 0}},
+		"a weight of 0": {Workload: oneJob, Policies: []string{"fair"}, Changes: []lab.Change{{Path: []string{"pools", "A", "weight"}}}},
 	} {
 		if _, err := l.Simulate(t.Context(), draft(t, d)); !errs.IsUsage(err) {
 			t.Errorf("%s: %v", name, err)

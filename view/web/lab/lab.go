@@ -27,6 +27,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"mrlocal/internal/errs"
+	"mrlocal/slots"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/view"
 	"mrlocal/view/export"
@@ -110,7 +111,7 @@ var errNoLesson = &errs.Error{Kind: Gone, Object: "lesson", Cause: errs.Kind("th
 
 const errNoRun = errs.Kind("there is no such run; a draft is dropped after a while")
 
-// Answer answers the question of that name: runs, model, curves, shuffle, why, idle, lesson,
+// Answer answers the question of that name: runs, model, curves, below, path, shuffle, why, idle, headline, lesson,
 // policies or examples. q has the parameters of the question. The answer is JSON and belongs to
 // the caller. Answer fails with errs.BadOptions for a wrong parameter, and with Gone if there
 // is no such run or question. It fails with errs.BadInput if the events cannot be read.
@@ -129,7 +130,10 @@ func (l *Lab) Answer(ctx context.Context, name string, q url.Values) ([]byte, er
 		}
 		return json.Marshal(map[string]any{"examples": all})
 	}
-	look := map[string]func(*view.Model, *params) []byte{"model": model, "curves": curves, "shuffle": shuffle}[name]
+	if name == "headline" {
+		return l.headline(q["run"])
+	}
+	look := map[string]func(*view.Model, *params) []byte{"model": model, "curves": curves, "below": below, "path": path, "shuffle": shuffle}[name]
 	ask := map[string]func(context.Context, *Run, *params) ([]byte, error){"why": why, "idle": idle}[name]
 	if look == nil && ask == nil {
 		return nil, &errs.Error{Kind: Gone, Object: name, Cause: errs.Kind("there is no such question")}
@@ -282,11 +286,53 @@ func model(m *view.Model, p *params) []byte {
 	return m.AppendJSON(nil, uint64(p.number("from", 0, 1<<62, 0)))
 }
 
-// curves answers with use, fair share and demand of each pool, in steps from one time to another.
+// curves answers with use, fair share and demand of each pool, in steps from one time to another. The fair
+// share is that of the policy, unless sharing names another definition.
 func curves(m *view.Model, p *params) []byte {
 	from, to := p.instant("from", 0), p.instant("to", m.Last)
 	// Curves needs a time span above 0.
-	return m.Curves(from, max(to, from+1), int(p.number("steps", 1, mostSteps, 300))).AppendJSON(nil)
+	return m.Curves(from, max(to, from+1), int(p.number("steps", 1, mostSteps, 300)), p.sharing(m)).AppendJSON(nil)
+}
+
+// headline answers with what the runs show, in words.
+func (l *Lab) headline(ids []string) ([]byte, error) {
+	var named []view.Named
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) { // in one order, because the runs stay locked
+		r, err := l.Run(id)
+		if err != nil {
+			return nil, err
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock() // of all runs, until their headline is made
+		named = append(named, view.Named{Name: r.mu.model.Policy, Model: r.mu.model})
+		for i := range named[:len(named)-1] {
+			if named[i].Name == r.mu.model.Policy { // two runs under one policy differ by their files
+				named[len(named)-1].Name = r.Name
+			}
+		}
+	}
+	return json.Marshal(map[string]string{"text": view.Headline(named)})
+}
+
+// path answers with the critical path of a run.
+func path(m *view.Model, _ *params) []byte { return m.AppendPath(nil) }
+
+// below answers with the times in which pools were below their fair shares.
+func below(m *view.Model, p *params) []byte { return m.AppendShortfalls(nil, p.sharing(m)) }
+
+// sharing returns the definition of fair shares: that of the policy, unless the parameter names another one.
+func (p *params) sharing(m *view.Model) slots.Sharing {
+	text := p.values.Get("sharing")
+	for _, s := range []slots.Sharing{slots.PerKind, slots.Together} {
+		if s.String() == text {
+			return s
+		}
+	}
+	if text != "" {
+		p.fail("sharing", "%q is neither %v nor %v", text, slots.PerKind, slots.Together)
+	}
+	return m.Sharing
 }
 
 // shuffle answers with the matrix of copies of a job at a time, with most rows and columns at most.

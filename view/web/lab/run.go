@@ -120,7 +120,24 @@ func why(ctx context.Context, r *Run, p *params) ([]byte, error) {
 	if seq == 0 {
 		return nil, errs.Optionf("seq", "name a decision by its number")
 	}
-	return r.explained(ctx, p, func(in io.Reader, o explain.Options) (any, error) { return explain.Why(in, uint64(seq), o) })
+	return r.explained(ctx, p, func(in io.Reader, o explain.Options) (any, error) {
+		reason, err := explain.Why(in, uint64(seq), o)
+		if err != nil {
+			return nil, err
+		}
+		answer := &decided{Reason: reason}
+		return answer, r.with(func(m *view.Model) error {
+			answer.Sentence, answer.Wanted = m.Sentence(reason.Seq), m.WantedBefore(reason.Seq)
+			return nil
+		})
+	})
+}
+
+// decided is the answer to the question why: the reason, the decision as a sentence, and what was wanted then, by kind.
+type decided struct {
+	*explain.Reason
+	Sentence string                   `json:"sentence"`
+	Wanted   [trace.Kinds]view.Wanted `json:"wanted"`
 }
 
 // idle answers with the reason why nothing ran on a slot at a time.

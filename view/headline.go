@@ -1,0 +1,214 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"mrlocal/slots"
+	"mrlocal/trace"
+)
+
+// Named is a run with the name that a headline has for it.
+type Named struct {
+	Name  string
+	Model *Model
+}
+
+// Headline says in a few sentences what runs of one workload show: which ends first and by how much, what lending
+// did, and which slots were idle. It has one sentence for a run that has not ended.
+func Headline(runs []Named) string {
+	var all []outcome
+	for _, r := range runs {
+		o := outcomeOf(r)
+		if !o.over {
+			return fmt.Sprintf("%s goes on; so far %s.", r.Name, words(r.Model.Last))
+		}
+		all = append(all, o)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	slices.SortStableFunc(all, func(a, b outcome) int { return int(min(1, max(-1, a.end-b.end))) })
+	said := []string{order(all)}
+	if text := exception(all); text != "" {
+		said = append(said, text)
+	}
+	if text := all[len(all)-1].idle(len(all) > 1); text != "" {
+		said = append(said, text)
+	}
+	for i := range all {
+		if all[i].loans[trace.Map]+all[i].loans[trace.Reduce] > 0 {
+			said = append(said, all[i].lending())
+			break
+		}
+	}
+	return strings.Join(said, " ")
+}
+
+// outcome has the numbers of a run that a headline needs. Lists are by the home kind of slots.
+type outcome struct {
+	name  string
+	model *Model
+	over  bool
+	end   time.Duration
+	bad   int // jobs that did not succeed
+	slots [trace.Kinds]int
+	busy  [trace.Kinds]time.Duration
+	loans [trace.Kinds]int
+}
+
+func outcomeOf(r Named) outcome {
+	m := r.Model
+	o := outcome{name: r.Name, model: m, over: len(m.Jobs) > 0}
+	for i := range m.Jobs {
+		j := &m.Jobs[i]
+		o.end = max(o.end, j.Finish)
+		o.over = o.over && j.Finish >= 0
+		if j.State != slots.Succeeded {
+			o.bad++
+		}
+	}
+	home := make([]Lane, len(m.Lanes)) // by slot
+	for _, l := range m.Lanes {
+		home[l.Slot] = l
+		if !l.Extra {
+			o.slots[l.Home]++
+		}
+	}
+	for i := range m.Bars {
+		b := &m.Bars[i]
+		took := min(m.Until(b), o.end) - min(b.From, o.end)
+		if l := &home[b.Slot]; !l.Extra {
+			o.busy[l.Home] += took
+		}
+		if b.Lent {
+			o.loans[b.Kind.Other()]++
+		}
+	}
+	return o
+}
+
+// order says which run ends first, and how much later the others end.
+func order(all []outcome) string {
+	first := &all[0]
+	text := fmt.Sprintf("%s ends after %s", first.name, words(first.end))
+	if len(all) > 1 {
+		text = fmt.Sprintf("%s ends first, after %s", first.name, words(first.end))
+		if all[len(all)-1].end == first.end {
+			text = fmt.Sprintf("All %d runs end after %s", len(all), words(first.end))
+		}
+	}
+	var later []string
+	for i := range all[1:] {
+		if o := &all[i+1]; all[len(all)-1].end > first.end {
+			later = append(later, fmt.Sprintf("%s %s later%s", o.name, words(o.end-first.end), ratio(first.end, o.end)))
+		}
+	}
+	if len(later) > 0 {
+		text += "; " + strings.Join(later, ", ")
+	}
+	for i := range all {
+		if o := &all[i]; o.bad > 0 {
+			text += fmt.Sprintf("; %d of %s of %s did not succeed", o.bad, counted(len(o.model.Jobs), "job"), o.name)
+		}
+	}
+	return text + "."
+}
+
+// ratio says that one time is about half, a third or a quarter of another.
+func ratio(of, whole time.Duration) string {
+	for i, word := range []string{"half", "a third", "a quarter"} {
+		if part := whole / time.Duration(i+2); (of - part).Abs() <= whole/50 {
+			return " (the first needs " + word + " of its time)"
+		}
+	}
+	return ""
+}
+
+// exception names the job that ends earliest, compared with the run that ends first, under another run; "" if no job
+// ends a hundredth of the run earlier.
+func exception(all []outcome) string {
+	first := &all[0]
+	best, text := first.end/100, ""
+	for i := range all[1:] {
+		o := &all[i+1]
+		for j := range min(len(first.model.Jobs), len(o.model.Jobs)) {
+			a, b := &first.model.Jobs[j], &o.model.Jobs[j]
+			if early := a.Finish - b.Finish; a.Name == b.Name && early > best {
+				best, text = early, fmt.Sprintf("But job %s ends %s earlier under %s.", a.Name, words(early), o.name)
+			}
+		}
+	}
+	return text
+}
+
+// idle says how long the slots of the kind that was idle most were idle; "" if they were for less than a tenth.
+func (o *outcome) idle(several bool) string {
+	kind, most := trace.Map, 0.1
+	for k := range trace.Kind(trace.Kinds) {
+		if whole := time.Duration(o.slots[k]) * o.end; whole > 0 {
+			if part := 1 - float64(o.busy[k])/float64(whole); part >= most {
+				kind, most = k, part
+			}
+		}
+	}
+	if most == 0.1 {
+		return ""
+	}
+	under := ""
+	if several {
+		under = " under " + o.name
+	}
+	if o.slots[kind] == 1 {
+		return fmt.Sprintf("The %v slot was idle for %s of %s%s.", kind, words(o.end-o.busy[kind]), words(o.end), under)
+	}
+	return fmt.Sprintf("The %d %v slots were idle for %.0f %% of their time%s.", o.slots[kind], kind, 100*most, under)
+}
+
+// lending says what the run lent.
+func (o *outcome) lending() string {
+	var parts []string
+	for k := range trace.Kind(trace.Kinds) {
+		if o.loans[k] == 0 {
+			continue
+		}
+		what := fmt.Sprintf("%v slots", k)
+		if o.slots[k] == 1 {
+			what = fmt.Sprintf("the %v slot", k)
+		}
+		parts = append(parts, fmt.Sprintf("%s %s", what, counted(o.loans[k], "time")))
+	}
+	return fmt.Sprintf("%s lent %s.", o.name, strings.Join(parts, " and "))
+}
+
+// counted returns a number with its word: 1 job, 2 jobs.
+func counted(n int, word string) string {
+	if n != 1 {
+		word += "s"
+	}
+	return strconv.Itoa(n) + " " + word
+}
+
+// words returns a time with about three digits and its unit: 12.5 s.
+func words(d time.Duration) string {
+	size, unit := time.Second, " s"
+	switch {
+	case d < 1000*time.Microsecond && d > 0:
+		size, unit = time.Microsecond, " µs"
+	case d < time.Second && d > 0:
+		size, unit = time.Millisecond, " ms"
+	}
+	v := float64(d) / float64(size)
+	digits := 0
+	for limit := 100.0; v < limit && digits < 2; limit /= 10 {
+		digits++
+	}
+	text := strconv.FormatFloat(v, 'f', digits, 64)
+	if digits > 0 {
+		text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+	}
+	return text + unit
+}

@@ -1,0 +1,119 @@
+package view_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"mrlocal/trace"
+	"mrlocal/view"
+	"mrlocal/view/viewtest"
+)
+
+const oneOfEach = `
+cluster: {trackers: 1, map_slots: 1, reduce_slots: 1}
+defaults: {slowstart: 1.0, map_time: 10s, reduce_time: 10s}
+jobs:
+  - {name: A, maps: 12, reduces: 4}
+`
+
+func headline(t *testing.T, workload string, policies ...string) string {
+	var all []view.Named
+	for _, name := range policies {
+		all = append(all, view.Named{Name: name, Model: viewtest.Simulate(t, viewtest.Parse(t, workload), name, "l0").Model})
+	}
+	return view.Headline(all)
+}
+
+// TestHeadlines compares the words with the runs, whose numbers are worked out by hand: fair runs 12 maps and then 4
+// reduces one after the other, and pi-dhfs two tasks at a time.
+func TestHeadlines(t *testing.T) {
+	for name, c := range map[string]struct{ got, want string }{
+		"two runs":    {headline(t, oneOfEach, "fair", "pi-dhfs"), "pi-dhfs ends first, after 80 s; fair 80 s later (the first needs half of its time). The reduce slot was idle for 120 s of 160 s under fair. pi-dhfs lent the map slot 2 times and the reduce slot 6 times."},
+		"one run":     {headline(t, oneOfEach, "fair"), "fair ends after 160 s. The reduce slot was idle for 120 s of 160 s."},
+		"equal runs":  {headline(t, oneOfEach, "fair", "fifo"), "All 2 runs end after 160 s. The reduce slot was idle for 120 s of 160 s under fifo."},
+		"no run":      {view.Headline(nil), ""},
+		"a live run":  {view.Headline([]view.Named{{Name: "fair", Model: view.New(view.Options{})}}), "fair goes on; so far 0 s."},
+		"all that is": {headline(t, oneOfEach, "pi-dhfs"), "pi-dhfs ends after 80 s. pi-dhfs lent the map slot 2 times and the reduce slot 6 times."},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", name, c.got, c.want)
+		}
+	}
+}
+
+// TestTheHeadlineOfFigure5 names the job that pd-dhfs serves earlier although it ends later.
+func TestTheHeadlineOfFigure5(t *testing.T) {
+	var all []view.Named
+	for _, name := range []string{"pi-dhfs", "pd-dhfs"} {
+		all = append(all, view.Named{Name: name, Model: viewtest.Simulate(t, viewtest.Load(t, "../bench/workloads/fig5.yaml"), name, "l0").Model})
+	}
+	got := view.Headline(all)
+	first, second := all[0].Model, all[1].Model
+	early := first.Jobs[0].Finish - second.Jobs[0].Finish
+	for _, want := range []string{"pi-dhfs ends first", "pd-dhfs ", " later", "But job " + first.Jobs[0].Name + " ends " + fmt.Sprintf("%.1f s earlier under pd-dhfs", early.Seconds())} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s\nlacks %q", got, want)
+		}
+	}
+}
+
+// TestCriticalPaths follows the chains that are worked out by hand.
+func TestCriticalPaths(t *testing.T) {
+	m := viewtest.Simulate(t, viewtest.Parse(t, oneOfEach), "fair", "l0").Model
+	path := m.CriticalPath()
+	if len(path) != 16 { // every task: 12 maps on the map slot, 4 reduces on the reduce slot
+		t.Fatalf("%d links: %+v", len(path), path)
+	}
+	for i, link := range path {
+		want := view.CauseSlot
+		switch i {
+		case 0:
+			want = view.CauseArrival
+		case 12:
+			want = view.CauseMaps
+		}
+		if link.Cause != want {
+			t.Errorf("link %d: %v, want %v", i, link.Cause, want)
+		}
+	}
+	if got, want := m.TellPath(path), "A/r/3 on slot 1 ended last, at 160 s. Slot 1 ran 3 attempts before it, from 120 s on. A/r/0 had to wait for the last map, A/m/11 on slot 0, until 120 s. Slot 0 ran 11 attempts before it, from 0 s on."; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	if none := view.New(view.Options{}); len(none.CriticalPath()) != 0 || none.TellPath(nil) != "" {
+		t.Error("a path of no run")
+	}
+}
+
+// TestACriticalPathIsAChain checks each link of many runs: what it waited for ended before it began, or before it
+// could go on, and the path ends with the run.
+func TestACriticalPathIsAChain(t *testing.T) {
+	for _, run := range viewtest.Runs() {
+		m := run.Model(t)
+		path := m.CriticalPath()
+		if len(path) == 0 {
+			t.Fatalf("%s: no path", run.Name)
+		}
+		last := time.Duration(0)
+		for i := range m.Jobs {
+			last = max(last, m.Jobs[i].Finish)
+		}
+		if end := m.Bars[path[len(path)-1].Bar].To; end != last {
+			t.Errorf("%s: the path ends at %v, the run at %v", run.Name, end, last)
+		}
+		for i, link := range path {
+			b := &m.Bars[link.Bar]
+			waits := b.Kind == trace.Reduce && link.Cause == view.CauseMaps
+			if link.Ready > b.From && !waits || link.Ready > b.To {
+				t.Errorf("%s: link %d was ready at %v, after its start at %v", run.Name, i, link.Ready, b.From)
+			}
+			if i > 0 && link.Cause != view.CauseArrival && m.Bars[path[i-1].Bar].To != link.Ready {
+				t.Errorf("%s: link %d was ready at %v, the link before ended at %v", run.Name, i, link.Ready, m.Bars[path[i-1].Bar].To)
+			}
+			if (i == 0) != (link.Cause == view.CauseArrival) {
+				t.Errorf("%s: link %d: %v", run.Name, i, link.Cause)
+			}
+		}
+	}
+}
