@@ -53,6 +53,7 @@ const (
 	OpUsage      // what the process uses
 	OpCores      // how the cores of the machine spent the time since the last such event
 	OpSeen       // the progress of an attempt, for displays; the Ledger does not get it
+	OpTimes      // only in files of earlier versions: a map is done
 	OpStatus     // the user's code reports the status of an attempt
 
 	numOps
@@ -164,6 +165,7 @@ var shapes = [numOps]shape{
 	OpUsage:      {name: "usage", values: []string{"cpu_ns", "memory_bytes", "temp_bytes"}},
 	OpCores:      {name: "cores", values: []string{"user_ns", "sys_ns", "iowait_ns", "idle_ns"}},
 	OpSeen:       {name: "seen", parts: ofAttempt, values: []string{"ppm"}},
+	OpTimes:      {name: "times", parts: ofAttempt},
 	OpStatus:     {name: "status", parts: ofAttempt, texts: []string{"text"}},
 }
 
