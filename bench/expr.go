@@ -264,9 +264,17 @@ func (p *parser) metric(name string) value {
 	return v
 }
 
-// function reads the arguments of a function up to ), and returns its value. inner and ends return a
-// part of their numbers. All other functions return one number.
+// function reads the arguments of a function up to ), and returns its value. least combines its
+// arguments as pair does, and inner and ends return a part of their numbers. All other functions return one number.
 func (p *parser) function(name string) value {
+	if name == "least" { // number by number
+		a := p.sum()
+		for p.err == nil && p.accept(",") {
+			a = p.pair(a, p.sum(), math.Min)
+		}
+		p.must(")")
+		return a
+	}
 	// All arguments make one list, so max(a, b) is the largest number of both.
 	var all value
 	for p.err == nil {
@@ -334,5 +342,5 @@ func (p *parser) function(name string) value {
 		n := func(i int) int32 { return int32(all.v[i]) }
 		return number(ras.Utility(n(0), n(1), n(2), n(3), n(4)))
 	}
-	return p.fail("no function %s; there are min, max, mean, median, spread, rise, inner, ends, where_least, rank_correlation, explained, ras_utility", name)
+	return p.fail("no function %s; there are min, max, mean, median, least, spread, rise, inner, ends, where_least, rank_correlation, explained, ras_utility", name)
 }

@@ -31,6 +31,7 @@ func TestExpressions(t *testing.T) {
 		"spread(2, 3)":                           "1.5",
 		"rise(makespan[fair-*])":                 "-40",
 		"inner(makespan[fair-*])":                "300",
+		"least(makespan[fair-*], 310)":           "300 to 310",
 		"ends(makespan[fair-*])":                 "320 to 340",
 		"inner(1, 2)":                            "error: inner: of three numbers at least",
 		"makespan[omo] < makespan[fair-*]":       "240 < 300 to 340; true",

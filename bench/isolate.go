@@ -140,10 +140,10 @@ func (r *Result) changed(ctx context.Context, f *workload.Figure, change *worklo
 }
 
 // change applies the changes of two Trials to the file of a run: those of the run itself, and those of
-// isolate. t.file becomes a changed copy.
-func (t *trial) change(of, change *workload.Trial) (err error) {
+// isolate. scales are the factors of both. t.file becomes a changed copy.
+func (t *trial) change(of, change *workload.Trial, scales []workload.Arg) (err error) {
 	t.without = slices.Concat(of.Without, change.Without)
-	sets, scales := slices.Concat(of.Set, change.Set), slices.Concat(of.Scale, change.Scale)
+	sets := slices.Concat(of.Set, change.Set)
 	t.changed = words(&workload.Trial{Without: t.without, Set: sets, Scale: scales})
 	switch {
 	case len(sets) == 0:

@@ -84,8 +84,10 @@ func ofRun() map[string]func(d *done) float64 {
 		"map_only":     func(d *done) float64 { return min(d.firstReduce(), d.mapsEnd()).Seconds() },
 		"overlap":      func(d *done) float64 { return max(0, d.mapsEnd()-d.firstReduce()).Seconds() },
 		"shuffle_only": func(d *done) float64 { return max(0, d.copyingEnd()-max(d.mapsEnd(), d.firstReduce())).Seconds() },
-		// concurrency is the number of maps that run on a tracker, as a mean over trackers and time.
-		"concurrency": func(d *done) float64 { return d.slotTime(trace.Map) / d.MakespanSeconds / float64(d.Config.Trackers) },
+		// concurrency is the number of maps that run on a tracker, as a mean over trackers and time;
+		// reducing is that of reduces.
+		"concurrency": func(d *done) float64 { return d.running(trace.Map) },
+		"reducing":    func(d *done) float64 { return d.running(trace.Reduce) },
 		// These four are fields of Errors, for the release rates of [OMO21, Fig. 7].
 		"release_error":  func(d *done) float64 { return ErrorsOf(d.releases.Windows()).Estimate },
 		"release_spread": func(d *done) float64 { return ErrorsOf(d.releases.Windows()).Constant },
@@ -120,6 +122,11 @@ func ofCores() map[string]func(c *report.CPU) float64 {
 		"map_iowait": func(c *report.CPU) float64 { return c.MapPhase.IOWait },
 		"map_idle":   func(c *report.CPU) float64 { return c.MapPhase.Idle },
 	}
+}
+
+// running returns how many tasks of a kind run on a tracker, as a mean over trackers and time.
+func (d *done) running(kind trace.Kind) float64 {
+	return d.slotTime(kind) / d.MakespanSeconds / float64(d.Config.Trackers)
 }
 
 // inputs returns the metrics whose values come from the workload file and not from a run.
@@ -159,15 +166,15 @@ func (d *done) share(of func(c *report.Counters) int64) float64 {
 // step is the length of a step of metrics over time, as in [DHFS13, Fig. 5].
 const step = 10 * time.Second
 
-// steps returns the number of running tasks of a pool at the start of each step. kind is maps or
-// reduces. which is a step (4), a range (4..7) or * for all steps. Steps count from 1.
+// steps returns the number of running tasks of a pool at the start of each step, * of all pools. kind
+// is maps or reduces. which is a step (4), a range (4..7) or * for all steps. Steps count from 1.
 func (d *done) steps(kind, pool, which string) (v value, err error) {
 	k := trace.Map
 	if kind == "reduces" {
 		k = trace.Reduce
 	}
 	p := slices.Index(d.line.Pools, pool)
-	if p < 0 {
+	if p < 0 && pool != "*" {
 		return v, fmt.Errorf("no pool %s", pool)
 	}
 	first, last, err := stepRange(which, d.MakespanSeconds)
@@ -178,7 +185,11 @@ func (d *done) steps(kind, pool, which string) (v value, err error) {
 	for i := first; i <= last; i++ {
 		n := 0
 		if i <= len(counts) {
-			n = counts[i-1][p][k]
+			for of := range counts[i-1] {
+				if of == p || p < 0 {
+					n += counts[i-1][of][k]
+				}
+			}
 		}
 		v.v = append(v.v, float64(n))
 		v.x = append(v.x, float64(i))

@@ -275,13 +275,14 @@ experiments:
   - name: e
     paper: p
     with: {cost: l1, sched: fair, heartbeat: 0s}
-    runs: [{name: late, slowstart: 1}, {name: early, slowstart: 0.5}]
+    runs: [{name: late, slowstart: 1}, {name: early, slowstart: 0.5}, {name: scaled, slowstart: 1, scale: {map_time: [1, 2], reduce_time: [1, 0]}}]
     figures:
 `
 	all := []struct{ ours, want string }{
 		{"makespan[late]", "69"}, {"map_phase[late]", "24"}, {"map_only[late]", "24"}, {"overlap[late]", "0"}, {"shuffle_only[late]", "40"},
 		{"makespan[early]", "57"}, {"map_phase[early]", "24"}, {"map_only[early]", "12"}, {"overlap[early]", "12"}, {"shuffle_only[early]", "28"},
-		{"max(last_batch[late])", "2"}, {"concurrency[late] * makespan[late]", "48"}, {"hoarding[early]", "12"}, {"lent[early]", "0"},
+		{"max(last_batch[late])", "2"}, {"concurrency[late] * makespan[late]", "48"}, {"hoarding[early]", "12"}, {"reducing[early] * makespan[early]", "45"}, {"lent[early]", "0"},
+		{"reduces[early, *, 3]", "1"}, {"reduces[early, A, 1]", "0"}, {"min(makespan[scaled-*])", "69"}, {"makespan[scaled-2]", "88"},
 		{"finish[late, A]", "69"}, {"maps_done[late, A]", "24"}, {"start[late, A]", "0"}, {"task_maps[late]", "4"}, {"task_reduces[late]", "1"},
 	}
 	for i, f := range all {

@@ -65,8 +65,7 @@ func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial) (a
 	at := cmp.Or(change.Pos, t.Pos)
 	// n is the number of runs: the length of the lists, or 1.
 	n := 1
-	for i := range t.Args {
-		a := &t.Args[i]
+	for _, a := range slices.Concat(t.Args, t.Scale) {
 		// All runs have the same value of this flag.
 		if len(a.Values) == 1 {
 			continue
@@ -87,11 +86,7 @@ func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial) (a
 			if slices.ContainsFunc(args[k+1:], func(later workload.Arg) bool { return later.Name == a.Name }) {
 				continue
 			}
-			value := a.Values[min(i, len(a.Values)-1)]
-			if len(a.Values) > 1 && run.swept == "" {
-				run.swept, run.name = a.Name, t.Name+"-"+value
-				run.x = magnitude(value)
-			}
+			value := run.pick(&a, i)
 			if err := setting.Set(run.settings(), a.Name, value); err != nil {
 				return nil, f.Errorf(a.Pos, "", "%w", err)
 			}
@@ -99,7 +94,11 @@ func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial) (a
 				run.flags = append(run.flags, flag{a.Name, value})
 			}
 		}
-		if err := run.change(t, change); err != nil {
+		scales := slices.Concat(t.Scale, change.Scale)
+		for k := range scales {
+			scales[k].Values = []string{run.pick(&scales[k], i)}
+		}
+		if err := run.change(t, change, scales); err != nil {
 			return nil, f.Errorf(at, "run "+t.Name, "%w", err)
 		}
 		// This check finds a mistake before any run, which may take minutes.
@@ -137,6 +136,16 @@ func orders(names []string) (all [][]string) {
 		}
 	}
 	return all
+}
+
+// pick returns value i of a flag or factor. The first list of values names the runs of a sweep.
+func (t *trial) pick(a *workload.Arg, i int) string {
+	value := a.Values[min(i, len(a.Values)-1)]
+	if len(a.Values) > 1 && t.swept == "" {
+		t.swept, t.name = a.Name, t.name+"-"+value
+		t.x = magnitude(value)
+	}
+	return value
 }
 
 // magnitude returns the value of a flag as a number: a plain number, or a size in bytes; 0: it is

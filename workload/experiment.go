@@ -32,7 +32,7 @@ type Trial struct {
 	EachOrder bool     // a run for each order of Jobs
 	Without   []string // names of jobs that are left out
 	Set       []Change // changes of the file for this run
-	Scale     []Arg    // factors of map_time, reduce_time or map_output of all jobs
+	Scale     []Arg    // factors of map_time, reduce_time or map_output of all jobs, several as in Args
 	Args      []Arg    // flags, as mrlocal sim has them
 	Pos       Pos
 }
@@ -133,7 +133,10 @@ func (d *decoder) trial(n *yaml.Node, form form) Trial {
 		case form >= changed && key == "set":
 			d.pairs(v, key, func(a Arg) { t.Set = append(t.Set, Change{Path: a.Name, Value: a.Values[0]}) })
 		case form >= changed && key == "scale":
-			d.pairs(v, key, func(a Arg) { t.Scale = append(t.Scale, a) })
+			factors := map[string]Pos{}
+			for k, v := range d.entriesOf(v, key) {
+				t.Scale = append(t.Scale, Arg{Name: d.once(factors, k, key), Values: d.values(v, key), Pos: placeOf(k)})
+			}
 		default:
 			t.Args = append(t.Args, Arg{Name: key, Values: d.values(v, key), Pos: placeOf(k)})
 		}
