@@ -86,11 +86,6 @@ func (ch *chain) blockBytes() int64 {
 // idle for less time.
 const mapOnlySplits = 16
 
-// newPlan finds the files of inputs and divides them into splits.
-func (ch *chain) newPlan(inputs []string) (*input.Plan, error) {
-	return input.NewPlan(inputs, ch.planOptions())
-}
-
 // planOptions returns the options by which inputs are found and divided.
 func (ch *chain) planOptions() input.Options {
 	r, first := ch.run, &ch.job.Chain[0]
@@ -151,7 +146,7 @@ func (ch *chain) open() (*job, error) {
 	first := &ch.job.Chain[0]
 	if ch.plan == nil && !first.NoInput && ch.job.Found == nil {
 		var err error
-		if ch.plan, err = ch.newPlan(ch.job.Inputs); err != nil {
+		if ch.plan, err = input.NewPlan(ch.job.Inputs, ch.planOptions()); err != nil {
 			return nil, err
 		}
 	}

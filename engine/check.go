@@ -162,7 +162,7 @@ func (ch *chain) planOf(inputs []string, known map[string]*input.Plan) (*input.P
 	if plan := known[key]; plan != nil {
 		return plan, nil
 	}
-	plan, err := ch.newPlan(inputs)
+	plan, err := input.NewPlan(inputs, ch.planOptions())
 	if err == nil {
 		known[key] = plan
 	}

@@ -68,7 +68,7 @@ type batch struct {
 	o    Options
 	w    walker
 	plan *Plan
-	dir  dirStat
+	dir  openDir
 	// jobs.Block.File counts over all plans, so that its order is that of the files.
 	first int   // number of files in the plans before
 	most  int   // most files in this plan

@@ -182,12 +182,9 @@ func pauses(pipe *os.File) bool {
 	return quiet && err == nil
 }
 
-// dirStat takes attributes of files relative to an open directory.
-type dirStat struct{ openDir }
-
 // stat returns the attributes of path, and follows links. It opens the directory of path first, if
 // another one is open.
-func (d *dirStat) stat(path string) (stat, error) {
+func (d *openDir) stat(path string) (stat, error) {
 	i := strings.LastIndexByte(path, '/') + 1
 	if i <= 1 || !d.enter(path[:i]) {
 		return statPath(path)

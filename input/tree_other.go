@@ -105,10 +105,7 @@ func (f rawFile) stat() (stat, error) {
 // pauses returns false: pauses are not noticed here, so blocks are full.
 func pauses(*os.File) bool { return false }
 
-// dirStat takes the attributes of each file by its path.
-type dirStat struct{ openDir }
-
-func (*dirStat) stat(path string) (stat, error) { return statPath(path) }
+func (*openDir) stat(path string) (stat, error) { return statPath(path) }
 
 // openDir opens each file by its path.
 type openDir struct{}

@@ -109,23 +109,20 @@ func named(name string, err error) error {
 type packedPart struct {
 	*fileAttempt
 	format Format
-	memory *membudget.Budget
+	lease  *membudget.Lease // of the encoders, as far as there is memory: the floor of the attempt covers one; nil: no budget
 
 	mu struct {
 		sync.Mutex
-		files []*packedFile // the part file, and the files of named outputs
+		files []*Compressor // of the part file, and of the files of named outputs
 	}
-}
-
-// packedFile compresses a file of a packedPart.
-type packedFile struct {
-	*Compressor
-	lease *membudget.Lease // of the encoder; nil: the floor of the attempt covers the encoder
 }
 
 // packed returns a Part that compresses the files of a.
 func (a *fileAttempt) packed(c Format, memory *membudget.Budget) (Part, error) {
-	p := &packedPart{fileAttempt: a, format: c, memory: memory}
+	p := &packedPart{fileAttempt: a, format: c}
+	if memory != nil {
+		p.lease, _ = memory.TryReserve(0) // 0 bytes are always granted
+	}
 	_, err := p.add(a.part)
 	if err != nil {
 		a.Abort()
@@ -134,19 +131,18 @@ func (a *fileAttempt) packed(c Format, memory *membudget.Budget) (Part, error) {
 }
 
 // add begins to compress a file.
-func (p *packedPart) add(w io.Writer) (*packedFile, error) {
-	out, err := NewCompressor(p.format, w)
+func (p *packedPart) add(w io.Writer) (*Compressor, error) {
+	c, err := NewCompressor(p.format, w)
 	if err != nil {
 		return nil, err
 	}
-	f := &packedFile{Compressor: out}
-	if p.memory != nil {
-		f.lease, _ = p.memory.TryReserve(EncoderBytes)
+	if p.lease != nil {
+		p.lease.Grow(EncoderBytes)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.files = append(p.mu.files, f)
-	return f, nil
+	p.mu.files = append(p.mu.files, c)
+	return c, nil
 }
 
 // Write implements Part.
@@ -164,8 +160,11 @@ func (p *packedPart) Beside(name string) (io.Writer, error) {
 // Commit ends the compressed text of all files of the attempt, and then commits them.
 func (p *packedPart) Commit() error {
 	defer p.leave()
-	for _, f := range p.files() {
-		if err := f.Close(); err != nil {
+	p.mu.Lock()
+	files := slices.Clone(p.mu.files)
+	p.mu.Unlock()
+	for _, c := range files {
+		if err := c.Close(); err != nil {
 			return err
 		}
 	}
@@ -178,17 +177,9 @@ func (p *packedPart) Abort() {
 	p.fileAttempt.Abort()
 }
 
-func (p *packedPart) files() []*packedFile {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.mu.files)
-}
-
 // leave gives back the memory of all encoders. Several goroutines may call it.
 func (p *packedPart) leave() {
-	for _, f := range p.files() {
-		if f.lease != nil {
-			f.lease.Close()
-		}
+	if p.lease != nil {
+		p.lease.Close()
 	}
 }

@@ -110,20 +110,10 @@ func (s *sorting) inPlace(a *record.Arena, e []record.Entry) (record.Slice, erro
 		s.sorter.Sort(e, 0)
 		return record.Slice{Entries: e, Ends: record.CutEnds(s.cuts, s.parts, a, e)}, nil
 	}
-	s.counts = append(s.counts[:0], make([]int, s.parts+1)...)
-	for i := range e {
-		p, err := s.partOf(a, e[i].Ref)
-		if err != nil {
-			return record.Slice{}, err
-		}
-		s.counts[p+1]++
-	}
-	ends := s.partEnds()
 	out := s.sorter.Scratch[:len(e)]
-	for i := range e {
-		p, _ := s.partOf(a, e[i].Ref) // the first loop has checked the range
-		out[s.counts[p]] = e[i]
-		s.counts[p]++
+	ends, err := s.distribute(a, out, [][]record.Entry{e})
+	if err != nil {
+		return record.Slice{}, err
 	}
 	copy(e, out)
 	slice := record.Slice{Entries: e, Ends: ends}
@@ -133,15 +123,32 @@ func (s *sorting) inPlace(a *record.Arena, e []record.Entry) (record.Slice, erro
 	return slice, nil
 }
 
-// partEnds returns where each partition ends. On entry, s.counts[p+1] is the size of partition
-// p. On return, s.counts[p] is where partition p begins.
-func (s *sorting) partEnds() (ends []int) {
+// distribute copies the entries of all lists to out, by partition, and returns where each partition ends.
+// Within a partition they keep their order.
+func (s *sorting) distribute(a *record.Arena, out []record.Entry, lists [][]record.Entry) (ends []int, err error) {
+	s.counts = append(s.counts[:0], make([]int, s.parts+1)...)
+	for _, list := range lists {
+		for i := range list {
+			p, err := s.partOf(a, list[i].Ref)
+			if err != nil {
+				return nil, err
+			}
+			s.counts[p+1]++
+		}
+	}
 	ends = make([]int, s.parts)
 	for p := range ends {
 		s.counts[p+1] += s.counts[p]
 		ends[p] = s.counts[p+1]
 	}
-	return ends
+	for _, list := range lists {
+		for i := range list {
+			p, _ := s.partOf(a, list[i].Ref) // the first loop has checked the range
+			out[s.counts[p]] = list[i]
+			s.counts[p]++
+		}
+	}
+	return ends, nil
 }
 
 // gather copies all entries of the load to out and sorts them. While it copies, it distributes
@@ -149,7 +156,15 @@ func (s *sorting) partEnds() (ends []int) {
 // which their prefixes differ.
 func (s *sorting) gather(l *load, out []record.Entry) (record.Slice, error) {
 	if s.part != nil {
-		return s.gatherParts(l, out)
+		lists := make([][]record.Entry, len(l.index))
+		for i := range lists {
+			lists[i] = l.indexed(i)
+		}
+		ends, err := s.distribute(&l.arena, out, lists)
+		if err == nil {
+			s.sorter.SortRanges(out, ends, 0, s.lease)
+		}
+		return record.Slice{Entries: out, Ends: ends}, err
 	}
 	lists := make([]record.List, len(l.index))
 	for i := range lists {
@@ -158,30 +173,6 @@ func (s *sorting) gather(l *load, out []record.Entry) (record.Slice, error) {
 	ends, _ := record.Gather(out, lists, 0, 0)
 	s.sorter.SortRanges(out, ends, 0, s.lease)
 	return record.Slice{Entries: out, Ends: record.CutEnds(s.cuts, s.parts, &l.arena, out)}, nil
-}
-
-// gatherParts is gather for partitions that are not ranges of keys.
-func (s *sorting) gatherParts(l *load, out []record.Entry) (record.Slice, error) {
-	s.counts = append(s.counts[:0], make([]int, s.parts+1)...)
-	for i := range l.index {
-		for _, e := range l.indexed(i) {
-			p, err := s.partOf(&l.arena, e.Ref)
-			if err != nil {
-				return record.Slice{}, err
-			}
-			s.counts[p+1]++
-		}
-	}
-	slice := record.Slice{Entries: out, Ends: s.partEnds()}
-	for i := range l.index {
-		for _, e := range l.indexed(i) {
-			p, _ := s.partOf(&l.arena, e.Ref) // the first loop has checked the range
-			out[s.counts[p]] = e
-			s.counts[p]++
-		}
-	}
-	s.sorter.SortRanges(out, slice.Ends, 0, s.lease)
-	return slice, nil
 }
 
 // sortTable makes entries for the slots of the table and sorts them. If there is memory for all

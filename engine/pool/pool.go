@@ -166,7 +166,7 @@ func (p *Pool) rest(s *poolSlot, t *slotThread) {
 func (p *Pool) OnIdleCore(slot int, f func(idle func() bool)) bool {
 	for i := range p.slots {
 		s := &p.slots[i]
-		if i == slot || p.busy(s.wantCore, i, slot) {
+		if i == slot || s.wantCore >= 0 && s.wantCore == p.slots[slot].wantCore || p.busy(i, true) {
 			continue
 		}
 		s.mu.Lock()
@@ -182,42 +182,26 @@ func (p *Pool) OnIdleCore(slot int, f func(idle func() bool)) bool {
 				s.mu.onIdleCore--
 				s.mu.Unlock()
 			}()
-			f(func() bool { return !p.runsTask(s.wantCore, i) })
+			f(func() bool { return !p.busy(i, false) })
 		})
 		return true
 	}
 	return false
 }
 
-// busy reports whether anything runs on the core of slot i: tasks, or closures of OnIdleCore. If core
-// is -1, slot i counts as a core of its own. The core of the slot caller counts as busy.
-func (p *Pool) busy(core, i, caller int) bool {
-	if core >= 0 && core == p.slots[caller].wantCore || p.runsTask(core, i) {
-		return true
-	}
-	for k := range p.slots {
-		s := &p.slots[k]
-		s.mu.Lock()
-		helping := s.mu.onIdleCore
-		s.mu.Unlock()
-		if helping > 0 && (k == i || core >= 0 && s.wantCore == core) {
-			return true
-		}
-	}
-	return false
-}
-
-// runsTask reports whether slot i, or another slot of the core, runs a task.
-func (p *Pool) runsTask(core, i int) bool {
+// busy reports whether slot i, or another slot of its core, runs a task or, with helping, a closure of
+// OnIdleCore. A slot without a core counts as a core of its own.
+func (p *Pool) busy(i int, helping bool) bool {
+	core := p.slots[i].wantCore
 	for k := range p.slots {
 		s := &p.slots[k]
 		if k != i && (core < 0 || s.wantCore != core) {
 			continue
 		}
 		s.mu.Lock()
-		main := s.mu.main
+		main, helps := s.mu.main, s.mu.onIdleCore > 0
 		s.mu.Unlock()
-		if main != nil && main.busy() {
+		if helping && helps || main != nil && main.busy() {
 			return true
 		}
 	}

@@ -1,8 +1,6 @@
 package disk
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -15,12 +13,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/paths"
 )
 
 const (
 	lockName     = "lock"
 	namePrefix   = "mrlocal-"
-	randomBytes  = 8
 	nameAttempts = 100
 )
 
@@ -191,7 +189,7 @@ func makeOwn(dir string) (*own, error) {
 		return nil, err
 	}
 	for range nameAttempts {
-		path := filepath.Join(dir, fmt.Sprintf("%s%d-%s", namePrefix, os.Getpid(), random()))
+		path := filepath.Join(dir, fmt.Sprintf("%s%d-%s", namePrefix, os.Getpid(), paths.Random()))
 		if err := MakeDir(path, 0o700); errors.Is(err, fs.ErrExist) {
 			continue
 		} else if err != nil {
@@ -291,11 +289,4 @@ func removeAll(path string, entries []fs.DirEntry) error {
 		}
 	}
 	return group.Wait()
-}
-
-// random returns random hex digits for a name.
-func random() string {
-	var b [randomBytes]byte
-	rand.Read(b[:]) // never fails, says its documentation
-	return hex.EncodeToString(b[:])
 }

@@ -173,50 +173,41 @@ func (s *FS) List(name string) (files []File, err error) {
 // is the whole path. Unless all is set, it leaves out names that begin with . or _, and returns
 // the number of these. It fails if there are more than mostEntries files and directories.
 func (s *FS) Walk(name string, all bool) (files []File, hidden int, err error) {
-	w := walk{fs: s, all: all}
-	err = w.below(strings.TrimRight(name, "/"), 0)
-	return w.files, w.hidden, err
-}
-
-// walk is the state of a Walk.
-type walk struct {
-	fs              *FS
-	all             bool
-	files           []File
-	hidden, entries int
-}
-
-// below adds the files below the directory name, which is depth directories deep.
-func (w *walk) below(name string, depth int) error {
-	entries, err := w.fs.List(name)
-	if err != nil {
-		return err
-	}
-	if w.entries += len(entries); w.entries > w.fs.entries || depth > mostDepth {
-		host, _, _ := split(name)
-		return fmt.Errorf("the server %s lists more than %d files and directories, or %d directories in each other", host, w.fs.entries, mostDepth)
-	}
-	// A directory is sorted by its path with a slash: a.txt comes before a/b.
-	path := func(f File) string {
-		if f.Dir {
-			return f.Name + "/"
-		}
-		return f.Name
-	}
-	slices.SortFunc(entries, func(a, b File) int { return strings.Compare(path(a), path(b)) })
-	for _, f := range entries {
-		if !w.all && (f.Name[0] == '.' || f.Name[0] == '_') {
-			w.hidden++
-			continue
-		}
-		f.Name = name + "/" + f.Name
-		if !f.Dir {
-			w.files = append(w.files, f)
-		} else if err := w.below(f.Name, depth+1); err != nil {
+	seen := 0
+	var below func(name string, depth int) error
+	below = func(name string, depth int) error {
+		entries, err := s.List(name)
+		if err != nil {
 			return err
 		}
+		if seen += len(entries); seen > s.entries || depth > mostDepth {
+			host, _, _ := split(name)
+			return fmt.Errorf("the server %s lists more than %d files and directories, or %d directories in each other", host, s.entries, mostDepth)
+		}
+		// A directory is sorted by its path with a slash: a.txt comes before a/b.
+		path := func(f File) string {
+			if f.Dir {
+				return f.Name + "/"
+			}
+			return f.Name
+		}
+		slices.SortFunc(entries, func(a, b File) int { return strings.Compare(path(a), path(b)) })
+		for _, f := range entries {
+			if !all && (f.Name[0] == '.' || f.Name[0] == '_') {
+				hidden++
+				continue
+			}
+			f.Name = name + "/" + f.Name
+			if !f.Dir {
+				files = append(files, f)
+			} else if err := below(f.Name, depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	return nil
+	err = below(strings.TrimRight(name, "/"), 0)
+	return files, hidden, err
 }
 
 // Block is a block of a file, and the hosts that store it. Offset and Length are in bytes.

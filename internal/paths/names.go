@@ -25,10 +25,13 @@ const (
 
 // Beside returns a new hidden name in the directory of path, so that a rename can put the file in
 // the place of path. With 64 random bits, two runs practically never get the same name.
-func Beside(path string) string {
+func Beside(path string) string { return BesidePrefix(path) + Random() }
+
+// Random returns 64 random bits as hexadecimal digits, for a name.
+func Random() string {
 	var b [randomBytes]byte
 	rand.Read(b[:]) // never fails, says its documentation
-	return BesidePrefix(path) + hex.EncodeToString(b[:])
+	return hex.EncodeToString(b[:])
 }
 
 // Claim returns the hidden name next to path that is the same for all runs.
