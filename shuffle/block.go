@@ -50,19 +50,7 @@ const (
 )
 
 // String returns the name of the codec, as in flags and reports.
-func (c Codec) String() string {
-	switch c {
-	case Auto:
-		return "auto"
-	case None:
-		return "none"
-	case S2:
-		return "s2"
-	case Zstd:
-		return "zstd"
-	}
-	return fmt.Sprintf("codec(%d)", uint8(c))
-}
+func (c Codec) String() string { return [...]string{"auto", "none", "s2", "zstd"}[c] }
 
 // castagnoli is the table of CRC-32C, which processors compute in hardware.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

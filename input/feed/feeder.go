@@ -182,21 +182,20 @@ func (f *Feeder) Serve(announce func(s Source)) error {
 		}
 		f.pieces.turns.Release(1)
 	}()
-	if f.Found == nil {
-		if err := f.serve(announce); err != nil {
-			return err
-		}
-		announce(nil)
-		return nil
+	plans := f.Found
+	if plans == nil {
+		plans = func(yield func(*input.Plan, error) bool) { yield(f.plan, nil) }
 	}
-	for plan, err := range f.Found {
+	for plan, err := range plans {
 		if err == nil {
-			err = context.Cause(f.ctx) // the search does not check ctx
+			err = context.Cause(f.ctx) // a search does not check ctx
 		}
 		if err != nil {
 			return err
 		}
-		f.plan, f.file = plan, -1
+		if plan != f.plan {
+			f.plan, f.file = plan, -1
+		}
 		if err := f.serve(announce); err != nil {
 			return err
 		}
