@@ -294,23 +294,15 @@ func (e *stderr) counter(text string) bool {
 		return false
 	}
 	if _, known := e.tally.counters[[2]string{columns[0], columns[1]}]; !known && len(e.tally.counters) >= e.maxCounters {
-		e.overflow()
+		// Hadoop fails the attempt then. A friendly job only warns.
+		if e.failed == nil && e.work.o.Friendly {
+			e.work.o.Warn(fmt.Sprintf("too many counters: %d max=%d; the others are dropped here, and Hadoop fails the task", e.maxCounters+1, e.maxCounters))
+		}
+		e.failed = fmt.Errorf("too many counters: %d max=%d", e.maxCounters+1, e.maxCounters)
 		return true
 	}
 	e.tally.count(columns[0], columns[1], n)
 	return true
-}
-
-// overflow notes that the command makes more counters than an attempt may have. Hadoop
-// fails the attempt then. A friendly job only warns.
-func (e *stderr) overflow() {
-	if e.failed != nil {
-		return
-	}
-	e.failed = fmt.Errorf("too many counters: %d max=%d", e.maxCounters+1, e.maxCounters)
-	if e.work.o.Friendly {
-		e.work.o.Warn(e.failed.Error() + "; the others are dropped here, and Hadoop fails the task")
-	}
 }
 
 // pass passes a line on to the file and to Options.Stderr, and keeps it for an error message.

@@ -83,17 +83,15 @@ func find(inputs []string, recursive bool) ([]file, error) {
 	for _, in := range inputs {
 		path := Local(in)
 		matches, err := glob(path)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case matches == nil && !isPattern(path):
-			//lint:ignore ST1005 as Hadoop words it
-			missing = append(missing, fmt.Errorf("Input path does not exist: %s", Qualify(in)))
-			continue
-		case len(matches) == 0:
-			//lint:ignore ST1005 as Hadoop words it
-			missing = append(missing, fmt.Errorf("Input Pattern %s matches 0 files", Qualify(in)))
-			continue
+		}
+		if len(matches) == 0 {
+			says := "Input Pattern %s matches 0 files"
+			if !isPattern(path) {
+				says = "Input path does not exist: %s"
+			}
+			missing = append(missing, fmt.Errorf(says, Qualify(in)))
 		}
 		for _, m := range matches {
 			if files, err = add(files, m, true, recursive); err != nil {
@@ -201,8 +199,7 @@ func Qualify(path string) string {
 
 // codecOf returns the suffix of a file that Hadoop takes for compressed, or "".
 func codecOf(path string) string {
-	switch ext := filepath.Ext(path); ext {
-	case ".gz", ".bz2", ".zst", ".deflate", ".snappy", ".lz4":
+	if ext := filepath.Ext(path); slices.Contains([]string{".gz", ".bz2", ".zst", ".deflate", ".snappy", ".lz4"}, ext) {
 		return ext
 	}
 	return ""

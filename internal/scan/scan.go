@@ -145,3 +145,29 @@ func LineEnd(data []byte, at int) int {
 	}
 	return len(data)
 }
+
+// Border says which surroundings a match must have.
+type Border uint8
+
+const (
+	Anywhere  Border = iota
+	WordEnds         // no word character directly before it or behind it
+	WholeLine        // it is the whole line
+)
+
+// Around reports whether data[start:end] has the border b.
+func (b Border) Around(data []byte, start, end int) bool {
+	switch b {
+	case WordEnds:
+		return (start == 0 || !IsWord(data[start-1])) && (end == len(data) || !IsWord(data[end]))
+	case WholeLine:
+		return (start == 0 || data[start-1] == '\n') && (end == len(data) || data[end] == '\n')
+	}
+	return true
+}
+
+// IsWord reports whether c is a word character of grep -w in the C locale. Bytes wrap around, so one
+// comparison checks each range.
+func IsWord(c byte) bool {
+	return c-'a' < 26 || c-'A' < 26 || c-'0' < 10 || c == '_'
+}

@@ -20,7 +20,7 @@ type finder struct {
 	marker scan.Marker
 	many   *scan.Set // the same as marker; nil if there is only one literal
 	set    []words.Literal
-	border words.Border
+	border scan.Border
 
 	data  []byte
 	base  int                 // offset in data of the first mark
@@ -29,7 +29,7 @@ type finder struct {
 }
 
 // newFinder makes a finder of set, which must not be empty.
-func newFinder(set []words.Literal, b words.Border) *finder {
+func newFinder(set []words.Literal, b scan.Border) *finder {
 	f := &finder{set: set, border: b}
 	if len(set) == 1 {
 		f.marker = scan.NewNeedle(set[0])
@@ -54,7 +54,7 @@ func (f *finder) window(base int) bool {
 	f.base, f.words = base, min((len(f.data)-base+63)/64, windowWords)
 	hits := f.hits[:f.words]
 	found := f.marker.Mark(hits, f.data[base:])
-	if !found || f.border == words.Anywhere {
+	if !found || f.border == scan.Anywhere {
 		return found
 	}
 	found = false

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"mrlocal/internal/scan"
 	"mrlocal/jobs"
 	"mrlocal/jobs/grep/words"
 	"mrlocal/jobs/jobtest"
@@ -31,7 +32,7 @@ func TestFinderFindsTheLeftmostAndThenTheFirst(t *testing.T) {
 			set = append(set, l)
 		}
 		data := []byte(rapid.StringOfN(rapid.SampledFrom([]rune("aAb-\nx")), 0, 40, -1).Draw(t, "data"))
-		f := newFinder(set, words.Anywhere)
+		f := newFinder(set, scan.Anywhere)
 		f.tune(data)
 		f.reset(data)
 		re := regexp.MustCompile(strings.Join(parts, "|"))

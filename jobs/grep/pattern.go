@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/scan"
 	"mrlocal/jobs/grep/dfa"
 	"mrlocal/jobs/grep/words"
 	"mrlocal/jobs/internal/lines"
@@ -24,7 +25,7 @@ type program struct {
 	literals []words.Literal   // each match contains one of these; nil if not known
 	several  bool              // matches may span lines
 	words    *words.Dictionary // the patterns, if they are strings that are too many for literals; otherwise nil
-	border   words.Border
+	border   scan.Border
 	exact    bool // each occurrence of a literal, with its border, is a match, and there are no others
 	oddFolds bool // a literal folds k or s, which also match a rune beyond ASCII (search.begin)
 }
@@ -53,9 +54,9 @@ func compile(o Options) (*program, error) {
 	p := &program{}
 	switch {
 	case o.Whole: // -w has no effect together with -x, as in GNU grep
-		p.border = words.WholeLine
+		p.border = scan.WholeLine
 	case o.Word:
-		p.border = words.WordEnds
+		p.border = scan.WordEnds
 	}
 	if o.Fixed {
 		return p, p.fixed(parts, o)
@@ -81,7 +82,7 @@ func (p *program) compileSeveral(parts []string, o Options) (several bool, err e
 	if err != nil || !dfa.Spans(tree) && !o.Whole {
 		return false, err
 	}
-	p.newLines, err = matchers(dfa.CompileText(tree, dfa.Border(p.border)))
+	p.newLines, err = matchers(dfa.CompileText(tree, p.border))
 	return true, err
 }
 
@@ -173,7 +174,7 @@ func (p *program) fallBack(text string) error {
 	if err != nil {
 		return err
 	}
-	p.newLines, err = matchers(dfa.Compile(tree, dfa.Border(p.border)))
+	p.newLines, err = matchers(dfa.Compile(tree, p.border))
 	return err
 }
 
@@ -195,7 +196,7 @@ func (p *program) compileParts(parts []string, o Options) error {
 	for _, l := range p.literals {
 		p.oddFolds = p.oddFolds || l.Fold && strings.ContainsAny(l.Text, "ks")
 	}
-	p.newLines, err = matchers(dfa.Compile(tree, dfa.Border(p.border)))
+	p.newLines, err = matchers(dfa.Compile(tree, p.border))
 	return err
 }
 

@@ -57,7 +57,7 @@ func newSearch(p *program) *search {
 	} else if s = (&search{program: p}); p.literals != nil {
 		b := p.border
 		if !p.exact {
-			b = words.Anywhere
+			b = scan.Anywhere
 		}
 		s.finder = newFinder(p.literals, b)
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mrlocal/internal/scan"
 )
 
 // drawPattern draws a random expression over a small alphabet.
@@ -70,7 +72,7 @@ func letters(size int) []byte {
 func TestStatesStayInTheirBound(t *testing.T) {
 	text := letters(200 << 10)
 	for _, most := range []int{64 << 10, cacheBytes} {
-		m := matcherOf(t, `[ab]*a[ab]{12}$`, Anywhere, most)
+		m := matcherOf(t, `[ab]*a[ab]{12}$`, scan.Anywhere, most)
 		m.slow = math.MaxInt
 		m.CountLines(text)
 		for line := range bytes.Lines(text) {
@@ -109,7 +111,7 @@ func TestAutomataAreCharged(t *testing.T) {
 			return true
 		}
 	}
-	m := matcherOf(t, `[ab]*a[ab]{12}$`, Anywhere, cacheBytes)
+	m := matcherOf(t, `[ab]*a[ab]{12}$`, scan.Anywhere, cacheBytes)
 	m.Account(upTo(300 << 10))
 	m.CountLines(text)
 	m.Find(line, 0)
@@ -157,7 +159,7 @@ func TestExplodingPatterns(t *testing.T) {
 func TestExplodingPatternsAreSimulated(t *testing.T) {
 	text := letters(1 << 20)
 	for _, pattern := range exploding[:3] {
-		m := matcherOf(t, pattern, Anywhere, 64<<10)
+		m := matcherOf(t, pattern, scan.Anywhere, 64<<10)
 		m.CountLines(text)
 		for line := range bytes.Lines(text[:64<<10]) {
 			m.Find(bytes.TrimSuffix(line, []byte{'\n'}), 0)
@@ -166,7 +168,7 @@ func TestExplodingPatternsAreSimulated(t *testing.T) {
 			t.Errorf("%s: automata make states without end: lines %v, ends %v", pattern, m.lines.exploded, m.ends.exploded)
 		}
 	}
-	m := matcherOf(t, `[ab]+a[ab]{2}$`, Anywhere, 64<<10)
+	m := matcherOf(t, `[ab]+a[ab]{2}$`, scan.Anywhere, 64<<10)
 	if m.CountLines(text); m.lines.exploded {
 		t.Error("an automaton with few states has given up")
 	}
@@ -189,7 +191,7 @@ func TestLargePrograms(t *testing.T) {
 		"instructions": {words, "w17x w20000x\nw20001y\nw200x\n w19999y", 3},
 		"classes":      {runes, "\u4e00\u4e00\u4e07\n\u4e01\u4e07\n\u5000\u5007", 2},
 	} {
-		m := matcherOf(t, strings.Join(c.list, "|"), Anywhere, cacheBytes)
+		m := matcherOf(t, strings.Join(c.list, "|"), scan.Anywhere, cacheBytes)
 		if got := m.CountLines([]byte(c.text)); got != c.want {
 			t.Errorf("%s: %d lines", name, got)
 		}
@@ -211,7 +213,7 @@ func TestLongLines(t *testing.T) {
 					want++
 				}
 			}
-			m := matcherOf(t, pattern, Anywhere, cacheBytes)
+			m := matcherOf(t, pattern, scan.Anywhere, cacheBytes)
 			if got := m.CountLines([]byte(text)); got != want {
 				t.Errorf("%q in %d bytes: %d, want %d", pattern, len(text), got, want)
 			}
@@ -235,7 +237,7 @@ func TestTimeIsLinear(t *testing.T) {
 		`\p{L}+\d`:               strings.Repeat("汉字", 1<<17),
 		strings.Join(words, "|"): strings.Repeat("0123456789 ", 1<<14),
 	} {
-		m := matcherOf(t, pattern, Anywhere, cacheBytes)
+		m := matcherOf(t, pattern, scan.Anywhere, cacheBytes)
 		if matches := m.Match([]byte(text)); matches != regexp.MustCompile(pattern).MatchString(text[len(text)-2000:]) {
 			t.Errorf("%.20q: %v", pattern, matches)
 		}
@@ -283,7 +285,7 @@ func TestAThousandWords(t *testing.T) {
 		}
 		text = append(append(text, word...), " \n"[i%2])
 	}
-	lines := Compile(tree.Simplify(), Anywhere).NewMatcher().CountLines(text)
+	lines := Compile(tree.Simplify(), scan.Anywhere).NewMatcher().CountLines(text)
 	if want := countByWords(words, text); lines != want {
 		t.Errorf("%d lines; %d have one", lines, want)
 	}

@@ -50,15 +50,6 @@ import (
 // cacheBytes is about the memory of one automaton.
 const cacheBytes = 1 << 20
 
-// Border says which surroundings a match must have. Package words has the same values.
-type Border uint8
-
-const (
-	Anywhere  Border = iota
-	WordEnds         // no word character directly before it or behind it
-	WholeLine        // nothing before it or behind it
-)
-
 // Program is a compiled pattern. It is never changed after Compile, so Matchers in several
 // goroutines may share it.
 type Program struct {
@@ -69,11 +60,11 @@ type Program struct {
 
 // Compile compiles a simplified tree, which it does not change. It returns nil if the pattern
 // distinguishes more than 65,535 classes of runes.
-func Compile(tree *syntax.Regexp, b Border) *Program { return compileBoth(tree, b, false) }
+func Compile(tree *syntax.Regexp, b scan.Border) *Program { return compileBoth(tree, b, false) }
 
 // CompileText is Compile for texts of several lines. Of the Matchers, only Find may be used. The border of
 // a line and the assertions ^ and $ with the flag m hold at each newline.
-func CompileText(tree *syntax.Regexp, b Border) *Program { return compileBoth(tree, b, true) }
+func CompileText(tree *syntax.Regexp, b scan.Border) *Program { return compileBoth(tree, b, true) }
 
 // Spans reports whether a match of tree may have a newline, or depends on one. Such a tree is for CompileText.
 func Spans(tree *syntax.Regexp) bool {
@@ -92,7 +83,7 @@ func Spans(tree *syntax.Regexp) bool {
 	return slices.ContainsFunc(tree.Sub, Spans)
 }
 
-func compileBoth(tree *syntax.Regexp, b Border, several bool) *Program {
+func compileBoth(tree *syntax.Regexp, b scan.Border, several bool) *Program {
 	p := &Program{forward: compile(grouped(tree, true), b, several), backward: compile(grouped(reversed(tree), false), b, several)}
 	if p.forward == nil || p.backward == nil {
 		return nil
@@ -103,7 +94,7 @@ func compileBoth(tree *syntax.Regexp, b Border, several bool) *Program {
 	switch {
 	case several:
 		p.lines = p.forward // NewMatcher reads its length; there is no automaton of it
-	case b == Anywhere:
+	case b == scan.Anywhere:
 		p.lines = compileLines(trimmed(tree, true, true), b)
 	default:
 		p.lines = p.places()
@@ -112,7 +103,7 @@ func compileBoth(tree *syntax.Regexp, b Border, several bool) *Program {
 }
 
 // compileLines compiles a tree for an automaton that decides about lines.
-func compileLines(tree *syntax.Regexp, b Border) *program {
+func compileLines(tree *syntax.Regexp, b scan.Border) *program {
 	p := compile(grouped(tree, false), b, false)
 	p.firsts = newFirsts(p)
 	p.class, p.some = p.classes.bytes()

@@ -8,6 +8,8 @@ import (
 	"regexp/syntax"
 	"testing"
 	"unicode/utf8"
+
+	"mrlocal/internal/scan"
 )
 
 // oracle returns the results of the standard library, for each border.
@@ -16,13 +18,13 @@ type oracle struct {
 	group, after int
 }
 
-func newOracle(pattern string, b Border) (*oracle, error) {
+func newOracle(pattern string, b scan.Border) (*oracle, error) {
 	o := &oracle{}
 	var first, later string
 	switch b {
-	case WholeLine:
+	case scan.WholeLine:
 		first, later = `\A(?:`+pattern+`)\z`, `\A[^\x00-\x{10FFFF}]`
-	case WordEnds:
+	case scan.WordEnds:
 		first, later = `(?:\A|\W)(`+pattern+`)(?:\W|\z)`, `\W(`+pattern+`)(?:\W|\z)`
 		o.group, o.after = 1, 1
 	default:
@@ -53,10 +55,10 @@ func (o *oracle) find(line []byte, from int) (start, end int) {
 	return base + at[2*group], base + at[2*group+1]
 }
 
-func borders() []Border { return []Border{Anywhere, WordEnds, WholeLine} }
+func borders() []scan.Border { return []scan.Border{scan.Anywhere, scan.WordEnds, scan.WholeLine} }
 
 // matcherOf compiles a pattern that must compile. most is as for newCache.
-func matcherOf(t testing.TB, pattern string, b Border, most int) *Matcher {
+func matcherOf(t testing.TB, pattern string, b scan.Border, most int) *Matcher {
 	t.Helper()
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -73,7 +75,7 @@ func matcherOf(t testing.TB, pattern string, b Border, most int) *Matcher {
 
 // matchersOf returns Matchers that work in different ways: with a cache of most bytes that starts over for ever, with
 // one that gives up, with walks from each place, and with one that has given up and starts over for each line.
-func matchersOf(t testing.TB, pattern string, b Border, most int) map[string]*Matcher {
+func matchersOf(t testing.TB, pattern string, b scan.Border, most int) map[string]*Matcher {
 	all := map[string]*Matcher{}
 	for _, name := range []string{"cleared", "given up", "places", "line by line"} {
 		m := matcherOf(t, pattern, b, most)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mrlocal/internal/scan"
 )
 
 // TestGroupsKeepThePreference compares alternatives that begin alike with package regexp.
@@ -51,7 +53,7 @@ func TestThousandsOfExpressionsHaveFewThreads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		both := Compile(tree.Simplify(), Anywhere)
+		both := Compile(tree.Simplify(), scan.Anywhere)
 		back := newThreads(both.backward, false)
 		list := slices.Clone(back.closed([]uint32{both.backward.entry}, edge, word))
 		for i, r := range "x9aba" {

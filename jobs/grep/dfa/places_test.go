@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mrlocal/internal/scan"
 )
 
 // TestSetsOfExpressions compares sets of short expressions of many kinds with package regexp, for each way to search.
@@ -66,7 +68,7 @@ func TestThousandsOfExpressionsTakeFewSteps(t *testing.T) {
 	for _, b := range borders() {
 		m := Compile(tree.Simplify(), b).NewMatcher()
 		matched := m.CountLines([]byte(text))
-		if m.slow != 0 || b == Anywhere && !m.lines.exploded {
+		if m.slow != 0 || b == scan.Anywhere && !m.lines.exploded {
 			t.Errorf("border %d: walks from each place are tried: %v, and are slow: %v", b, m.lines.exploded, m.slow != 0)
 		}
 		work := 0

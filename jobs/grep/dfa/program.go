@@ -5,6 +5,8 @@ import (
 	"regexp/syntax"
 	"slices"
 	"unicode"
+
+	"mrlocal/internal/scan"
 )
 
 // program is a syntax.Prog without captures. Its instructions refer to sets of runes. It has
@@ -58,7 +60,7 @@ const (
 )
 
 // compile translates a tree. several says that a text may have several lines. It returns nil if the pattern distinguishes too many classes of runes.
-func compile(tree *syntax.Regexp, b Border, several bool) *program {
+func compile(tree *syntax.Regexp, b scan.Border, several bool) *program {
 	// Package regexp compiles the same program, so both prefer the same alternatives.
 	from, err := syntax.Compile(tree)
 	if err != nil {
@@ -74,10 +76,10 @@ func compile(tree *syntax.Regexp, b Border, several bool) *program {
 	// reached.
 	p.entry = follow(from, uint32(from.Start))
 	switch b {
-	case WordEnds:
+	case scan.WordEnds:
 		p.words = true
 		p.surround(noWordBefore, noWordAfter)
-	case WholeLine:
+	case scan.WholeLine:
 		p.surround(syntax.EmptyBeginLine, syntax.EmptyEndLine)
 	}
 	if several {

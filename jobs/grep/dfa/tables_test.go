@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"mrlocal/internal/scan"
 )
 
 // table opens a file of test cases of the Go distribution.
@@ -77,7 +79,7 @@ func TestTablesOfRE2(t *testing.T) {
 						continue // \C, which Go does not have
 					}
 					left = texts
-					whole, anywhere = matcherOf(t, pattern, WholeLine, cacheBytes), matcherOf(t, pattern, Anywhere, cacheBytes)
+					whole, anywhere = matcherOf(t, pattern, scan.WholeLine, cacheBytes), matcherOf(t, pattern, scan.Anywhere, cacheBytes)
 				case (c == '-' || '0' <= c && c <= '9') && len(left) > 0:
 					text := left[0]
 					left = left[1:]
@@ -139,7 +141,7 @@ func TestTablesOfFowler(t *testing.T) {
 					compare(t, matcherOf(t, pattern, b, cacheBytes), o, pattern, []byte(text))
 				}
 				wants := strings.HasPrefix(fields[3], "(")
-				if matches := matcherOf(t, pattern, Anywhere, cacheBytes).Match([]byte(text)); matches != wants && !strings.Contains(text, "\n") {
+				if matches := matcherOf(t, pattern, scan.Anywhere, cacheBytes).Match([]byte(text)); matches != wants && !strings.Contains(text, "\n") {
 					t.Errorf("%q in %q: %v, want %v", pattern, text, matches, wants)
 				}
 			}

@@ -3,6 +3,8 @@ package dfa
 import (
 	"regexp/syntax"
 	"slices"
+
+	"mrlocal/internal/scan"
 )
 
 // side describes the text directly before or behind an offset.
@@ -19,7 +21,7 @@ const (
 
 // sideOf returns the side that byte b makes. Bytes beyond ASCII are not word characters.
 func sideOf(b byte) side {
-	if b|0x20 >= 'a' && b|0x20 <= 'z' || b >= '0' && b <= '9' || b == '_' {
+	if scan.IsWord(b) {
 		return word
 	}
 	return noWord

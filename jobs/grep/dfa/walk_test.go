@@ -17,7 +17,7 @@ func FuzzWalks(f *testing.F) {
 	f.Add([]byte("foo\nbar\n\n\nabcabcabcabcabcabc\n"), []byte("foo bar\n"), uint16(7))
 	f.Add(bytes.Repeat([]byte("ab\n\n"), 30), bytes.Repeat([]byte("ab\n"), 5), uint16(0xffff))
 	f.Fuzz(func(t *testing.T, text, known []byte, lengths uint16) {
-		d := matcherOf(t, `b\b|^$|(?i)K`, Anywhere, cacheBytes).automaton()
+		d := matcherOf(t, `b\b|^$|(?i)K`, scan.Anywhere, cacheBytes).automaton()
 		d.count(known)
 		text = append(text, '\n')
 		var pieces [streams][]byte
@@ -96,7 +96,7 @@ func TestSearchesDoNotAllocate(t *testing.T) {
 	text := prose(64 << 10)
 	for name, search := range searches() {
 		for _, pattern := range searched {
-			m := matcherOf(t, pattern, Anywhere, cacheBytes)
+			m := matcherOf(t, pattern, scan.Anywhere, cacheBytes)
 			if n := testing.AllocsPerRun(5, func() { search(m, text) }); n != 0 {
 				t.Errorf("%s of %s: %v allocations", name, pattern, n)
 			}
@@ -109,7 +109,7 @@ func BenchmarkSearch(b *testing.B) {
 	for _, pattern := range searched {
 		for name, search := range searches() {
 			b.Run(name+"/pattern="+pattern, func(b *testing.B) {
-				m := matcherOf(b, pattern, Anywhere, cacheBytes)
+				m := matcherOf(b, pattern, scan.Anywhere, cacheBytes)
 				b.SetBytes(int64(len(text)))
 				b.ReportAllocs()
 				for b.Loop() {

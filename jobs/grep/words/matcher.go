@@ -33,9 +33,9 @@ func (m *Matcher) Match(line []byte) bool {
 // of a rune. start is None if there is no match.
 func (m *Matcher) Find(line []byte, from int) (start, end int) {
 	switch {
-	case m.d.options.Border == WholeLine && from == 0 && m.whole(line):
+	case m.d.options.Border == scan.WholeLine && from == 0 && m.whole(line):
 		return 0, len(line)
-	case m.d.options.Border == WholeLine:
+	case m.d.options.Border == scan.WholeLine:
 		return None, None
 	case !m.d.options.Fold:
 		v := view{text: line, data: line}
@@ -67,7 +67,7 @@ func runeStart(text []byte, at int) int {
 // CountLines returns the number of lines of data that match. The last line may lack its newline.
 func (m *Matcher) CountLines(data []byte) (lines int64) {
 	for from := 0; from < len(data); {
-		if m.d.options.Border == WholeLine {
+		if m.d.options.Border == scan.WholeLine {
 			end := scan.LineEnd(data, from)
 			if m.whole(data[from:end]) {
 				lines++
@@ -93,7 +93,7 @@ func (m *Matcher) CountLines(data []byte) (lines int64) {
 // line. start is None if there is no such line.
 func (m *Matcher) NextLine(data []byte, from int) (start, end int) {
 	for size := leastView; from < len(data); size = min(2*size, mostView) {
-		if m.d.options.Border == WholeLine {
+		if m.d.options.Border == scan.WholeLine {
 			if end = scan.LineEnd(data, from); m.whole(data[from:end]) {
 				return from, end
 			}
@@ -132,7 +132,7 @@ func (d *Dictionary) find(v *view, at, limit int) (start, end int) {
 		if place >= limit {
 			break
 		}
-		if d.options.Border == WordEnds && place > 0 && isWord(v.data[place-1]) {
+		if d.options.Border == scan.WordEnds && place > 0 && scan.IsWord(v.data[place-1]) {
 			continue
 		}
 		if end := d.match(v, at); end != None {
@@ -166,7 +166,7 @@ func (d *Dictionary) match(v *view, start int) int {
 		if best >= 0 && d.rank[k] > d.rank[best] {
 			continue
 		}
-		if d.options.Border == Anywhere || d.options.Border.Around(v.data, v.place(start), v.place(start+d.length(k))) {
+		if d.options.Border == scan.Anywhere || d.options.Border.Around(v.data, v.place(start), v.place(start+d.length(k))) {
 			if best = k; d.options.Longest {
 				break
 			}

@@ -22,40 +22,16 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+
+	"mrlocal/internal/scan"
 )
 
 // None is returned as an offset if there is no match. It is larger than any offset.
 const None = math.MaxInt
 
-// Border says which surroundings make a word a match. Package dfa has the same values.
-type Border uint8
-
-const (
-	Anywhere  Border = iota
-	WordEnds         // no word byte directly before it or behind it
-	WholeLine        // it is the whole line
-)
-
-// Around reports whether data[start:end] has the border b.
-func (b Border) Around(data []byte, start, end int) bool {
-	switch b {
-	case WordEnds:
-		return (start == 0 || !isWord(data[start-1])) && (end == len(data) || !isWord(data[end]))
-	case WholeLine:
-		return (start == 0 || data[start-1] == '\n') && (end == len(data) || data[end] == '\n')
-	}
-	return true
-}
-
-// isWord reports whether c is a word character of grep -w in the C locale. Bytes wrap around, so one
-// comparison checks each range.
-func isWord(c byte) bool {
-	return c-'a' < 26 || c-'A' < 26 || c-'0' < 10 || c == '_'
-}
-
 // Options say what a match is. The zero value searches for the bytes of the words anywhere.
 type Options struct {
-	Border Border
+	Border scan.Border
 	Fold   bool // ignore case, as Unicode's simple folding does
 	// Longest prefers the longest of several words at one place. Otherwise the first one in the list
 	// is preferred.
@@ -105,7 +81,7 @@ func NewDictionary(list []string, o Options) *Dictionary {
 	if total > mostBytes {
 		return nil
 	}
-	if o.Border == WholeLine {
+	if o.Border == scan.WholeLine {
 		d.store(entries, total)
 		d.hashLines()
 		return d

@@ -113,7 +113,7 @@ func TestWordsAreThoseOfTheModel(t *testing.T) {
 			return strings.Join(rapid.SliceOfN(piece, 0, 5).Draw(t, "word"), "")
 		})
 		m := model{list: rapid.SliceOfN(word, 0, 40).Draw(t, "list")}
-		m.o.Border = rapid.SampledFrom([]Border{Anywhere, WordEnds, WholeLine}).Draw(t, "border")
+		m.o.Border = rapid.SampledFrom([]scan.Border{scan.Anywhere, scan.WordEnds, scan.WholeLine}).Draw(t, "border")
 		m.o.Fold, m.o.Longest = rapid.Bool().Draw(t, "fold"), rapid.Bool().Draw(t, "longest")
 		if rapid.IntRange(0, 3).Draw(t, "empty") != 0 { // mostly without the empty word, which hides others
 			m.list = withoutEmpty(m.list)
@@ -140,7 +140,7 @@ func FuzzWords(f *testing.F) {
 		if len(list) > 200 || len(text) > 200 {
 			return
 		}
-		m := model{strings.Split(list, "\x00"), Options{Border(bits>>2) % 3, bits&1 != 0, bits&2 != 0}}
+		m := model{strings.Split(list, "\x00"), Options{scan.Border(bits>>2) % 3, bits&1 != 0, bits&2 != 0}}
 		if m.o.Fold && !utf8.ValidString(list) { // a part of a rune has no case
 			return
 		}
