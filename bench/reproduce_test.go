@@ -563,7 +563,7 @@ func TestExperimentsAreFoundByName(t *testing.T) {
 	if some, err := bench.Named(all, nil); err != nil || len(some) != len(all) {
 		t.Errorf("%d of %d, %v", len(some), len(all), err)
 	}
-	for name, complaint := range map[string]string{"fig7": "did you mean fig4?", "elsewhere": "unknown; there are dsplit-macro, "} {
+	for name, complaint := range map[string]string{"fig7": "did you mean fig4?", "elsewhere": "unknown; there are dependent, "} {
 		if _, err := bench.Named(all, []string{name}); err == nil || !strings.Contains(err.Error(), complaint) {
 			t.Errorf("%s: %v, want %s", name, err, complaint)
 		}

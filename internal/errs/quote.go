@@ -28,9 +28,9 @@ func Counted[T int | int32 | int64](n T, noun string) string {
 }
 
 // Suggest returns the end of a message about an unknown word: "; did you mean x?" with the Nearest name. If no name is
-// near, it lists all names. It returns "" if there are more than 40 of them, or none.
+// near, it lists all names. It returns "" if there are more than 60 of them, or none.
 func Suggest(word string, names []string) string {
-	const most = 40
+	const most = 60
 	if near := Nearest(word, names); near != "" {
 		return "; did you mean " + Quote(near) + "?"
 	}
