@@ -19,9 +19,9 @@ import (
 	"mrlocal/output"
 )
 
-// AuxFile is an auxiliary file of a command, or standard output. Work.Open makes it. A nil *AuxFile
+// auxFile is an auxiliary file of a command, or standard output. Work.Open makes it. A nil *auxFile
 // stands for a flag that is not set; Close and OnStdout accept it. One goroutine uses it at a time.
-type AuxFile struct {
+type auxFile struct {
 	path   string
 	parent bool // the first write makes the directory of the file
 	format output.Format
@@ -34,9 +34,9 @@ type AuxFile struct {
 // stdout is the path of standard output.
 const stdout = "-"
 
-// CheckBelow checks that path can be written after the missing directories above it are created. It
+// checkBelow checks that path can be written after the missing directories above it are created. It
 // creates nothing. flag is the name of the flag, for its options error.
-func CheckBelow(flag, path string) error {
+func checkBelow(flag, path string) error {
 	// at becomes path or the nearest directory above it that exists.
 	at := path
 	info, err := os.Stat(at)
@@ -61,7 +61,7 @@ func CheckBelow(flag, path string) error {
 
 // unlessGone returns err, or nil if the file is standard output and err says that the reader of its
 // pipe has closed it. A run must not fail because the reader of its events has ended.
-func (s *AuxFile) unlessGone(err error) error {
+func (s *auxFile) unlessGone(err error) error {
 	if errors.Is(err, syscall.EPIPE) && (s.stdout != nil || isOpen("/dev/stdout", s.f)) {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (s *AuxFile) unlessGone(err error) error {
 
 // Write writes p to the file, which the first call creates or truncates. If the pipe of standard
 // output is closed, Write drops p and returns no error.
-func (s *AuxFile) Write(p []byte) (int, error) {
+func (s *auxFile) Write(p []byte) (int, error) {
 	if s.stdout != nil {
 		if n, err := s.stdout.Write(p); s.unlessGone(err) != nil {
 			return n, err
@@ -88,7 +88,7 @@ func (s *AuxFile) Write(p []byte) (int, error) {
 }
 
 // write is Write for a file.
-func (s *AuxFile) write(p []byte) (int, error) {
+func (s *auxFile) write(p []byte) (int, error) {
 	if s.f == nil {
 		if s.parent {
 			if err := os.MkdirAll(filepath.Dir(s.path), 0o777); err != nil {
@@ -114,7 +114,7 @@ func (s *AuxFile) write(p []byte) (int, error) {
 
 // Close completes and closes the file if it was created. It returns no error that Write has
 // returned.
-func (s *AuxFile) Close() error {
+func (s *auxFile) Close() error {
 	if s == nil || s.f == nil {
 		return nil
 	}
@@ -124,9 +124,9 @@ func (s *AuxFile) Close() error {
 	return errors.Join(s.unlessGone(s.pack.Close()), s.f.Close())
 }
 
-// Work lists what a command reads and writes. An auxiliary file must not be one of these, or lie
+// work lists what a command reads and writes. An auxiliary file must not be one of these, or lie
 // within one.
-type Work struct {
+type work struct {
 	Inputs  []string // files, directories, globs
 	Outputs []string // files, directories; "" is none
 
@@ -147,7 +147,7 @@ type target struct {
 // read or write it otherwise. It does not create the file. A file whose name ends in .gz or .zst is
 // compressed. flag is the name of the flag, for its options error. The path - is standard output. Open
 // returns nil if path is "".
-func (w *Work) Open(flag, path string) (*AuxFile, error) {
+func (w *work) Open(flag, path string) (*auxFile, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -158,7 +158,7 @@ func (w *Work) Open(flag, path string) (*AuxFile, error) {
 		if w.Stdout == nil {
 			return nil, errs.Optionf("--"+flag, "-: standard output has the result; name a file for one of them")
 		}
-		return &AuxFile{path: path, stdout: w.Stdout}, nil
+		return &auxFile{path: path, stdout: w.Stdout}, nil
 	}
 	if err := w.checkOutputs(flag, path); err != nil {
 		return nil, err
@@ -197,12 +197,12 @@ func (w *Work) Open(flag, path string) (*AuxFile, error) {
 	default:
 		return nil, errs.Optionf("--"+flag, "%s: %v", path, errs.Cause(err))
 	}
-	return &AuxFile{path: path, format: format}, nil
+	return &auxFile{path: path, format: format}, nil
 }
 
 // CheckDirectory returns an options error if the directory path is an input or an output of the
 // command, or lies within one, or if another flag writes to a file of those names in it.
-func (w *Work) CheckDirectory(flag, path string, names []string) error {
+func (w *work) CheckDirectory(flag, path string, names []string) error {
 	err := cmp.Or(w.take(flag, path, true), w.checkOutputs(flag, path), w.checkApart(flag, path))
 	for _, name := range names {
 		err = cmp.Or(err, w.take(flag, filepath.Join(path, name), false))
@@ -211,12 +211,12 @@ func (w *Work) CheckDirectory(flag, path string, names []string) error {
 }
 
 // take notes that a flag writes to path. Several flags may name one directory, or one device.
-func (w *Work) take(flag, path string, directory bool) error {
+func (w *work) take(flag, path string, directory bool) error {
 	at := path
 	if path != stdout {
 		at = paths.Locate(path) // one place for two names of a file, by links or by relative paths
 	}
-	if other, ok := w.taken[at]; ok && !(other.directory && directory) && !Device(path) {
+	if other, ok := w.taken[at]; ok && !(other.directory && directory) && !device(path) {
 		return errs.Optionf("--"+other.flag+", --"+flag, "%s: name two different files", path)
 	}
 	if w.taken == nil {
@@ -227,7 +227,7 @@ func (w *Work) take(flag, path string, directory bool) error {
 }
 
 // checkApart returns an options error if path is an input or an output of the run, or lies within one.
-func (w *Work) checkApart(flag, path string) error {
+func (w *work) checkApart(flag, path string) error {
 	place := paths.Locate(path)
 	// Expand turns globs among the inputs into paths.
 	if in, ok := paths.Enclosing(place, paths.Expand(w.Inputs)); ok {
@@ -243,7 +243,7 @@ func (w *Work) checkApart(flag, path string) error {
 }
 
 // checkOutputs returns an options error if path is an output, which may not exist yet.
-func (w *Work) checkOutputs(flag, path string) error {
+func (w *work) checkOutputs(flag, path string) error {
 	for _, out := range w.Outputs {
 		if out != "" && paths.Locate(path) == paths.Locate(out) {
 			return errs.Optionf("--"+flag, "%s: is the output too; name another", path)
@@ -253,26 +253,26 @@ func (w *Work) checkOutputs(flag, path string) error {
 }
 
 // OnStdout reports whether the file is standard output.
-func (s *AuxFile) OnStdout() bool { return s != nil && s.stdout != nil }
+func (s *auxFile) OnStdout() bool { return s != nil && s.stdout != nil }
 
-// WithSuffix returns path with suffix at the end of its last name. It returns "", "-" and the path of a
+// withSuffix returns path with suffix at the end of its last name. It returns "", "-" and the path of a
 // device as they are. So with --events /dev/null, the device gets the events of all runs.
-func WithSuffix(path, suffix string) string {
-	if path == "" || path == stdout || suffix == "" || Device(path) {
+func withSuffix(path, suffix string) string {
+	if path == "" || path == stdout || suffix == "" || device(path) {
 		return path
 	}
 	return filepath.Clean(path) + suffix
 }
 
-// Device reports whether path exists and is neither a directory nor a regular file.
-func Device(path string) bool {
+// device reports whether path exists and is neither a directory nor a regular file.
+func device(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.IsDir() && !info.Mode().IsRegular()
 }
 
 // Save calls write with the file, and closes it. If the file cannot be written as a whole, Save removes it, unless it
 // is a device.
-func (s *AuxFile) Save(write func(io.Writer) error) error {
+func (s *auxFile) Save(write func(io.Writer) error) error {
 	err := write(s)
 	if err = cmp.Or(err, s.Close()); err == nil {
 		return nil
@@ -287,8 +287,8 @@ func (s *AuxFile) Save(write func(io.Writer) error) error {
 
 // Replace writes text as the whole file, and closes it. It completes a temporary file first, so that an
 // existing file stays as it is after an error. It writes a device, a pipe and a compressed file directly.
-func (s *AuxFile) Replace(text []byte) error {
-	if s.stdout != nil || Device(s.path) || s.format != output.None {
+func (s *auxFile) Replace(text []byte) error {
+	if s.stdout != nil || device(s.path) || s.format != output.None {
 		_, err := s.Write(text)
 		return errors.Join(err, s.Close())
 	}
@@ -302,9 +302,9 @@ func (s *AuxFile) Replace(text []byte) error {
 	return disk.Publish(disk.Of(f), s.path)
 }
 
-// MakeParents creates the missing directories above outputs, of which "" is ignored. It returns
+// makeParents creates the missing directories above outputs, of which "" is ignored. It returns
 // those that it has created, even after an error. A directory comes after those above it.
-func MakeParents(outputs []string) (made []string, err error) {
+func makeParents(outputs []string) (made []string, err error) {
 	for _, out := range outputs {
 		if out == "" {
 			continue
@@ -328,8 +328,8 @@ func MakeParents(outputs []string) (made []string, err error) {
 	return made, nil
 }
 
-// RemoveEmpty removes those of dirs that are empty. dirs is a result of MakeParents.
-func RemoveEmpty(dirs []string) {
+// removeEmpty removes those of dirs that are empty. dirs is a result of makeParents.
+func removeEmpty(dirs []string) {
 	// The loop begins with the deepest directories, because a directory becomes empty only after those
 	// below it are removed.
 	for i := len(dirs) - 1; i >= 0; i-- {
@@ -337,9 +337,9 @@ func RemoveEmpty(dirs []string) {
 	}
 }
 
-// EventFile reads a recorded run or a trace from a file or from standard input. It decodes a
+// eventFile reads a recorded run or a trace from a file or from standard input. It decodes a
 // compressed one, which it detects by its first bytes. One goroutine uses it.
-type EventFile struct {
+type eventFile struct {
 	name     string // for messages
 	ctx      context.Context
 	from     io.Reader
@@ -352,9 +352,9 @@ type EventFile struct {
 // OpenEvents opens the event file of that path, or takes stdin if the path is -. It fails with an input error, also
 // if the path is that of a directory. Once ctx has ended, Read fails with its cause; a Read that waits is not
 // interrupted. The caller closes the result.
-func OpenEvents(ctx context.Context, path string, stdin io.Reader) (*EventFile, error) {
+func OpenEvents(ctx context.Context, path string, stdin io.Reader) (*eventFile, error) {
 	if path == stdout { // the path - is standard input here
-		return &EventFile{name: errs.Quote("standard input"), ctx: ctx, from: stdin}, nil
+		return &eventFile{name: errs.Quote("standard input"), ctx: ctx, from: stdin}, nil
 	}
 	name := errs.Quote(path)
 	f, err := os.Open(path)
@@ -366,11 +366,11 @@ func OpenEvents(ctx context.Context, path string, stdin io.Reader) (*EventFile, 
 		f.Close()
 		return nil, errs.Inputf(name, "is a directory; name a file")
 	}
-	return &EventFile{name: name, ctx: ctx, from: f, file: f}, nil
+	return &eventFile{name: name, ctx: ctx, from: f, file: f}, nil
 }
 
 // openEvents opens the event file that the only word names, or standard input for -, as OpenEvents does.
-func openEvents(ctx context.Context, e Env, words []string) (*EventFile, error) {
+func openEvents(ctx context.Context, e Env, words []string) (*eventFile, error) {
 	if len(words) != 1 {
 		return nil, errs.Inputf("", "name one EVENTS file; --events FILE of run, batch and sim writes one")
 	}
@@ -378,7 +378,7 @@ func openEvents(ctx context.Context, e Env, words []string) (*EventFile, error) 
 }
 
 // Read reads decoded text. The error of a corrupt file has the place of the error in the decoded text.
-func (e *EventFile) Read(p []byte) (n int, err error) {
+func (e *eventFile) Read(p []byte) (n int, err error) {
 	if e.ctx.Err() != nil {
 		return 0, context.Cause(e.ctx)
 	}
@@ -397,7 +397,7 @@ func (e *EventFile) Read(p []byte) (n int, err error) {
 // Seekable returns the events as a reader that can be read again from its start. It is e itself for
 // a regular file. Otherwise Seekable reads all events into memory, and fails
 // if they are more than mostInMemory.
-func (e *EventFile) Seekable() (io.ReadSeeker, error) {
+func (e *eventFile) Seekable() (io.ReadSeeker, error) {
 	// Only a regular file can be read from its start again.
 	if e.file != nil {
 		if info, err := e.file.Stat(); err == nil && info.Mode().IsRegular() {
@@ -418,7 +418,7 @@ func (e *EventFile) Seekable() (io.ReadSeeker, error) {
 const mostInMemory = 256 << 20
 
 // Seek goes back to the start of a regular file. Any other seek is an error.
-func (e *EventFile) Seek(offset int64, whence int) (int64, error) {
+func (e *eventFile) Seek(offset int64, whence int) (int64, error) {
 	if offset != 0 || whence != io.SeekStart || e.file == nil {
 		return 0, errors.New("events are read from their start only")
 	}
@@ -428,7 +428,7 @@ func (e *EventFile) Seek(offset int64, whence int) (int64, error) {
 }
 
 // Close closes the file. Standard input stays open.
-func (e *EventFile) Close() error {
+func (e *eventFile) Close() error {
 	e.decoders.Close()
 	if e.file == nil {
 		return nil

@@ -29,10 +29,10 @@ Exit codes: 0 all results are complete and durable; 2 wrong usage or input, noth
 type batchCommand struct {
 	Env
 	*batch
-	shown   Shown
+	shown   shown
 	picture term.Picture
-	page    PageOptions
-	out     Outputs
+	page    pageOptions
+	out     outputs
 }
 
 // makeBatch returns mrlocal batch, which runs a workload file for real.
@@ -57,7 +57,7 @@ type batch struct {
 
 // newBatch returns a batch before its settings are set. load must follow.
 func newBatch() *batch {
-	return &batch{Scheduling: NewScheduling(), engine: mrlocal.Options{TempAtNeed: true}, noted: map[string]bool{}}
+	return &batch{Scheduling: newScheduling(), engine: mrlocal.Options{TempAtNeed: true}, noted: map[string]bool{}}
 }
 
 // settings returns the flags of scheduling and of the engine.
@@ -105,12 +105,12 @@ func (c *batchCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 		return 0, err
 	}
 	defer c.close()
-	c.page.TempDir = First(c.engine.TempDirs)
-	return c.page.Run(ctx, c.Stderr, func(p *Page) (int, error) { return c.runAll(ctx, p) })
+	c.page.TempDir = first(c.engine.TempDirs)
+	return c.page.Run(ctx, c.Stderr, func(p *page) (int, error) { return c.runAll(ctx, p) })
 }
 
 // runAll makes the runs. p is the page of --ui, or nil.
-func (c *batchCommand) runAll(ctx context.Context, p *Page) (int, error) {
+func (c *batchCommand) runAll(ctx context.Context, p *page) (int, error) {
 	// No auxiliary file may be an input or an output of any run, or the workload file.
 	places := c.places(c.Names)
 	if places.Stdout = c.Stdout; c.reader.stdout != "" {
@@ -130,8 +130,8 @@ func (c *batchCommand) runAll(ctx context.Context, p *Page) (int, error) {
 	err = c.checkRuns(len(c.Names), c.Names)
 	profiles := make([]string, len(c.Names)) // of each policy; "": --profile is not given
 	for i, name := range c.Names {
-		profiles[i] = WithSuffix(c.out.Profile, suffix(name, c.Names))
-		err = cmp.Or(err, CheckProfile(profiles[i]))
+		profiles[i] = withSuffix(c.out.Profile, suffix(name, c.Names))
+		err = cmp.Or(err, checkProfile(profiles[i]))
 	}
 	if err != nil {
 		return 0, err
@@ -179,14 +179,14 @@ func suffix(name string, names []string) string {
 
 // places returns all inputs and outputs of the runs under the policies names. The workload file
 // counts as an input.
-func (b *batch) places(names []string) Work {
-	w := Work{Inputs: []string{b.file.Name}}
+func (b *batch) places(names []string) work {
+	w := work{Inputs: []string{b.file.Name}}
 	for i := range b.jobs {
 		o := b.jobs[i].made
 		w.Inputs = append(w.Inputs, o.Inputs...)
 		// Each policy has its own outputs, so that a run does not replace those of the run before.
 		for _, name := range names {
-			w.Outputs = append(w.Outputs, WithSuffix(o.OutputDir, suffix(name, names)), WithSuffix(o.OutputFile, suffix(name, names)))
+			w.Outputs = append(w.Outputs, withSuffix(o.OutputDir, suffix(name, names)), withSuffix(o.OutputFile, suffix(name, names)))
 		}
 	}
 	return w
@@ -208,7 +208,7 @@ func (b *batch) checkRuns(runs int, names []string) error {
 			return b.reader.at(&b.jobs[i], errs.Optionf("--input", "-: standard input can be read once, and there are %d runs", runs))
 		}
 		for _, name := range names {
-			dir := WithSuffix(o.OutputDir, suffix(name, names))
+			dir := withSuffix(o.OutputDir, suffix(name, names))
 			if _, err := os.Lstat(dir); err == nil && o.OutputDir != "" && !o.Overwrite {
 				return b.reader.at(&b.jobs[i], errs.Optionf("--output", "%s: exists already; name another or add overwrite: true", errs.Quote(dir)))
 			}
@@ -233,7 +233,7 @@ func (b *batch) run(ctx context.Context, e Env, s *term.Screen, policyName, suff
 	if events != nil {
 		o.Events = events
 	}
-	Attach(ctx, s, &o)
+	attach(ctx, s, &o)
 	o.Note = func(text string) {
 		if !b.noted[text] {
 			b.noted[text] = true
@@ -246,10 +246,10 @@ func (b *batch) run(ctx context.Context, e Env, s *term.Screen, policyName, suff
 	for i := range work { // at most one of the two names is set
 		outputs = append(outputs, work[i].OutputDir+work[i].OutputFile)
 	}
-	parents, err := MakeParents(outputs)
+	parents, err := makeParents(outputs)
 	// If the run fails early, the new directories are still empty and are removed. Directories with a
 	// result stay.
-	defer RemoveEmpty(parents)
+	defer removeEmpty(parents)
 	if err != nil {
 		return nil, err
 	}
@@ -257,7 +257,7 @@ func (b *batch) run(ctx context.Context, e Env, s *term.Screen, policyName, suff
 	for i := range b.jobs {
 		b.jobs[i].made.Stream.Forget()
 	}
-	done, err = RunBatch(ctx, work, o)
+	done, err = runBatch(ctx, work, o)
 	b.reported(done)
 	return done, b.reader.named(b.ofCluster(err))
 }
@@ -331,7 +331,7 @@ func (b *batch) work(jobs []setup.Submission, stdin io.Reader, suffix string) []
 			if format, err := o.CompressOutput.Of(o.OutputFile); err == nil && suffix != "" {
 				o.CompressOutput = format
 			}
-			o.OutputDir, o.OutputFile = WithSuffix(o.OutputDir, suffix), WithSuffix(o.OutputFile, suffix)
+			o.OutputDir, o.OutputFile = withSuffix(o.OutputDir, suffix), withSuffix(o.OutputFile, suffix)
 		}
 		all[i] = mrlocal.BatchJob{Submission: jobs[i], Chain: b.jobs[i].chain, JobOptions: o}
 	}

@@ -15,7 +15,7 @@ import (
 // batchJob is a job of a workload file with its options. Its args are the flags of mrlocal run.
 type batchJob struct {
 	*workload.ListedJob
-	made   *Job // only its JobOptions count
+	made   *job // only its JobOptions count
 	chain  jobs.Chain
 	stdout bool // the result goes to standard output
 }
@@ -59,7 +59,7 @@ func (b *batchReader) read() ([]batchJob, error) {
 // job reads job i of the file.
 func (b *batchReader) job(i int) (batchJob, error) {
 	j := &b.file.Jobs[i]
-	job := batchJob{ListedJob: j, made: &Job{}}
+	job := batchJob{ListedJob: j, made: &job{}}
 	// mrlocal run has no job sleep. It takes its times from keys of the file and not from args.
 	if j.Job == sleepJob {
 		err := b.sleep(&job, i)

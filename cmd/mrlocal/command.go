@@ -25,7 +25,7 @@ import (
 // Exit codes. After a signal, the exit code is that of Interrupted.
 const (
 	Done    = 0 // the result is complete and durable
-	NoMatch = 1 // run grep: nothing matched, and the empty result is committed
+	noMatch = 1 // run grep: nothing matched, and the empty result is committed
 	Differs = 1 // replay: a decision differs from the recorded one; compare: the two runs differ
 	Usage   = 2 // wrong usage or wrong input; nothing was started
 	Failed  = 3 // the job failed, or a job of a batch
@@ -49,7 +49,7 @@ func (e Env) Write(text []byte) error {
 }
 
 // openReport checks the file of --report, as Work.Open does. If it is standard output, tables go to standard error.
-func (e *Env) openReport(w Work, path string) (*AuxFile, error) {
+func (e *Env) openReport(w work, path string) (*auxFile, error) {
 	file, err := w.Open("report", path)
 	if file.OnStdout() {
 		e.Stdout = e.Stderr
@@ -59,7 +59,7 @@ func (e *Env) openReport(w Work, path string) (*AuxFile, error) {
 
 // printResult writes a result of package study to the file of --report, which may be nil, and prints it. The file
 // comes first, because the pipe of the text may be closed.
-func (e *Env) printResult(file *AuxFile, found interface{ Text() []byte }) error {
+func (e *Env) printResult(file *auxFile, found interface{ Text() []byte }) error {
 	if file != nil {
 		if err := errors.Join(study.WriteJSON(file, found), file.Close()); err != nil {
 			return err
@@ -69,28 +69,28 @@ func (e *Env) printResult(file *AuxFile, found interface{ Text() []byte }) error
 }
 
 // noteLine returns the line of a note.
-func noteLine(err error) string { return ErrorLine("", err) }
+func noteLine(err error) string { return errorLine("", err) }
 
-// Attach sets the fields Stderr, Note, Warn and Watch of o, so that the run appears on the screen. The
+// attach sets the fields Stderr, Note, Warn and Watch of o, so that the run appears on the screen. The
 // display ends as soon as ctx ends, even if the run takes longer.
-func Attach(ctx context.Context, s *term.Screen, o *mrlocal.Options) {
+func attach(ctx context.Context, s *term.Screen, o *mrlocal.Options) {
 	context.AfterFunc(ctx, s.Stop)
 	o.Stderr, o.Note, o.Warn, o.Watch = s.Stacks(), s.Note, s.Note, s.Watch
 }
 
-// Shown says how much of a run standard error shows.
-type Shown struct {
+// shown says how much of a run standard error shows.
+type shown struct {
 	Mode           string // a value of --progress; "": auto
 	Verbose, Quiet bool
 }
 
 // Progress returns --progress.
-func (s *Shown) Progress() setting.Setting {
+func (s *shown) Progress() setting.Setting {
 	return setting.Of("progress", "", "show progress on standard error: `auto|plain|json|none`. auto is a block on a terminal and a line every 10 s elsewhere; json is an object a second for programs", "auto", setting.Choice(&s.Mode, "auto", "plain", "json", "none"))
 }
 
 // Settings returns --progress, --verbose and --quiet.
-func (s *Shown) Settings() []setting.Setting {
+func (s *shown) Settings() []setting.Setting {
 	return setting.In("INPUT AND OUTPUT", []setting.Setting{s.Progress(),
 		setting.Of("verbose", "", "show the table of the run, its counters, and the names that were skipped, even in a pipe or after a short run", "", setting.Toggle(&s.Verbose)),
 		setting.Of("quiet", "", "show neither progress nor notes nor the table, errors alone", "", setting.Toggle(&s.Quiet)),
@@ -98,7 +98,7 @@ func (s *Shown) Settings() []setting.Setting {
 }
 
 // Screen returns the screen of one run. picture says whether and how to draw the gantt.
-func (s *Shown) Screen(e Env, picture *term.Picture) *term.Screen {
+func (s *shown) Screen(e Env, picture *term.Picture) *term.Screen {
 	mode := cmp.Or(s.Mode, "auto")
 	if s.Quiet {
 		mode = "none"
@@ -108,8 +108,8 @@ func (s *Shown) Screen(e Env, picture *term.Picture) *term.Screen {
 	return screen
 }
 
-// First returns the first directory, or "".
-func First(dirs []string) string {
+// first returns the first directory, or "".
+func first(dirs []string) string {
 	if len(dirs) == 0 {
 		return ""
 	}
@@ -134,18 +134,18 @@ func unlessGone(err error) error {
 	return err
 }
 
-// Notes writes the notes of several runs, each text once. Runs of the same file give the same
+// notes writes the notes of several runs, each text once. Runs of the same file give the same
 // notes. One goroutine uses it.
-type Notes struct {
+type notes struct {
 	w    io.Writer
 	seen map[string]bool
 }
 
-// NewNotes returns a Notes that writes to w, a line for each note.
-func NewNotes(w io.Writer) *Notes { return &Notes{w: w, seen: map[string]bool{}} }
+// newNotes returns a Notes that writes to w, a line for each note.
+func newNotes(w io.Writer) *notes { return &notes{w: w, seen: map[string]bool{}} }
 
 // Note writes text unless it has written the same text before.
-func (n *Notes) Note(text string) {
+func (n *notes) Note(text string) {
 	if !n.seen[text] {
 		n.seen[text] = true
 		_, _ = io.WriteString(n.w, noteLine(errors.New(text)))
@@ -157,7 +157,7 @@ func noteOf(e Env, quiet bool) func(string) {
 	if quiet {
 		return func(string) {}
 	}
-	return NewNotes(e.Stderr).Note
+	return newNotes(e.Stderr).Note
 }
 
 // Scheduling has the slots, the placement, and the options of policies. Runs, batches and simulations take
@@ -168,8 +168,8 @@ type Scheduling struct {
 	Names         []string // of --sched
 }
 
-// NewScheduling returns the settings of a command before it has read its line.
-func NewScheduling() Scheduling {
+// newScheduling returns the settings of a command before it has read its line.
+func newScheduling() Scheduling {
 	return Scheduling{PolicyOptions: policy.DefaultOptions(), Names: []string{mrlocal.DefaultPolicy}}
 }
 

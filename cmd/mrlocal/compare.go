@@ -49,5 +49,5 @@ func compareFiles(ctx context.Context, e Env, p *term.Picture, words []string) (
 			return 0, err
 		}
 	}
-	return CompareRuns(e, p, both[0], both[1])
+	return compareRuns(e, p, both[0], both[1])
 }

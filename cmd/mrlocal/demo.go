@@ -48,7 +48,7 @@ type demoCommand struct {
 	Env
 	list, quiet bool // --list, --no-questions
 	speed       string
-	page        PageOptions
+	page        pageOptions
 }
 
 // makeDemo returns mrlocal demo. New users run it first, so it needs no input and no flag.
@@ -178,7 +178,7 @@ func (c *session) run(ctx context.Context, i int, picked map[int]int32) error {
 		c.runs = append(c.runs, t)
 		show(func(text string) { fmt.Fprint(c.Stdout, text) }, c.models())
 	} else {
-		screen := new(Shown).Screen(c.Env, nil)
+		screen := new(shown).Screen(c.Env, nil)
 		t := newLessonRun()
 		c.runs = append(c.runs, t)
 		// The screen writes a note above its block.

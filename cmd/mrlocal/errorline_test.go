@@ -25,11 +25,11 @@ func TestAnErrorIsOneLine(t *testing.T) {
 		"flags for options":       {"", errors.New("give Options.HDFS.Web, Options.Memory.Next or Options.MemoryBytes."), "mrlocal: give --webhdfs, memory.next or --memory.\n"},
 		"umlauts stay":            {"", errors.New("größe"), "mrlocal: größe\n"},
 	} {
-		if got := ErrorLine(c.what, c.err); got != c.want {
+		if got := errorLine(c.what, c.err); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
-	long := ErrorLine("x", errors.New(strings.Repeat("ü", 1<<20)))
+	long := errorLine("x", errors.New(strings.Repeat("ü", 1<<20)))
 	if len(long) > mostLineBytes+100 || strings.Count(long, "\n") != 1 {
 		t.Errorf("a long message became %d bytes", len(long))
 	}

@@ -29,13 +29,13 @@ import (
 type NamedJob struct {
 	Name, Use string     // Use is the line of help
 	Examples  []string   // the arguments after "mrlocal run NAME"
-	Make      func(*Job) // sets the fields of a use of the job, but not its NamedJob
+	Make      func(*job) // sets the fields of a use of the job, but not its NamedJob
 	OnHadoop  bool       // submit and stream have it: it reads no file by itself
 }
 
-// Job is one use of a job: on a command line or in a workload file. The commands know nothing else about
+// job is one use of a job: on a command line or in a workload file. The commands know nothing else about
 // single jobs: whatever one job needs and the others do not is a field.
-type Job struct {
+type job struct {
 	*NamedJob
 	mrlocal.Options // of its run; a workload file sets JobOptions alone
 
@@ -70,15 +70,15 @@ func Jobs() []NamedJob {
 }
 
 // New returns a use of the job, whose settings are not set.
-func (n *NamedJob) New() *Job {
-	j := &Job{NamedJob: n, Options: mrlocal.Options{TempAtNeed: true}}
+func (n *NamedJob) New() *job {
+	j := &job{NamedJob: n, Options: mrlocal.Options{TempAtNeed: true}}
 	n.Make(j)
 	return j
 }
 
 // Settings returns the settings that say what the job reads, writes and does. They are the args of a job
 // in a workload file.
-func (j *Job) Settings() []setting.Setting {
+func (j *job) Settings() []setting.Setting {
 	all := j.JobOptions.Fields()
 	if !slices.ContainsFunc(j.Own, func(s setting.Setting) bool { return s.Short == "o" }) {
 		setting.Named(all, "output-file").Short = "o"
@@ -87,7 +87,7 @@ func (j *Job) Settings() []setting.Setting {
 }
 
 // Given completes the options of a run by the line, whose settings are set. It fails as Complete does.
-func (j *Job) Given(line *flags.Line) error {
+func (j *job) Given(line *flags.Line) error {
 	// In the options, 0 reduce slots stand for the default. NoReduces says that the user wants none.
 	j.NoReduces = line.Has("reduce-slots") && j.ReduceSlots == 0
 	return j.Complete(line.Words)
@@ -95,10 +95,10 @@ func (j *Job) Given(line *flags.Line) error {
 
 // Complete checks and completes what Settings have set. words are further inputs. It fails with an
 // options error.
-func (j *Job) Complete(words []string) error {
+func (j *job) Complete(words []string) error {
 	j.Words, j.Inputs = words, append(j.Inputs, words...)
 	j.UTF16 = j.UTF16 && !j.NoDecode
-	j.HDFS.User = HDFSUser(j.HDFS.User, append(words, append(j.Inputs, j.OutputDir)...))
+	j.HDFS.User = hdfsUser(j.HDFS.User, append(words, append(j.Inputs, j.OutputDir)...))
 	switch {
 	// An empty path often comes from a shell variable that is not set. Without this check it would
 	// mean the working directory.
@@ -125,9 +125,9 @@ func (j *Job) Complete(words []string) error {
 	return nil
 }
 
-// HDFSUser returns the name of the user for HDFS: user or, if it is "" and one of the paths lies on HDFS,
+// hdfsUser returns the name of the user for HDFS: user or, if it is "" and one of the paths lies on HDFS,
 // who runs the process. It is a number if the system knows no name, as in some containers.
-func HDFSUser(name string, paths []string) string {
+func hdfsUser(name string, paths []string) string {
 	if name != "" || !slices.ContainsFunc(paths, hdfs.Is) { // only HDFS needs the name
 		return name
 	}
@@ -139,7 +139,7 @@ func HDFSUser(name string, paths []string) string {
 
 // ForEachJob returns c with a subcommand for each job that of accepts; nil: for all. make returns its
 // settings and its work.
-func ForEachJob(c flags.Command, of func(*NamedJob) bool, make func(*Job) *flags.Command) *flags.Command {
+func ForEachJob(c flags.Command, of func(*NamedJob) bool, make func(*job) *flags.Command) *flags.Command {
 	c.Args = "JOB [FLAGS] [PATH…]"
 	for _, n := range Jobs() {
 		if of == nil || of(&n) {
@@ -160,7 +160,7 @@ func toggle(name, letter, help string, p *bool) setting.Setting {
 
 // wordcountJob makes the chain of wordcount: one job, or a second one with --top. An option that is not
 // set keeps its zero value, here and below, and the package of the job replaces it by the default.
-func wordcountJob(j *Job) {
+func wordcountJob(j *job) {
 	var o wordcount.Options
 	j.Own = []setting.Setting{
 		toggle("ignore-case", "", "count upper case letters A to Z as lower case", &o.IgnoreCase),
@@ -172,7 +172,7 @@ func wordcountJob(j *Job) {
 
 // sortJob has the letters and meanings of GNU sort, without -g, -M, -R and -V. Package jobs/sort parses
 // the keys.
-func sortJob(j *Job) {
+func sortJob(j *job) {
 	var o sort.Options
 	j.Own = []setting.Setting{
 		setting.Of("key", "Keys", "sort by the key `POS1[,POS2]`, as in GNU sort; may be repeated", "the whole line", setting.List(&o.Keys)).Letter("k"),
@@ -193,7 +193,7 @@ func sortJob(j *Job) {
 // grepJob has the letters and meanings of GNU grep. So -o is --only-matching here, and not --output-file.
 // Its chain is a job that counts matches and one that sorts the counts, or a single job that selects
 // lines.
-func grepJob(j *Job) {
+func grepJob(j *job) {
 	var o grep.Options
 	var with, without bool
 	pattern := setting.Of("regexp", "Patterns", "search for `PATTERN` in RE2 syntax; may be repeated", "the links of a wiki", setting.List(&o.Patterns)).Letter("e")
@@ -294,18 +294,18 @@ func paperJobs() []NamedJob {
 		paper("randomtext", "write random text; reads no input", "--bytes 64MiB --output text/", randomText),
 		paper("combine", "count words, combined in the maps (Gridmix)", "wiki/ --reducers 1 -o counts.txt", plain(puma.NewCombine)),
 		paper("select", "keep a tenth, then two fifths of all lines, three times (Gridmix, monsterQuery)", "lines.txt -o kept.txt", selectLines),
-		paper("join", "join two inputs by the first field of their lines", "users.tsv visits.tsv -o joined.tsv", func(j *Job) { j.Takes, j.Build = puma.JoinInputs, puma.NewJoin }),
+		paper("join", "join two inputs by the first field of their lines", "users.tsv visits.tsv -o joined.tsv", func(j *job) { j.Takes, j.Build = puma.JoinInputs, puma.NewJoin }),
 	}
 }
 
-func paper(name, use, example string, make func(*Job)) NamedJob {
+func paper(name, use, example string, make func(*job)) NamedJob {
 	return NamedJob{Name: name, Use: use, Examples: []string{example}, Make: make}
 }
 
 // plain returns a NamedJob.Make for a job that has no flags of its own.
-func plain(build func() (jobs.Chain, error)) func(*Job) { return func(j *Job) { j.Build = build } }
+func plain(build func() (jobs.Chain, error)) func(*job) { return func(j *job) { j.Build = build } }
 
-func termVector(j *Job) {
+func termVector(j *job) {
 	var o puma.TermVectorOptions
 	j.Own = []setting.Setting{setting.Of("min", "Min", "leave out words that a file has less than `N` times", strconv.Itoa(puma.DefaultMinCount), setting.Count(&o.Min, 1, math.MaxInt32))}
 	j.Build = func() (jobs.Chain, error) { return puma.NewTermVector(o) }
@@ -313,12 +313,12 @@ func termVector(j *Job) {
 
 // centroids returns --centroids. The engine reads the file, the side data of the job, before the first
 // map, and gives it to each attempt.
-func centroids(j *Job, help, otherwise string) setting.Setting {
+func centroids(j *job, help, otherwise string) setting.Setting {
 	return setting.Of("centroids", "Side", help, otherwise, setting.Text(&j.Side))
 }
 
 // kMeans refuses --clusters with --centroids, because the lines of the file of centroids already set K.
-func kMeans(j *Job) {
+func kMeans(j *job) {
 	var o puma.KMeansOptions
 	j.Own = []setting.Setting{
 		setting.Of("clusters", "K", "find `K` clusters", "10, or as many as --centroids has", setting.Count(&o.K, 1, 10_000)),
@@ -335,7 +335,7 @@ func kMeans(j *Job) {
 }
 
 // classify needs --centroids, because a point belongs to the cluster of its nearest centroid.
-func classify(j *Job) {
+func classify(j *job) {
 	j.Own = []setting.Setting{centroids(j, "read the centroids from `FILE`, as kmeans writes them", "required")}
 	j.Build = func() (jobs.Chain, error) {
 		if j.Side == "" {
@@ -350,7 +350,7 @@ func record(p *string) []setting.Setting {
 	return []setting.Setting{setting.Of("record", "Record", "records are binary: `fixed:BYTES,key=BYTES`; without a key the whole record is the key", puma.DefaultRecord, setting.Text(p))}
 }
 
-func teraSort(j *Job) {
+func teraSort(j *job) {
 	var o puma.TeraSortOptions
 	j.Own = record(&o.Record)
 	j.Build = func() (jobs.Chain, error) { return puma.NewTeraSort(o) }
@@ -358,7 +358,7 @@ func teraSort(j *Job) {
 
 // teraValidate checks the output of terasort. The user must give the --record of that terasort: with
 // other lengths the job would compare the wrong bytes.
-func teraValidate(j *Job) {
+func teraValidate(j *job) {
 	var text string
 	j.Own = record(&text)
 	j.Build = func() (jobs.Chain, error) {
@@ -372,7 +372,7 @@ func teraValidate(j *Job) {
 
 // randomText has no inputs. --bytes and --maps set its splits. The text depends on the seed and on the
 // splits.
-func randomText(j *Job) {
+func randomText(j *job) {
 	var o puma.RandomTextOptions
 	j.Takes = noInput
 	j.Own = []setting.Setting{
@@ -384,7 +384,7 @@ func randomText(j *Job) {
 }
 
 // selectLines makes a chain of --stages jobs, each of which keeps a share of its lines.
-func selectLines(j *Job) {
+func selectLines(j *job) {
 	var o puma.SelectionOptions
 	j.Own = []setting.Setting{
 		setting.Of("keep-map", "KeepMap", "a map keeps `P` percent of its lines", "10", setting.Optional(&o.KeepMap, setting.Number)),

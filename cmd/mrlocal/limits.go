@@ -11,10 +11,10 @@ import (
 	"mrlocal/jobs"
 )
 
-// RunChain calls mrlocal.RunChain in a process that does nothing else during the run. It fails with
+// runChain calls mrlocal.RunChain in a process that does nothing else during the run. It fails with
 // an options error if the limits of the process are too small. It sets GOMAXPROCS. It also sets
 // the soft memory limit until the run ends. At the end it kills what commands of the job have left.
-func RunChain(ctx context.Context, chain jobs.Chain, o mrlocal.Options) (*mrlocal.Report, error) {
+func runChain(ctx context.Context, chain jobs.Chain, o mrlocal.Options) (*mrlocal.Report, error) {
 	if err := o.CheckProcess(); err != nil {
 		return nil, err
 	}
@@ -23,8 +23,8 @@ func RunChain(ctx context.Context, chain jobs.Chain, o mrlocal.Options) (*mrloca
 	return mrlocal.RunChain(ctx, chain, o)
 }
 
-// RunBatch calls mrlocal.RunBatch as RunChain calls mrlocal.RunChain.
-func RunBatch(ctx context.Context, batch []mrlocal.BatchJob, o mrlocal.Options) (*mrlocal.Report, error) {
+// runBatch calls mrlocal.RunBatch as runChain calls mrlocal.RunChain.
+func runBatch(ctx context.Context, batch []mrlocal.BatchJob, o mrlocal.Options) (*mrlocal.Report, error) {
 	if err := o.CheckProcess(); err != nil {
 		return nil, err
 	}
@@ -43,11 +43,11 @@ const (
 	leastSlots   = 2 // every command must have address space for a run with this many
 )
 
-// CheckStart returns an options error if a limit of the process is too small for any command. It
+// checkStart returns an options error if a limit of the process is too small for any command. It
 // lowers GOMAXPROCS where the process may not have a thread for each core. It must be called before
 // anything starts a goroutine. docs/tour.md has the limits below which the runtime ends even
 // before main.
-func CheckStart() error {
+func checkStart() error {
 	if files := machine.FDLimit(); files < leastFDs {
 		return errs.Optionf("open files", "%d are allowed; at least %d are needed, and 32 for a run (ulimit -n)", files, leastFDs)
 	}
@@ -77,12 +77,12 @@ func limits(o mrlocal.Options, jobCount int) (restore func()) {
 	return func() { debug.SetMemoryLimit(memoryBytes) }
 }
 
-// CollectLate lets the heap grow to about 32 MiB before each collection of garbage. By default, the
+// collectLate lets the heap grow to about 32 MiB before each collection of garbage. By default, the
 // runtime collects at 4 MiB, or at twice the live bytes. In a run over thousands of small files,
 // few bytes are live, and such frequent collections take time. With more than 16 MiB
-// live, the heap grows as usual. If the user has set GOGC, CollectLate changes nothing. In a small
+// live, the heap grows as usual. If the user has set GOGC, collectLate changes nothing. In a small
 // container the heap grows to an eighth of the memory.
-func CollectLate() {
+func collectLate() {
 	heapBytes := min(lateHeapBytes, max(leastHeapBytes, machine.MemoryBytes()/8))
 	percent := int(heapBytes / leastHeapBytes * usualHeap)
 	usual := debug.SetGCPercent(percent)

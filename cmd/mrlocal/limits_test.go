@@ -32,12 +32,12 @@ func TestARunHasTheLimitsOfItsOptions(t *testing.T) {
 	for what, run := range map[string]func() error{
 		"RunChain": func() error {
 			o.JobOptions = one
-			_, err := RunChain(context.Background(), jobs.Chain{look}, o)
+			_, err := runChain(context.Background(), jobs.Chain{look}, o)
 			return err
 		},
 		"RunBatch": func() error {
 			o.JobOptions, one.Stdin = mrlocal.JobOptions{}, strings.NewReader("a\n")
-			_, err := RunBatch(context.Background(), []mrlocal.BatchJob{{Chain: jobs.Chain{look}, JobOptions: one}}, o)
+			_, err := runBatch(context.Background(), []mrlocal.BatchJob{{Chain: jobs.Chain{look}, JobOptions: one}}, o)
 			return err
 		},
 	} {
@@ -63,7 +63,7 @@ func TestTheCollectorRunsLate(t *testing.T) {
 		t.Skip("the user has a pace")
 	}
 	defer debug.SetGCPercent(100)
-	CollectLate()
+	collectLate()
 	before, after := runtime.MemStats{}, runtime.MemStats{}
 	runtime.ReadMemStats(&before)
 	const pieces, bytes = 200, 1 << 20

@@ -64,7 +64,7 @@ func lint(ctx context.Context, args []string, e Env) (int, error) {
 		return code, wrote
 	}
 	// A run that cannot be made is a mistake in the arguments.
-	return 0, errs.Optionf("", "%w", StreamingMistake(err))
+	return 0, errs.Optionf("", "%w", streamingMistake(err))
 }
 
 // lintTimeout is the task timeout if the arguments set none.
@@ -125,7 +125,7 @@ func lintRun(ctx context.Context, args []string, dir string, order streaming.Val
 		return "", nil, err
 	}
 	o := mrlocal.Options{}
-	ApplyStreaming(w, &o)
+	applyStreaming(w, &o)
 	// A command that hangs must not stop the check for ever.
 	if o.TaskTimeout == 0 {
 		o.TaskTimeout = lintTimeout
@@ -135,7 +135,7 @@ func lintRun(ctx context.Context, args []string, dir string, order streaming.Val
 	}
 	// The engine creates the output directory and refuses one that exists.
 	o.OutputDir = filepath.Join(o.OutputDir, "result")
-	_, err = RunChain(ctx, jobs.Chain{w.Job}, o)
+	_, err = runChain(ctx, jobs.Chain{w.Job}, o)
 	if err = errors.Join(err, w.Close()); ctx.Err() != nil { // a signal is not a finding
 		return "", nil, context.Cause(ctx)
 	} else if err != nil {

@@ -103,15 +103,15 @@ Sizes: 64MiB, 100MB (decimal), K M G T (binary). Times: 250ms, 20s. Shares: 0.5.
 // main passes the arguments and the streams of the process to run, and exits with its code.
 // Everything else is in run, so that tests can call it.
 func main() {
-	if err := CheckStart(); err != nil {
-		fmt.Fprint(os.Stderr, ErrorLine("", err))
+	if err := checkStart(); err != nil {
+		fmt.Fprint(os.Stderr, errorLine("", err))
 		os.Exit(Usage)
 	}
 	// Both calls change the runtime of the process. They come before large allocations.
-	SampleNoAllocations()
-	CollectLate()
+	sampleNoAllocations()
+	collectLate()
 	// The first signal cancels ctx.
-	ctx, stop := Watch(context.Background(), func(cause error) { fmt.Fprint(os.Stderr, ErrorLine("", cause)) }, os.Exit)
+	ctx, stop := watch(context.Background(), func(cause error) { fmt.Fprint(os.Stderr, errorLine("", cause)) }, os.Exit)
 	code := run(ctx, os.Args[1:], Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Arg0: os.Args[0]})
 	stop()
 	os.Exit(code)
@@ -125,7 +125,7 @@ func run(ctx context.Context, args []string, e Env) (code int) {
 			code = fail(ctx, e, "", fmt.Errorf("a bug in mrlocal: %v", r))
 		}
 	}()
-	line, code, err := program(e).Run(ctx, JobFirst(args))
+	line, code, err := program(e).Run(ctx, jobFirst(args))
 	if line == nil {
 		line = &flags.Line{Command: &flags.Command{}}
 	}
@@ -148,7 +148,7 @@ func fail(ctx context.Context, e Env, what string, err error, own ...setting.Set
 	if usage && missesWiki(err) {
 		err = fmt.Errorf("%w; mrlocal demo makes wiki/, and mrlocal gen wiki one of any size", err)
 	}
-	fmt.Fprint(e.Stderr, ErrorLine(what, err, own...))
+	fmt.Fprint(e.Stderr, errorLine(what, err, own...))
 	if usage {
 		return Usage
 	}
@@ -160,7 +160,7 @@ func fail(ctx context.Context, e Env, what string, err error, own ...setting.Set
 func interrupted(ctx context.Context, e Env, what string) (code int, ok bool) {
 	var s Interrupted
 	if ok = errors.As(context.Cause(ctx), &s); ok {
-		fmt.Fprint(e.Stderr, ErrorLine(what, s))
+		fmt.Fprint(e.Stderr, errorLine(what, s))
 		code = s.ExitCode()
 	}
 	return code, ok
@@ -181,13 +181,13 @@ func missesWiki(err error) bool {
 // mostLineBytes is the largest number of bytes of an error line, because a word in it may be very long.
 const mostLineBytes = 4096
 
-// ErrorLine returns err as the one line that a user sees, with its newline:
+// errorLine returns err as the one line that a user sees, with its newline:
 //
 //	mrlocal: what: object: cause
 //
 // what is the command, or "". own are its settings. Libraries name fields in their errors. In the line the
 // flags of own stand for them, or else those of runs. Joined errors follow one another in the line.
-func ErrorLine(what string, err error, own ...setting.Setting) string {
+func errorLine(what string, err error, own ...setting.Setting) string {
 	text := message(err)
 	if strings.Contains(text, "Options.") || strings.Contains(text, "Submission.") { // the tables take time
 		var o mrlocal.Options

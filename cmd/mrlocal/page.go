@@ -14,14 +14,14 @@ import (
 	"mrlocal/view/web/lab"
 )
 
-// PageOptions are the flags of a page. Addr and AllowRemote are those of the server.
-type PageOptions struct {
+// pageOptions are the flags of a page. Addr and AllowRemote are those of the server.
+type pageOptions struct {
 	web.Options
 	On, Hold bool // --ui, --ui=hold
 }
 
 // Settings returns --addr and --allow-remote.
-func (o *PageOptions) Settings() []setting.Setting {
+func (o *pageOptions) Settings() []setting.Setting {
 	return setting.In("PAGE", []setting.Setting{
 		setting.Of("addr", "Addr", "`HOST:PORT` of the page; only this machine can open it unless --allow-remote is given", "a free port of 127.0.0.1", setting.Text(&o.Addr)),
 		setting.Of("allow-remote", "AllowRemote", "let --addr be an address that other machines reach; the page then needs the token in the printed address", "", setting.Toggle(&o.AllowRemote)),
@@ -29,7 +29,7 @@ func (o *PageOptions) Settings() []setting.Setting {
 }
 
 // RunSettings returns Settings and --ui, for a command that runs something.
-func (o *PageOptions) RunSettings() []setting.Setting {
+func (o *pageOptions) RunSettings() []setting.Setting {
 	ui := setting.Of("ui", "", "print the address of a page that follows the run: slots, loans, decisions with their reasons; --ui=hold keeps the page after the run until Ctrl-C", "",
 		setting.Value{Bare: true, Words: []string{"hold"}, Set: func(text string) error {
 			if o.On, o.Hold = true, text == "hold"; !o.Hold && text != "true" {
@@ -41,7 +41,7 @@ func (o *PageOptions) RunSettings() []setting.Setting {
 }
 
 // Check refuses flags that contradict each other. on says that there is a page.
-func (o *PageOptions) Check(on bool) error {
+func (o *pageOptions) Check(on bool) error {
 	switch {
 	case o.AllowRemote && o.Addr == "":
 		return errs.Optionf("--allow-remote", "needs --addr HOST:PORT")
@@ -54,7 +54,7 @@ func (o *PageOptions) Check(on bool) error {
 // Run calls run and returns its result. p is the page of --ui, which is open during the call, or nil
 // without --ui. If run returns no error, the page stays open as long as Page.end says. The first run
 // prints the address, and not Run, because the line may have a mistake that run finds.
-func (o PageOptions) Run(ctx context.Context, stderr io.Writer, run func(p *Page) (int, error)) (int, error) {
+func (o pageOptions) Run(ctx context.Context, stderr io.Writer, run func(p *page) (int, error)) (int, error) {
 	if err := o.Check(o.On); err != nil {
 		return 0, err
 	}
@@ -65,7 +65,7 @@ func (o PageOptions) Run(ctx context.Context, stderr io.Writer, run func(p *Page
 	if err != nil {
 		return 0, err
 	}
-	p := &Page{server: server, hold: o.Hold, stderr: stderr}
+	p := &page{server: server, hold: o.Hold, stderr: stderr}
 	defer server.Close()
 	code, err := run(p)
 	if err == nil {
@@ -74,9 +74,9 @@ func (o PageOptions) Run(ctx context.Context, stderr io.Writer, run func(p *Page
 	return code, err
 }
 
-// Page is the page of --ui, which follows the runs of a command. PageOptions.Run opens and closes it. Only
+// page is the page of --ui, which follows the runs of a command. pageOptions.Run opens and closes it. Only
 // Watch accepts a nil Page.
-type Page struct {
+type page struct {
 	server *web.Server
 	hold   bool // --ui=hold
 	stderr io.Writer
@@ -85,7 +85,7 @@ type Page struct {
 
 // Show shows runs on a page until ctx ends, and returns the cause of ctx. l is the lesson that the runs
 // belong to, or nil.
-func (o *PageOptions) Show(ctx context.Context, stderr io.Writer, runs []*lab.Run, l *lesson.Lesson) error {
+func (o *pageOptions) Show(ctx context.Context, stderr io.Writer, runs []*lab.Run, l *lesson.Lesson) error {
 	server, err := web.Listen(o.Options)
 	if err != nil {
 		return err
@@ -102,10 +102,10 @@ func (o *PageOptions) Show(ctx context.Context, stderr io.Writer, runs []*lab.Ru
 	return context.Cause(ctx)
 }
 
-// Watch returns a function for the field Watch of a run. It calls next, which may be nil, and then
+// watch returns a function for the field Watch of a run. It calls next, which may be nil, and then
 // attaches the page to the stream. name is the name of the run on the page. For a nil Page, Watch
 // returns next.
-func (p *Page) Watch(name string, next func(*trace.Stream)) func(*trace.Stream) {
+func (p *page) Watch(name string, next func(*trace.Stream)) func(*trace.Stream) {
 	if p == nil {
 		return next
 	}
@@ -122,7 +122,7 @@ func (p *Page) Watch(name string, next func(*trace.Stream)) func(*trace.Stream) 
 
 // end waits after the runs. With --ui=hold it waits until ctx ends. Otherwise it waits until each
 // open browser has received the end of the run.
-func (p *Page) end(ctx context.Context) {
+func (p *page) end(ctx context.Context) {
 	if !p.hold {
 		p.server.Finish(ctx)
 		return

@@ -33,8 +33,8 @@ import (
 //
 // Page is the page of package web for --ui of run, batch and sim, and of ui and demo (page.go). The address is printed on standard error.
 
-// Outputs are the files of one or more runs that a user asks for; "": not this one.
-type Outputs struct {
+// outputs are the files of one or more runs that a user asks for; "": not this one.
+type outputs struct {
 	Events, Report, Profile        string
 	SVG, Trace, CSV, Metrics, HTML string
 }
@@ -50,7 +50,7 @@ func eachOf(runs, text string) string {
 
 // Settings returns --events, --report and --profile. runs says what several runs are, as policies; "": the
 // command makes one. otherwise is the default of --report.
-func (o *Outputs) Settings(runs, otherwise string) []setting.Setting {
+func (o *outputs) Settings(runs, otherwise string) []setting.Setting {
 	return setting.In("INPUT AND OUTPUT", []setting.Setting{
 		setting.Of("events", "Events", "write every fact and decision to `FILE`, one JSON object per line"+eachOf(runs, "to FILE.POLICY")+"; compressed if FILE ends in .gz or .zst", "", setting.Text(&o.Events)),
 		setting.Of("report", "", "write the report to `FILE` as JSON"+eachOf(runs, "as an array"), otherwise, setting.Text(&o.Report)),
@@ -59,7 +59,7 @@ func (o *Outputs) Settings(runs, otherwise string) []setting.Setting {
 }
 
 // Pictures returns the flags of pictures and tables of runs.
-func (o *Outputs) Pictures() []setting.Setting {
+func (o *outputs) Pictures() []setting.Setting {
 	return setting.In("INPUT AND OUTPUT", []setting.Setting{
 		setting.Of("svg", "", "draw which job used which slot when, and which slots were lent, into `FILE`. With several policies or runs, --svg, --trace and --metrics write into FILE.POLICY.SUFFIX, --csv into DIR.POLICY", "", setting.Text(&o.SVG)),
 		setting.Of("trace", "", "write `FILE` for Perfetto or chrome://tracing: one track a slot, arrows from maps to reduces, counters", "", setting.Text(&o.Trace)),
@@ -69,25 +69,25 @@ func (o *Outputs) Pictures() []setting.Setting {
 	})
 }
 
-// HTMLSetting returns --html of a command whose result is a table. It keeps the path for HTML.
-func HTMLSetting(path *string) setting.Setting {
+// htmlSetting returns --html of a command whose result is a table. It keeps the path for HTML.
+func htmlSetting(path *string) setting.Setting {
 	return setting.Of("html", "", "write table and chart as one `FILE` for a browser, without scripts", "", setting.Text(path))
 }
 
 // drawing is a picture or table of one run that a flag asks for.
 type drawing struct {
-	out   *AuxFile
+	out   *auxFile
 	write func(w io.Writer, m *view.Model) error // writes the file from the model of the run
 }
 
-// Files are the auxiliary files of one or more runs: events, the report, and the pictures of each
+// files are the auxiliary files of one or more runs: events, the report, and the pictures of each
 // run. One goroutine uses it. Runs are numbered from 0, in the order of the names that Open gets.
-type Files struct {
+type files struct {
 	names    []string      // of the runs: the policies, or the job
-	work     Work          // what the command reads and writes
+	work     work          // what the command reads and writes
 	toStdout bool          // a file is standard output
-	events   []*AuxFile    // by run; nil: not wanted
-	report   *AuxFile      // of all runs; nil: not wanted
+	events   []*auxFile    // by run; nil: not wanted
+	report   *auxFile      // of all runs; nil: not wanted
 	drawings [][]drawing   // by run
 	models   []*view.Model // by run; nil: no picture is wanted, or the pictures are written
 	html     *webReport    // of all runs; nil: not wanted
@@ -97,8 +97,8 @@ type Files struct {
 // runs, w what the command reads and writes. A single run writes its events to o.Events. Several
 // runs write to o.Events.NAME, or all to o.Events if it is a device. Open fails with an options error
 // if a file cannot be written, or if two flags name the same file.
-func (o *Outputs) Open(names []string, w Work) (*Files, error) {
-	f := &Files{names: names, work: w, events: make([]*AuxFile, len(names)), drawings: make([][]drawing, len(names)), models: make([]*view.Model, len(names))}
+func (o *outputs) Open(names []string, w work) (*files, error) {
+	f := &files{names: names, work: w, events: make([]*auxFile, len(names)), drawings: make([][]drawing, len(names)), models: make([]*view.Model, len(names))}
 	err := f.openEvents(o.Events, o.Profile)
 	if err == nil {
 		f.report, err = f.open("report", o.Report)
@@ -108,11 +108,11 @@ func (o *Outputs) Open(names []string, w Work) (*Files, error) {
 		f.draw("trace", o.Trace, export.Chrome), f.draw("metrics", o.Metrics, export.Metrics),
 		f.openTables(o.CSV))
 	if err == nil && o.HTML != "" {
-		var out *AuxFile
+		var out *auxFile
 		out, err = f.open("html", o.HTML)
 		f.html = &webReport{out: out, events: newPacker()}
 	}
-	if *o != (Outputs{Events: o.Events, Report: o.Report, Profile: o.Profile}) { // a picture is wanted
+	if *o != (outputs{Events: o.Events, Report: o.Report, Profile: o.Profile}) { // a picture is wanted
 		for i := range f.models {
 			f.models[i] = view.New(view.Options{})
 		}
@@ -121,7 +121,7 @@ func (o *Outputs) Open(names []string, w Work) (*Files, error) {
 }
 
 // open checks the file of a flag, which no other flag may name. It returns nil if path is "".
-func (f *Files) open(flag, path string) (*AuxFile, error) {
+func (f *files) open(flag, path string) (*auxFile, error) {
 	// The report has all runs.
 	if path == "-" && len(f.names) > 1 && flag != "report" {
 		return nil, errs.Optionf("--"+flag, "-: standard output takes the file of one run, and there are %d", len(f.names))
@@ -132,10 +132,10 @@ func (f *Files) open(flag, path string) (*AuxFile, error) {
 }
 
 // openEvents opens the event file of each run. profile is the directory of --profile; "": none.
-func (f *Files) openEvents(path, profile string) error {
+func (f *files) openEvents(path, profile string) error {
 	for i := range f.names {
 		if profile != "" {
-			if err := f.work.CheckDirectory("profile", f.pathOf(i, profile), ProfileNames()); err != nil {
+			if err := f.work.CheckDirectory("profile", f.pathOf(i, profile), profileNames()); err != nil {
 				return err
 			}
 		}
@@ -154,7 +154,7 @@ func (f *Files) openEvents(path, profile string) error {
 }
 
 // draw adds the picture of a flag of each run, which write draws; "" adds nothing.
-func (f *Files) draw(flag, path string, write func(w io.Writer, m *view.Model) error) error {
+func (f *files) draw(flag, path string, write func(w io.Writer, m *view.Model) error) error {
 	for i := range f.names {
 		out, err := f.open(flag, f.pictureOf(i, path))
 		if err != nil || out == nil {
@@ -167,7 +167,7 @@ func (f *Files) draw(flag, path string, write func(w io.Writer, m *view.Model) e
 
 // openTables adds the files of --csv of each run, which lie in the directory path; "" adds nothing. If
 // the directory exists, it checks each file, so that one that cannot be written is reported before the run.
-func (f *Files) openTables(path string) error {
+func (f *files) openTables(path string) error {
 	switch path {
 	case "":
 		return nil
@@ -181,8 +181,8 @@ func (f *Files) openTables(path string) error {
 		}
 		_, missing := os.Stat(dir)
 		for _, t := range export.Tables() {
-			out := &AuxFile{path: filepath.Join(dir, t.Name), parent: true, format: output.None}
-			err := CheckBelow("csv", out.path)
+			out := &auxFile{path: filepath.Join(dir, t.Name), parent: true, format: output.None}
+			err := checkBelow("csv", out.path)
 			if err == nil && missing == nil {
 				out, err = f.open("csv", out.path)
 			} else if err == nil {
@@ -198,9 +198,9 @@ func (f *Files) openTables(path string) error {
 }
 
 // Events returns the writer for the events of run i, or nil if neither --events nor --html needs them.
-func (f *Files) Events(i int) io.Writer {
+func (f *files) Events(i int) io.Writer {
 	switch w := f.events[i]; {
-	case f.html == nil && w == nil: // a nil *AuxFile must not become a non-nil io.Writer
+	case f.html == nil && w == nil: // a nil *auxFile must not become a non-nil io.Writer
 		return nil
 	case f.html == nil:
 		return w
@@ -213,12 +213,12 @@ func (f *Files) Events(i int) io.Writer {
 
 // pictureOf returns the path of a picture of run i. With several runs, the name of the run stands
 // before the suffix, such as in g.fair.svg, because programs know a file by its suffix.
-func (f *Files) pictureOf(i int, path string) string {
+func (f *files) pictureOf(i int, path string) string {
 	suffix := filepath.Ext(path)
 	if suffix == ".gz" || suffix == ".zst" {
 		suffix = filepath.Ext(strings.TrimSuffix(path, suffix)) + suffix
 	}
-	if len(f.names) == 1 || suffix == "" || filepath.Base(path) == suffix || Device(path) {
+	if len(f.names) == 1 || suffix == "" || filepath.Base(path) == suffix || device(path) {
 		return f.pathOf(i, path)
 	}
 	return filepath.Clean(strings.TrimSuffix(path, suffix) + "." + f.names[i] + suffix)
@@ -226,13 +226,13 @@ func (f *Files) pictureOf(i int, path string) string {
 
 // pathOf returns the path of a file of run i. path is the value of the flag. With several runs, the
 // name of the run follows it.
-func (f *Files) pathOf(i int, path string) string {
-	return WithSuffix(path, suffix(f.names[i], f.names))
+func (f *files) pathOf(i int, path string) string {
+	return withSuffix(path, suffix(f.names[i], f.names))
 }
 
-// Watch returns a function for the field Watch of run i. It calls next, which may be nil, and then
+// watch returns a function for the field Watch of run i. It calls next, which may be nil, and then
 // attaches the model of the run to the stream. If no picture is wanted, Watch returns next.
-func (f *Files) Watch(i int, next func(*trace.Stream)) func(*trace.Stream) {
+func (f *files) Watch(i int, next func(*trace.Stream)) func(*trace.Stream) {
 	if f.models[i] == nil {
 		return next
 	}
@@ -247,7 +247,7 @@ func (f *Files) Watch(i int, next func(*trace.Stream)) func(*trace.Stream) {
 // CloseEvents closes the event file of run i and writes the pictures of the run. It must be called
 // after the run, even if the run has failed. It removes a file that it cannot write as a whole. It
 // goes on after an error and returns all of them.
-func (f *Files) CloseEvents(i int) error {
+func (f *files) CloseEvents(i int) error {
 	err := f.events[i].Close()
 	if err != nil {
 		err = fmt.Errorf("events: %w", err)
@@ -279,7 +279,7 @@ const mostReasons = 200
 // webReport is the file of --html, which has all runs. It is written again after each run, so that
 // a later run that fails does not take the earlier ones with it.
 type webReport struct {
-	out    *AuxFile   // is written again from its start after each run
+	out    *auxFile   // is written again from its start after each run
 	runs   []html.Run // that have ended
 	events *packer    // the events of the current run
 }
@@ -362,7 +362,7 @@ func barOf(m *view.Model, seq uint64) *view.Bar {
 // saveTable writes the file of --html for a command whose result is a table, such as sweep. It has the text csv as a
 // table and, unless chart is nil, the SVG that chart writes. If verdicts is true, it also has pictures that compare
 // figures with those of a paper. For a nil file it does nothing.
-func (s *AuxFile) saveTable(title string, csv []byte, verdicts bool, chart func(w io.Writer) error) error {
+func (s *auxFile) saveTable(title string, csv []byte, verdicts bool, chart func(w io.Writer) error) error {
 	if s == nil {
 		return nil
 	}

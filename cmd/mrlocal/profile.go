@@ -16,23 +16,23 @@ import (
 // allocBytes is the mean number of allocated bytes between two samples during a recording.
 const allocBytes = 64 << 10
 
-// SampleNoAllocations turns the sampling of allocations off, which the runtime does by default.
-// recordProfile turns it on for its run. main calls SampleNoAllocations first.
-func SampleNoAllocations() { runtime.MemProfileRate = 0 }
+// sampleNoAllocations turns the sampling of allocations off, which the runtime does by default.
+// recordProfile turns it on for its run. main calls sampleNoAllocations first.
+func sampleNoAllocations() { runtime.MemProfileRate = 0 }
 
-// ProfileNames returns the names of the files that recordProfile writes. The runtime writes the first two during the run.
-func ProfileNames() []string { return []string{"cpu.pprof", "trace.out", "heap.pprof", "allocs.pprof"} }
+// profileNames returns the names of the files that recordProfile writes. The runtime writes the first two during the run.
+func profileNames() []string { return []string{"cpu.pprof", "trace.out", "heap.pprof", "allocs.pprof"} }
 
 // recording writes the profiles of one run into a directory.
 type recording struct {
 	dir   string
 	made  bool       // open has created the directory
-	files []*os.File // under temporary names, in the order of ProfileNames
+	files []*os.File // under temporary names, in the order of profileNames
 }
 
-// CheckProfile checks that recordProfile can record into dir. It leaves no file behind. If dir is "", there is
+// checkProfile checks that recordProfile can record into dir. It leaves no file behind. If dir is "", there is
 // nothing to check.
-func CheckProfile(dir string) error {
+func checkProfile(dir string) error {
 	if dir == "" {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (r *recording) open() error {
 	if r.made = err == nil; err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	for _, name := range ProfileNames() {
+	for _, name := range profileNames() {
 		f, err := disk.Beside(filepath.Join(r.dir, name))
 		if err != nil {
 			return err
@@ -121,7 +121,7 @@ func (r *recording) stop(refused bool) (err error) {
 		r.drop()
 		return nil
 	}
-	for i, name := range ProfileNames() {
+	for i, name := range profileNames() {
 		f := r.files[i]
 		var wrong error
 		if kept := pprof.Lookup(strings.TrimSuffix(name, ".pprof")); kept != nil { // the runtime keeps it in memory

@@ -105,18 +105,18 @@ func TestADirectoryThatCannotBe(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		dir    string
-		beside Work
+		beside work
 	}{
-		"a file":              {file, Work{}},
-		"no parent":           {filepath.Join(dir, "a", "b"), Work{}},
-		"inside of an input":  {filepath.Join(dir, "p"), Work{Inputs: []string{dir}}},
-		"the output":          {filepath.Join(dir, "out"), Work{Outputs: []string{filepath.Join(dir, "out")}}},
-		"the output's file":   {filepath.Join(dir, "out"), Work{Outputs: []string{filepath.Join(dir, "out")}}},
-		"inside of an output": {filepath.Join(dir, "p"), Work{Outputs: []string{dir}}},
+		"a file":              {file, work{}},
+		"no parent":           {filepath.Join(dir, "a", "b"), work{}},
+		"inside of an input":  {filepath.Join(dir, "p"), work{Inputs: []string{dir}}},
+		"the output":          {filepath.Join(dir, "out"), work{Outputs: []string{filepath.Join(dir, "out")}}},
+		"the output's file":   {filepath.Join(dir, "out"), work{Outputs: []string{filepath.Join(dir, "out")}}},
+		"inside of an output": {filepath.Join(dir, "p"), work{Outputs: []string{dir}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := names(t, dir)
-			_, err := (&Outputs{Profile: c.dir}).Open([]string{"sort"}, c.beside)
+			_, err := (&outputs{Profile: c.dir}).Open([]string{"sort"}, c.beside)
 			if err == nil {
 				err = recordProfile(c.dir, func(bool) error { t.Error("it runs"); return nil })
 			}

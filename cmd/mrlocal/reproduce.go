@@ -24,7 +24,7 @@ type reproduceCommand struct {
 	list, file, document bool   // document: --write
 	format               string // text, csv, json or markdown
 	htmlPath             string
-	html                 *AuxFile // of --html; nil: none
+	html                 *auxFile // of --html; nil: none
 	seeds                int      // the largest number of seeds of each experiment; 0: the number in its file
 }
 
@@ -39,7 +39,7 @@ func makeReproduce(e Env) *flags.Command {
 			setting.Of("file", "", "print the workload files of the named experiments, run none", "", setting.Toggle(&c.file)),
 			setting.Of("write", "", "write docs/reproduction.md, its charts and its figures", "", setting.Toggle(&c.document)),
 			setting.Of("format", "", "print the figures as `text|csv|json|markdown`", "text", setting.Choice(&c.format, "text", "csv", "json", "markdown")),
-			HTMLSetting(&c.htmlPath),
+			htmlSetting(&c.htmlPath),
 			setting.Of("seeds", "", "run at most `N` seeds of each experiment", "", setting.Count(&c.seeds, 1, mostSeeds)),
 		}}
 }
@@ -65,7 +65,7 @@ func (c *reproduceCommand) run(ctx context.Context, line *flags.Line) (int, erro
 	case c.document && len(line.Words) > 0:
 		return 0, errs.Optionf("--write", "writes all experiments; name none of them")
 	}
-	if c.html, err = (&Work{Stdout: c.Stdout}).Open("html", c.htmlPath); err != nil {
+	if c.html, err = (&work{Stdout: c.Stdout}).Open("html", c.htmlPath); err != nil {
 		return 0, err
 	}
 	return Done, c.runAll(ctx, some)
@@ -112,7 +112,7 @@ func (c *reproduceCommand) runAll(ctx context.Context, all []*bench.Experiment) 
 	if c.document {
 		// The paths are checked before the runs, which take minutes.
 		for _, name := range bench.DocumentFiles(all) {
-			if err := CheckBelow("write", filepath.Join(docs, filepath.FromSlash(name))); err != nil {
+			if err := checkBelow("write", filepath.Join(docs, filepath.FromSlash(name))); err != nil {
 				return err
 			}
 		}

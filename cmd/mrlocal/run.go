@@ -26,18 +26,18 @@ const Help = `Exit codes: 0 done, the result is complete and durable; 1 nothing 
 type runCommand struct {
 	Env
 	Scheduling
-	job     *Job // its Config stays empty until the line is read
-	shown   Shown
+	job     *job // its Config stays empty until the line is read
+	shown   shown
 	faults  []string
 	picture term.Picture
-	page    PageOptions
-	out     Outputs
+	page    pageOptions
+	out     outputs
 }
 
 // makeRun returns mrlocal run, with a subcommand for each job.
 func makeRun(e Env) *flags.Command {
 	return ForEachJob(flags.Command{Usage: "run a job on real files: wordcount, sort, grep, a job of the papers, or commands as mapper and reducer", Long: Help}, nil,
-		func(j *Job) *flags.Command {
+		func(j *job) *flags.Command {
 			c := Run(e, j)
 			for _, args := range j.Examples {
 				c.Examples = append(c.Examples, "mrlocal run "+j.Name+" "+args)
@@ -47,8 +47,8 @@ func makeRun(e Env) *flags.Command {
 }
 
 // Run returns the command that runs j.
-func Run(e Env, j *Job) *flags.Command {
-	c := &runCommand{Env: e, Scheduling: NewScheduling(), job: j}
+func Run(e Env, j *job) *flags.Command {
+	c := &runCommand{Env: e, Scheduling: newScheduling(), job: j}
 	run := slices.Concat(c.Settings(mrlocal.Bounds(), false), j.Options.Fields(),
 		setting.In("FAULTS AND EFFECTS", []setting.Setting{
 			setting.Of("fault", "Faults", "make something go wrong, as an item of faults in a workload file does. `FAULT` is 'at: 5s, tracker: 1, lost: true', 'task: JOB/m/7, fail: 2' or 'at: 5s, task: JOB/m/7, lost: true'; may be repeated", "none", setting.List(&c.faults)),
@@ -59,7 +59,7 @@ func Run(e Env, j *Job) *flags.Command {
 }
 
 // run checks all flags and files, so that a mistake creates no file, and runs the job. After a failed
-// run it still writes the report. It returns the exit code Done or NoMatch, or the error of the run.
+// run it still writes the report. It returns the exit code Done or noMatch, or the error of the run.
 func (c *runCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 	if err := c.complete(line); err != nil {
 		return 0, err
@@ -71,8 +71,8 @@ func (c *runCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 		return 0, err
 	}
 	defer j.Stream.Close()
-	c.page.TempDir = First(j.TempDirs)
-	return c.page.Run(ctx, c.Stderr, func(p *Page) (int, error) { return c.runChain(ctx, p, chain, beside) })
+	c.page.TempDir = first(j.TempDirs)
+	return c.page.Run(ctx, c.Stderr, func(p *page) (int, error) { return c.runChain(ctx, p, chain, beside) })
 }
 
 // complete completes the options of the job by those of other packages, and by the line.
@@ -108,7 +108,7 @@ func (c *runCommand) complete(line *flags.Line) (err error) {
 }
 
 // runChain runs the chain of the job. p is the page of --ui, or nil.
-func (c *runCommand) runChain(ctx context.Context, p *Page, chain jobs.Chain, beside Work) (int, error) {
+func (c *runCommand) runChain(ctx context.Context, p *page, chain jobs.Chain, beside work) (int, error) {
 	j := c.job
 	// Open checks that no auxiliary file is an input or an output of the run.
 	files, err := c.out.Open([]string{j.Name}, beside)
@@ -146,7 +146,7 @@ func (c *runCommand) runChain(ctx context.Context, p *Page, chain jobs.Chain, be
 	s.Write(string(c.picture.Text(term.Width(c.Stderr), false)))
 	s.Table(done)
 	if j.Matches && !done.Matched() { // the empty result is committed
-		return NoMatch, nil
+		return noMatch, nil
 	}
 	if s.Silent {
 		return Done, nil
@@ -156,9 +156,9 @@ func (c *runCommand) runChain(ctx context.Context, p *Page, chain jobs.Chain, be
 
 // beside returns what the run reads and writes. Work refuses auxiliary files that are among
 // these or lie within them. An auxiliary file may be standard output only if the result is not.
-func (c *runCommand) beside() Work {
+func (c *runCommand) beside() work {
 	o := &c.job.Options
-	w := Work{Inputs: o.Inputs, Outputs: []string{o.OutputFile, o.OutputDir, o.ResumeDir}}
+	w := work{Inputs: o.Inputs, Outputs: []string{o.OutputFile, o.OutputDir, o.ResumeDir}}
 	// The result goes to a file or a directory, so standard output is free.
 	if o.OutputFile != "" || o.OutputDir != "" {
 		w.Stdout = c.Stdout
@@ -176,8 +176,8 @@ func runOn(ctx context.Context, e Env, s *term.Screen, chain jobs.Chain, o mrloc
 		o.Stdout, o.PipeMayClose = s.Results(e.Stdout), true
 	}
 	// Attach comes last, because it replaces fields of o.
-	Attach(ctx, s, &o)
-	return RunChain(ctx, chain, o)
+	attach(ctx, s, &o)
+	return runChain(ctx, chain, o)
 }
 
 // reported returns the report of the run for WriteJSON. To the last job it adds the counters and

@@ -124,9 +124,9 @@ func (c *session) forReal(ctx context.Context, i int, t *lessonRun, screen *term
 	} else {
 		defer screen.Stop()
 		screen.Also = watch
-		Attach(ctx, screen, &o)
+		attach(ctx, screen, &o)
 	}
-	_, err = RunBatch(ctx, batch, o)
+	_, err = runBatch(ctx, batch, o)
 	return err
 }
 
@@ -153,7 +153,7 @@ func (c *session) job(b *mrlocal.BatchJob, t *lessonRun, f *workload.File, j int
 
 // onPage makes all runs, then shows them on a page until ctx ends. It returns the error of a run or
 // the cause of ctx.
-func (c *session) onPage(ctx context.Context, p *PageOptions) error {
+func (c *session) onPage(ctx context.Context, p *pageOptions) error {
 	for i := range c.lesson.Runs {
 		var t *lessonRun
 		var err error
@@ -162,7 +162,7 @@ func (c *session) onPage(ctx context.Context, p *PageOptions) error {
 		} else {
 			fmt.Fprintf(c.Stderr, "mrlocal: demo: %s runs for real\n", c.lesson.Runs[i].Title())
 			t = newLessonRun()
-			err = c.forReal(ctx, i, t, new(Shown).Screen(c.Env, nil))
+			err = c.forReal(ctx, i, t, new(shown).Screen(c.Env, nil))
 		}
 		if err != nil {
 			return err

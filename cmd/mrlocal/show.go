@@ -20,7 +20,7 @@ Exit codes: 0 done; 2 wrong usage, a file that is cut short or was not written b
 
 // makeShow returns mrlocal show, which writes pictures and tables of recorded runs.
 func makeShow(e Env) *flags.Command {
-	var o Outputs
+	var o outputs
 	return &flags.Command{Usage: "write pictures and tables of recorded runs", Args: "RUN…", Long: showHelp, Settings: o.Pictures(),
 		Examples: []string{"mrlocal show run.jsonl --svg run.svg", "mrlocal show run.jsonl.fair.zst run.jsonl.pi-dhfs.zst --html runs.html"},
 		Run: func(ctx context.Context, line *flags.Line) (int, error) {
@@ -32,14 +32,14 @@ func makeShow(e Env) *flags.Command {
 // are checked before the first file is written, so each is read twice. Recorded fails with an options error for
 // a wrong line or a file that cannot be written. It fails with an input error for a file that is not a whole event
 // file.
-func (o *Outputs) Recorded(ctx context.Context, words []string, stdin io.Reader, stdout io.Writer) error {
+func (o *outputs) Recorded(ctx context.Context, words []string, stdin io.Reader, stdout io.Writer) error {
 	switch {
 	case len(words) == 0:
 		return errs.Inputf("", "name an event file; --events FILE of run, batch and sim writes one")
-	case *o == Outputs{}:
+	case *o == outputs{}:
 		return errs.Optionf("", "give one of --svg, --trace, --csv, --metrics, --html")
 	}
-	opened, runs, names, w := make([]*EventFile, len(words)), make([]io.Reader, len(words)), make([]string, len(words)), Work{Stdout: stdout}
+	opened, runs, names, w := make([]*eventFile, len(words)), make([]io.Reader, len(words)), make([]string, len(words)), work{Stdout: stdout}
 	for i, path := range words {
 		events, err := OpenEvents(ctx, path, stdin)
 		if err != nil {
@@ -89,7 +89,7 @@ func (o *Outputs) Recorded(ctx context.Context, words []string, stdin io.Reader,
 }
 
 // modelOf returns the model of the events of a run, which come from file.
-func modelOf(events io.Reader, file *EventFile) (*view.Model, error) {
+func modelOf(events io.Reader, file *eventFile) (*view.Model, error) {
 	m, err := view.Load(events, view.Options{})
 	switch {
 	case file.ctx.Err() != nil:

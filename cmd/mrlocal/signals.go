@@ -27,14 +27,14 @@ const graceTime = 1700 * time.Millisecond
 // sayTime is how long the message about a signal may take when the process exits.
 const sayTime = 100 * time.Millisecond
 
-// Watch returns a context that the first SIGINT, SIGTERM, SIGQUIT or SIGHUP cancels. Its cause is an
+// watch returns a context that the first SIGINT, SIGTERM, SIGQUIT or SIGHUP cancels. Its cause is an
 // Interrupted. If stop is not called within graceTime after the signal, Watch calls say with that
 // cause, and then exit. It calls exit also if say hangs. stop ends the watch and must be called once.
 //
 // SIGQUIT prints no stacks, because the process would then end without removing its temporary files.
 // SIGABRT still prints them. If the parent process ignores SIGHUP, as nohup does, it stays ignored.
 // Watch ignores SIGPIPE, so that a write to a closed pipe returns EPIPE, which counts as success.
-func Watch(parent context.Context, say func(cause error), exit func(code int)) (ctx context.Context, stop func()) {
+func watch(parent context.Context, say func(cause error), exit func(code int)) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	caught := make(chan os.Signal, 1) // only the first signal counts
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT}

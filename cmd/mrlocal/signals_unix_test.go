@@ -18,7 +18,7 @@ func TestASignalToACommandThatHangsIsSaidBeforeTheExit(t *testing.T) {
 		said <- cause.Error()
 		<-forever
 	}
-	ctx, stop := Watch(context.Background(), say, func(n int) { code <- n })
+	ctx, stop := watch(context.Background(), say, func(n int) { code <- n })
 	defer stop()
 	start := time.Now()
 	if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil {

@@ -36,8 +36,8 @@ type simCommand struct {
 	seeds            int
 	verbose, compare bool
 	picture          term.Picture
-	page             PageOptions
-	out              Outputs
+	page             pageOptions
+	out              outputs
 }
 
 // makeSim returns mrlocal sim, which runs a workload file in virtual time.
@@ -76,7 +76,7 @@ func (c *simCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 	if err := cmp.Or(c.picture.Check(c.compare), c.checkCompare()); err != nil {
 		return 0, err
 	}
-	return c.page.Run(ctx, c.Stderr, func(p *Page) (int, error) { return c.runAll(ctx, name, p) })
+	return c.page.Run(ctx, c.Stderr, func(p *page) (int, error) { return c.runAll(ctx, name, p) })
 }
 
 // checkCompare refuses flags that contradict --compare, and turns the gantt of single runs off.
@@ -95,13 +95,13 @@ func (c *simCommand) checkCompare() error {
 }
 
 // runAll makes the runs. p is the page of --ui, or nil.
-func (c *simCommand) runAll(ctx context.Context, name string, p *Page) (int, error) {
+func (c *simCommand) runAll(ctx context.Context, name string, p *page) (int, error) {
 	f, err := c.Workload(name)
 	if err != nil {
 		return 0, err
 	}
 	// Open checks the paths and creates no file, so a run that is refused leaves none.
-	files, err := c.out.Open(c.Names, Work{Inputs: []string{f.Name}, Stdout: c.Stdout})
+	files, err := c.out.Open(c.Names, work{Inputs: []string{f.Name}, Stdout: c.Stdout})
 	if err != nil {
 		return 0, err
 	}
@@ -109,7 +109,7 @@ func (c *simCommand) runAll(ctx context.Context, name string, p *Page) (int, err
 	if files.toStdout {
 		c.Stdout = c.Stderr
 	}
-	notes, code := NewNotes(c.Stderr), Done
+	notes, code := newNotes(c.Stderr), Done
 	var reports []*report.Report
 	var kept [2]bytes.Buffer // with --compare, the events of both runs
 	for i, name := range c.Names {
@@ -140,7 +140,7 @@ func (c *simCommand) runAll(ctx context.Context, name string, p *Page) (int, err
 		}
 	}
 	if c.compare {
-		differs, err := CompareRuns(c.Env, &c.picture, explain.Recorded{Name: c.Names[0], Events: bytes.NewReader(kept[0].Bytes())}, explain.Recorded{Name: c.Names[1], Events: bytes.NewReader(kept[1].Bytes())})
+		differs, err := compareRuns(c.Env, &c.picture, explain.Recorded{Name: c.Names[0], Events: bytes.NewReader(kept[0].Bytes())}, explain.Recorded{Name: c.Names[1], Events: bytes.NewReader(kept[1].Bytes())})
 		if err != nil {
 			return 0, err
 		}
@@ -171,7 +171,7 @@ func (c *simCommand) runSeeds(ctx context.Context, line *flags.Line, name string
 	if err != nil {
 		return 0, err
 	}
-	out, err := (&Work{Inputs: []string{files.Name}, Stdout: c.Stdout}).Open("report", c.out.Report)
+	out, err := (&work{Inputs: []string{files.Name}, Stdout: c.Stdout}).Open("report", c.out.Report)
 	if err != nil {
 		return 0, err
 	}
@@ -182,7 +182,7 @@ func (c *simCommand) runSeeds(ctx context.Context, line *flags.Line, name string
 	if out == nil {
 		keep = nil
 	}
-	notes := NewNotes(c.Stderr)
+	notes := newNotes(c.Stderr)
 	study, err := p.Study(ctx, runtime.GOMAXPROCS(0), nil, c.simulate(p, files), notes.Note, keep)
 	if err != nil {
 		return 0, err
@@ -203,7 +203,7 @@ type simulation struct {
 }
 
 // newSimulation returns the options before they are set.
-func newSimulation() simulation { return simulation{Scheduling: NewScheduling()} }
+func newSimulation() simulation { return simulation{Scheduling: newScheduling()} }
 
 // settings returns the flags of scheduling and of virtual time.
 func (s *simulation) settings() []setting.Setting {
@@ -235,7 +235,7 @@ func workloadName(words []string) (string, error) {
 
 // printReports writes the file of --report. Without --report it writes a table to standard output,
 // and if verbose is true the figures and counters of each run above it.
-func printReports(e Env, files *Files, reports []*report.Report, verbose bool) error {
+func printReports(e Env, files *files, reports []*report.Report, verbose bool) error {
 	if out := files.report; out != nil {
 		return errors.Join(report.WriteJSON(out, reports), out.Close())
 	}
@@ -250,10 +250,10 @@ func printReports(e Env, files *Files, reports []*report.Report, verbose bool) e
 	return e.Write(b.Bytes())
 }
 
-// CompareRuns compares two recorded runs and writes the result to standard output. The gantts have the
+// compareRuns compares two recorded runs and writes the result to standard output. The gantts have the
 // letters and the width of p. It returns the exit code Differs if the decisions differ. mrlocal
 // compare calls it too.
-func CompareRuns(e Env, p *term.Picture, a, b explain.Recorded) (int, error) {
+func compareRuns(e Env, p *term.Picture, a, b explain.Recorded) (int, error) {
 	var text bytes.Buffer // so that nothing is printed of a comparison that fails
 	a.Policy, b.Policy = registry.ForReplay, registry.ForReplay
 	differ, err := explain.Compare(&text, a, b, p.By, cmp.Or(p.Width, term.Width(e.Stdout)))

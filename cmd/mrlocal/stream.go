@@ -24,16 +24,16 @@ const streamHelp = "SIDE is map, combine or reduce, which read standard input; o
 // streamCommand has the options of mrlocal stream for one job.
 type streamCommand struct {
 	Env
-	job  *Job
+	job  *job
 	o    stream.Options
 	cuts string // the file of the cuts
 }
 
 // makeStream returns mrlocal stream, a child of Hadoop Streaming. The user writes SIDE JOB, and
-// JobFirst swaps these words. Package submit writes the flags into the command lines of the children, so
+// jobFirst swaps these words. Package submit writes the flags into the command lines of the children, so
 // both packages must agree on them.
 func makeStream(e Env) *flags.Command {
-	return forEachJob("do one side of a job as the child of Hadoop Streaming", streamHelp, "SIDE JOB [FLAGS] [PATH…]", func(j *Job) *flags.Command {
+	return forEachJob("do one side of a job as the child of Hadoop Streaming", streamHelp, "SIDE JOB [FLAGS] [PATH…]", func(j *job) *flags.Command {
 		c := &streamCommand{Env: e, job: j}
 		return &flags.Command{Run: c.run, Settings: slices.Concat([]setting.Setting{
 			setting.Of("input", "Inputs", "an input of the job is `PATH`, in the order given; may be repeated", "", setting.List(&c.o.Inputs)),
@@ -47,10 +47,10 @@ func makeStream(e Env) *flags.Command {
 	})
 }
 
-// JobFirst changes the arguments of mrlocal so that the name of a job follows the command, as in
+// jobFirst changes the arguments of mrlocal so that the name of a job follows the command, as in
 // the tree of commands. It turns "stream SIDE JOB" into "stream JOB SIDE", and "submit ./PROGRAM"
 // into "submit program --binary=./PROGRAM". It returns other arguments as they are.
-func JobFirst(args []string) []string {
+func jobFirst(args []string) []string {
 	// A path has a separator, and no name of a job has one. A URI of HDFS is an input and not a
 	// program.
 	if len(args) > 1 && args[0] == "submit" && strings.ContainsRune(args[1], filepath.Separator) && args[1][0] != '-' && !hdfs.Is(args[1]) {
@@ -109,7 +109,7 @@ func (c *streamCommand) sample(ctx context.Context, chain jobs.Chain, paths []st
 	}
 	// mrlocal run takes the same sample, so both divide the keys in the same way.
 	o := mrlocal.JobOptions{Inputs: paths, Stdin: c.Stdin, HDFS: c.job.HDFS}
-	o.HDFS.User = HDFSUser(o.HDFS.User, paths)
+	o.HDFS.User = hdfsUser(o.HDFS.User, paths)
 	keys, err := mrlocal.Cuts(ctx, job, max(c.o.Reduces, 1), o)
 	if err != nil {
 		return err

@@ -80,7 +80,7 @@ func runStreaming(ctx context.Context, args []string, e Env) (int, error) {
 	if code, ok := interrupted(ctx, e, "streaming"); ok {
 		return code, nil
 	}
-	fmt.Fprint(e.Stderr, ErrorLine("streaming", err, run.Settings...))
+	fmt.Fprint(e.Stderr, errorLine("streaming", err, run.Settings...))
 	if j.Stream != nil { // StreamJob has submitted the job
 		fmt.Fprintln(e.Stderr, "Job not successful!")
 	}
@@ -152,12 +152,12 @@ see mrlocal run streaming --help and docs/streaming.md.
 `
 
 // StreamingJob returns a use of the job streaming. mrlocal streaming replaces its Build.
-func StreamingJob() *Job {
+func StreamingJob() *job {
 	return (&NamedJob{Name: "streaming", Use: "run commands as mapper and reducer, by the protocol of Hadoop Streaming", Make: streamingJob}).New()
 }
 
 // streamingJob has the arguments of hadoop-streaming as flags, with the names that mrlocal uses.
-func streamingJob(j *Job) {
+func streamingJob(j *job) {
 	var generic, args []string // arguments of hadoop-streaming; the generic ones stand first
 	add := func(to *[]string, option, name, help, otherwise string, many bool) setting.Setting {
 		return setting.Of(name, "", help, otherwise, setting.Value{Many: many, Set: func(text string) error {
@@ -192,16 +192,16 @@ func streamingJob(j *Job) {
 }
 
 // Streams makes work the stream of the job, whose options it completes, and returns the chain.
-func (j *Job) Streams(work *streaming.Work) jobs.Chain {
+func (j *job) Streams(work *streaming.Work) jobs.Chain {
 	j.Stream = work
-	ApplyStreaming(work, &j.Options)
+	applyStreaming(work, &j.Options)
 	return jobs.Chain{work.Job}
 }
 
 // work makes the work of run streaming from arguments of hadoop-streaming and from the options of all
 // jobs. If standard input is an input, the work reads a copy. The caller closes the work, which removes
 // the copy.
-func (j *Job) work(args []string) (work *streaming.Work, err error) {
+func (j *job) work(args []string) (work *streaming.Work, err error) {
 	stdin, err := j.spoolInput()
 	if err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func (j *Job) work(args []string) (work *streaming.Work, err error) {
 	// An output is required. The run writes to the output of its own flags.
 	job, err := streaming.Args(append(args, "-output", "-"))
 	if err != nil {
-		return nil, StreamingMistake(err)
+		return nil, streamingMistake(err)
 	}
 	cores := int64(machine.ReadLimits().WorkCores())
 	s := j.StreamingOptions()
@@ -235,7 +235,7 @@ func (j *Job) work(args []string) (work *streaming.Work, err error) {
 		}
 	}
 	if work, err = streaming.New(job, s); err != nil {
-		return nil, StreamingMistake(err)
+		return nil, streamingMistake(err)
 	}
 	// Without --reducers the size of the input sets their number, as for other jobs: one for each
 	// 8 MiB, at most one per core. The size is known only after New, so the work is made again.
@@ -243,7 +243,7 @@ func (j *Job) work(args []string) (work *streaming.Work, err error) {
 		if n := min(cores, work.InputBytes/(8<<20)); n > 1 {
 			s.Reducers = int(n)
 			if work, err = streaming.New(job, s); err != nil {
-				return nil, StreamingMistake(err)
+				return nil, streamingMistake(err)
 			}
 		}
 	}
@@ -255,7 +255,7 @@ func (j *Job) work(args []string) (work *streaming.Work, err error) {
 // spoolInput copies standard input, if it is among the inputs, to a temporary file, and replaces it by the
 // path of the file. Each map reads its split by itself, so a pipe cannot be an input. The caller closes
 // the returned root, which removes the file. In a workload file, standard input would belong to no job.
-func (j *Job) spoolInput() (*disk.TempRoot, error) {
+func (j *job) spoolInput() (*disk.TempRoot, error) {
 	at := slices.Index(j.Inputs, "-")
 	root := disk.NewTempRoot(j.TempDirs, 0)
 	switch {
@@ -275,8 +275,8 @@ func (j *Job) spoolInput() (*disk.TempRoot, error) {
 
 // StreamingOptions returns the options of package streaming that run streaming and mrlocal streaming
 // share.
-func (j *Job) StreamingOptions() streaming.Options {
-	s := streaming.Options{Environ: os.Environ(), TempDir: cmp.Or(First(j.TempDirs), os.TempDir()), ErrorDir: j.StderrDir}
+func (j *job) StreamingOptions() streaming.Options {
+	s := streaming.Options{Environ: os.Environ(), TempDir: cmp.Or(first(j.TempDirs), os.TempDir()), ErrorDir: j.StderrDir}
 	if j.Log != nil {
 		s.Stderr = &wholeLines{w: j.Log}
 		s.Warn = func(text string) { _, _ = io.WriteString(s.Stderr, "mrlocal: streaming: "+errs.OneLine(text)+"\n") }
@@ -301,10 +301,10 @@ func (l *wholeLines) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// StreamingMistake turns a *streaming.Error, which may have several lines, into an error of kind
+// streamingMistake turns a *streaming.Error, which may have several lines, into an error of kind
 // errs.BadOptions in one line. It drops empty lines and the hint at -help. It returns any other error
 // as it is.
-func StreamingMistake(err error) error {
+func streamingMistake(err error) error {
 	var p *streaming.Error
 	if errors.As(err, &p) {
 		return errs.Optionf("streaming", "%s", strings.Join(slices.DeleteFunc(slices.Clone(p.Lines), func(l string) bool { return l == "" || l == "Try -help for more information" }), "; "))
@@ -312,10 +312,10 @@ func StreamingMistake(err error) error {
 	return err
 }
 
-// ApplyStreaming sets the options of a run as the streaming job w needs them. The job has its own
+// applyStreaming sets the options of a run as the streaming job w needs them. The job has its own
 // inputs, splits and number of reduces, so these fields of o are cleared. The output directory, the
 // compression, the timeout and the attempts of w replace those of o where its arguments set them.
-func ApplyStreaming(w *streaming.Work, o *mrlocal.Options) {
+func applyStreaming(w *streaming.Work, o *mrlocal.Options) {
 	o.Inputs = nil
 	o.Reducers = 0
 	o.ReducersPerSlot = 0

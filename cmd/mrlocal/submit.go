@@ -19,7 +19,7 @@ import (
 	"mrlocal/slots/report"
 )
 
-// programWord is the subcommand of submit for a job in a program of the user. JobFirst inserts it.
+// programWord is the subcommand of submit for a job in a program of the user. jobFirst inserts it.
 const programWord = "program"
 
 // submitHelp is the help of mrlocal submit.
@@ -28,7 +28,7 @@ const submitHelp = "Hadoop Streaming starts children that do the work. A child i
 // submitCommand has the options of mrlocal submit for one job.
 type submitCommand struct {
 	Env
-	job              *Job // of a program: without a name
+	job              *job // of a program: without a name
 	o                submit.Options
 	print            bool
 	report, progress string
@@ -37,13 +37,13 @@ type submitCommand struct {
 // makeSubmit returns mrlocal submit, which runs a job on a cluster. In addition to the built-in jobs, it has a
 // subcommand for a program of the user (programWord), which takes no flags of a job.
 func makeSubmit(e Env) *flags.Command {
-	of := func(j *Job) *flags.Command {
+	of := func(j *job) *flags.Command {
 		c := &submitCommand{Env: e, job: j, o: submit.Options{Job: j.Name, Hadoop: "hadoop"}}
 		return &flags.Command{Run: c.run, Settings: append(c.settings(), j.Own...)}
 	}
 	c := forEachJob("run a job on a Hadoop cluster, through Hadoop Streaming", submitHelp, "JOB [FLAGS]", of)
 	c.Sub = append(c.Sub, flags.Entry{Name: programWord, Make: func() *flags.Command {
-		program := of(&Job{NamedJob: &NamedJob{}})
+		program := of(&job{NamedJob: &NamedJob{}})
 		program.Usage, program.Args, program.Long = "a program with a job of its own: mrlocal submit ./PROGRAM", c.Args, c.Long
 		return program
 	}})
@@ -112,12 +112,12 @@ func (c *submitCommand) run(ctx context.Context, line *flags.Line) (code int, er
 		return 0, err
 	}
 	// The inputs and the output lie on the cluster, so no local file can collide with the report.
-	file, err := (&Work{Stdout: c.Stdout}).Open("report", c.report)
+	file, err := (&work{Stdout: c.Stdout}).Open("report", c.report)
 	if err != nil {
 		return 0, err
 	}
 	at := c.job.HDFS
-	at.User = HDFSUser(at.User, s.Inputs)
+	at.User = hdfsUser(at.User, s.Inputs)
 	remove, err := sampleCuts(ctx, s, at)
 	if err != nil {
 		return 0, err
@@ -230,7 +230,7 @@ func sampleCuts(ctx context.Context, s *submit.Options, at hdfs.Options) (remove
 
 // forEachJob returns a command with a subcommand for each job that can run on a cluster. Some jobs read
 // files by themselves, which a child of Hadoop Streaming cannot do, so they have no subcommand.
-func forEachJob(usage, help, args string, make func(*Job) *flags.Command) *flags.Command {
+func forEachJob(usage, help, args string, make func(*job) *flags.Command) *flags.Command {
 	c := ForEachJob(flags.Command{Usage: usage, Long: help + "\n\n" + Help}, func(n *NamedJob) bool { return n.OnHadoop }, make)
 	c.Args, c.Noun = args, "job"
 	return c

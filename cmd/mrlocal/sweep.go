@@ -44,7 +44,7 @@ type sweepCommand struct {
 	real         bool
 	total, seeds int
 	sets         []study.Swept
-	shown        Shown
+	shown        shown
 	files        sweepFiles
 }
 
@@ -156,7 +156,7 @@ func (c *sweepCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 		return 0, err
 	}
 	defer cleanUp()
-	failed, err := c.files.write(ctx, s, Work{Inputs: []string{s.name}, Stdout: c.Stdout}, c.Stderr, NewNotes(c.Stderr).Note)
+	failed, err := c.files.write(ctx, s, work{Inputs: []string{s.name}, Stdout: c.Stdout}, c.Stderr, newNotes(c.Stderr).Note)
 	return exitCode(failed), err
 }
 
@@ -269,7 +269,7 @@ func (s *sweepFiles) settings() []setting.Setting {
 	return []setting.Setting{
 		setting.Of("results", "", "append a row of CSV for each job of each run to `FILE`, and go on with what it has", "", setting.Text(&s.results)),
 		setting.Of("json", "", "write means, intervals and differences to `FILE` as JSON", "", setting.Text(&s.json)),
-		setting.Of("csv", "", "write the figures to `FILE` as CSV", "", setting.Text(&s.csv)), HTMLSetting(&s.html),
+		setting.Of("csv", "", "write the figures to `FILE` as CSV", "", setting.Text(&s.csv)), htmlSetting(&s.html),
 		setting.Of("svg", "", "draw the figures into `FILE`, one line for each policy", "", setting.Text(&s.svg)),
 		setting.Of("y", "", "what --svg draws: `makespan|speedup|utilisation|moves`, mean-job, missed, tardiness or any figure of --csv", "speedup over shares, else makespan", setting.Choice(&s.y, study.Ys()...)).Letter("y"),
 	}
@@ -277,14 +277,14 @@ func (s *sweepFiles) settings() []setting.Setting {
 
 // open checks the paths of all files before the first run, so that a long sweep does not fail at its end. It
 // creates no file. files has an entry for each flag, which is nil if the flag is missing.
-func (s *sweepFiles) open(w Work) (files map[string]*AuxFile, err error) {
-	files = map[string]*AuxFile{}
+func (s *sweepFiles) open(w work) (files map[string]*auxFile, err error) {
+	files = map[string]*auxFile{}
 	for _, f := range [][2]string{{"csv", s.csv}, {"svg", s.svg}, {"json", s.json}, {"results", s.results}, {"html", s.html}} {
 		if files[f[0]], err = w.Open(f[0], f[1]); err != nil {
 			return nil, err
 		}
 	}
-	if path := s.results; path == "-" || Device(path) {
+	if path := s.results; path == "-" || device(path) {
 		return nil, errs.Optionf("--results", "%s: is not a file that a sweep can go on with", path)
 	}
 	return files, nil
@@ -303,7 +303,7 @@ type sweep struct {
 // write makes the runs of a sweep and writes its table to w.Stdout, and the files. If a file is standard
 // output, the table goes to stderr. note gets the notes of the runs. failed reports whether jobs of a run
 // did not succeed, in the runs that the file of --results had too.
-func (s *sweepFiles) write(ctx context.Context, o *sweep, w Work, stderr io.Writer, note func(string)) (failed bool, err error) {
+func (s *sweepFiles) write(ctx context.Context, o *sweep, w work, stderr io.Writer, note func(string)) (failed bool, err error) {
 	files, err := s.open(w)
 	if err != nil {
 		return false, err

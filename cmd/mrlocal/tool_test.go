@@ -18,7 +18,7 @@ func runTool(ctx context.Context, name string, args []string, e Env, o mrlocal.O
 	p := flags.Program{Version: versionText(), Write: e.Write, Commands: []flags.Entry{{Name: name, Make: func() *flags.Command { return made(name, e, o) }}}}
 	line, code, err := p.Run(ctx, append([]string{name}, args...))
 	if err != nil {
-		fmt.Fprint(e.Stderr, ErrorLine(name, err, line.Command.Settings...))
+		fmt.Fprint(e.Stderr, errorLine(name, err, line.Command.Settings...))
 		return Usage
 	}
 	return code

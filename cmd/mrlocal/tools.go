@@ -73,7 +73,7 @@ func (t *tool) command(usage string, own []setting.Setting, run func(context.Con
 // a name, so a flag of the tool wins over one of the same name.
 func (t *tool) engineSettings(own []setting.Setting) (all []setting.Setting) {
 	const names = " sched map-slots reduce-slots decode compress-output block-size pin memory sort-buffer spill-percent buffer-growth growth-threshold merge-factor compress tmp max-temp task-timeout "
-	t.policies = NewScheduling()
+	t.policies = newScheduling()
 	bounds := mrlocal.Bounds()
 	bounds.Reduces = 1
 	o := &t.engine
@@ -124,7 +124,7 @@ func (t *tool) runChain(ctx context.Context, chain jobs.Chain) (*mrlocal.Report,
 	defer screen.Stop()
 	o.Stdin = t.Stdin
 	o.Stdout, o.PipeMayClose = screen.Results(t.Stdout), true // OutputFile may be /dev/stdout
-	Attach(ctx, screen, &o)
+	attach(ctx, screen, &o)
 	t.complaining.Lock()
 	t.screen = screen
 	t.complaining.Unlock()
@@ -133,7 +133,7 @@ func (t *tool) runChain(ctx context.Context, chain jobs.Chain) (*mrlocal.Report,
 	// standard error for an error.
 	o.Note = nil
 	o.Warn = func(text string) { t.complain(errors.New(text)) }
-	return RunChain(ctx, chain, o)
+	return runChain(ctx, chain, o)
 }
 
 // complain writes an error that does not end the run. Several goroutines may call it: those that
@@ -141,7 +141,7 @@ func (t *tool) runChain(ctx context.Context, chain jobs.Chain) (*mrlocal.Report,
 func (t *tool) complain(err error) {
 	t.complaining.Lock()
 	defer t.complaining.Unlock()
-	text := ErrorLine(t.name, err, t.settings...)
+	text := errorLine(t.name, err, t.settings...)
 	if t.screen != nil { // it may show a line of progress, which the text must not join
 		t.screen.Write(text)
 		return

@@ -20,7 +20,7 @@ All runs use the policy fair, which lends no slots, and have the same P tasks. T
 // tuneCommand has the options of mrlocal tune for one job.
 type tuneCommand struct {
 	Env
-	job              *Job
+	job              *job
 	rounds           int
 	progress, report string
 }
@@ -28,7 +28,7 @@ type tuneCommand struct {
 // makeTune returns mrlocal tune, with a subcommand for each job.
 func makeTune(e Env) *flags.Command {
 	return ForEachJob(flags.Command{Usage: "find the best numbers of slots for a job, by Dynamic Split's guideline", Long: tuneHelp, Examples: []string{"mrlocal tune wordcount wiki/"}}, nil,
-		func(j *Job) *flags.Command {
+		func(j *job) *flags.Command {
 			c := &tuneCommand{Env: e, job: j, rounds: 3}
 			own := func(s setting.Setting) bool { return s.Name == "rounds" } // some jobs have rounds of their own
 			all := append(slices.DeleteFunc(measured(j, "its cores, at least 2"), own),
@@ -51,7 +51,7 @@ func (c *tuneCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 	}
 	defer c.job.Stream.Close()
 	// The path of the report is checked before the runs, which may take minutes.
-	file, err := c.openReport(Work{Inputs: m.Options.Inputs, Stdout: c.Stdout}, c.report)
+	file, err := c.openReport(work{Inputs: m.Options.Inputs, Stdout: c.Stdout}, c.report)
 	if err != nil {
 		return 0, err
 	}
@@ -66,7 +66,7 @@ func (c *tuneCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 // measured returns the settings of a job that runs several times: those of run except those of results,
 // policies, pictures and files. They have no effect if results are thrown away and the policy is fixed.
 // slots is the default of --map-slots.
-func measured(j *Job, slots string) []setting.Setting {
+func measured(j *job, slots string) []setting.Setting {
 	all := slices.Concat(j.Settings(), j.Config.Fields(mrlocal.Bounds()), j.Options.Fields())
 	maps := setting.Named(all, "map-slots")
 	maps.Help, maps.Default = "try up to `N` home map slots on each tracker", slots
@@ -75,7 +75,7 @@ func measured(j *Job, slots string) []setting.Setting {
 
 // measure returns what measures the job, whose options it completes by the line. It fails if an input can
 // be read only once. With quiet, notes are dropped.
-func measure(e Env, j *Job, line *flags.Line, quiet bool) (*study.MeasuredJob, error) {
+func measure(e Env, j *job, line *flags.Line, quiet bool) (*study.MeasuredJob, error) {
 	if err := j.Given(line); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func measure(e Env, j *Job, line *flags.Line, quiet bool) (*study.MeasuredJob, e
 		return nil, err
 	}
 	chain, err := j.Build()
-	m := &study.MeasuredJob{Chain: chain, Options: j.Options, Run: RunChain, Note: noteOf(e, quiet)}
+	m := &study.MeasuredJob{Chain: chain, Options: j.Options, Run: runChain, Note: noteOf(e, quiet)}
 	for _, n := range j.Notes {
 		m.Note(n)
 	}
@@ -109,7 +109,7 @@ const profileHelp = `Runs the job alone with 1 to --map-slots map slots on each 
 // flag --profile is something else: it records profiles for pprof.
 func makeProfileJobs(e Env) *flags.Command {
 	return ForEachJob(flags.Command{Usage: "measure what the tasks of a job need, for workload files", Long: profileHelp}, nil,
-		func(j *Job) *flags.Command {
+		func(j *job) *flags.Command {
 			return &flags.Command{Settings: measured(j, "its cores"), Run: func(ctx context.Context, line *flags.Line) (int, error) {
 				m, err := measure(e, j, line, false)
 				if err != nil {

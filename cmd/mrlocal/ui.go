@@ -30,7 +30,7 @@ const mostRuns = 16
 // uiCommand has the options of mrlocal ui.
 type uiCommand struct {
 	Env
-	page PageOptions
+	page pageOptions
 	dir  string // of --export; "": show the page
 }
 
@@ -84,7 +84,7 @@ func loadRun(path string) (*lab.Run, error) {
 	}
 	return lab.Recorded(path, func(<-chan struct{}) (io.ReadCloser, error) {
 		f, err := OpenEvents(context.Background(), path, nil)
-		if err != nil { // a nil *EventFile must not become a non-nil io.ReadCloser
+		if err != nil { // a nil *eventFile must not become a non-nil io.ReadCloser
 			return nil, err
 		}
 		return f, nil

@@ -34,7 +34,7 @@ Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed;
 type validateCommand struct {
 	Env
 	*batch
-	shown          Shown
+	shown          shown
 	runs           int
 	measured, path string // --measured and --report; "": none
 }
@@ -63,7 +63,7 @@ func (c *validateCommand) run(ctx context.Context, line *flags.Line) (int, error
 	if err != nil {
 		return 0, err
 	}
-	file, err := c.openReport(Work{Inputs: []string{c.file.Name, cmp.Or(c.measured, c.file.Name)}, Stdout: c.Stdout}, c.path)
+	file, err := c.openReport(work{Inputs: []string{c.file.Name, cmp.Or(c.measured, c.file.Name)}, Stdout: c.Stdout}, c.path)
 	if err != nil {
 		return 0, err
 	}
@@ -95,7 +95,7 @@ func (c *validateCommand) run(ctx context.Context, line *flags.Line) (int, error
 type profileCommand struct {
 	Env
 	*batch
-	shown Shown
+	shown shown
 	runs  int
 	path  string // of --output-file
 }
@@ -123,13 +123,13 @@ func (c *profileCommand) run(ctx context.Context, line *flags.Line) (int, error)
 		return 0, err
 	}
 	defer c.close()
-	file, err := (&Work{Inputs: []string{c.file.Name}, Stdout: c.Stdout}).Open("output-file", cmp.Or(c.path, "-"))
+	file, err := (&work{Inputs: []string{c.file.Name}, Stdout: c.Stdout}).Open("output-file", cmp.Or(c.path, "-"))
 	if err != nil {
 		return 0, err
 	}
 	// The profiler replaces slots and policy, so of the file it needs only the jobs.
 	_, submissions := c.file.Lower(c.Config)
-	p := study.Profiler{File: c.file, Rounds: c.runs, Work: c.work(submissions, c.Stdin, discard), Engine: c.engine, RunBatch: RunBatch, Note: noteOf(c.Env, c.shown.Mode == "none")}
+	p := study.Profiler{File: c.file, Rounds: c.runs, Work: c.work(submissions, c.Stdin, discard), Engine: c.engine, RunBatch: runBatch, Note: noteOf(c.Env, c.shown.Mode == "none")}
 	text, err := p.Profile(ctx)
 	if err != nil {
 		return 0, c.reader.named(err)

@@ -140,7 +140,7 @@ func (c *importCommand) run(ctx context.Context, line *flags.Line) (int, error) 
 	})
 	for _, text := range account {
 		if err == nil {
-			_, _ = io.WriteString(c.Stderr, ErrorLine("workload import", errors.New(text)))
+			_, _ = io.WriteString(c.Stderr, errorLine("workload import", errors.New(text)))
 		}
 	}
 	return code, err
@@ -150,7 +150,7 @@ func (c *importCommand) run(ctx context.Context, line *flags.Line) (int, error) 
 // replaced as a whole, or not at all after an error. The inputs cannot be replaced. A closed pipe on stdout is not
 // an error.
 func writeWorkload(e Env, path string, inputs []string, text func() ([]byte, error)) (int, error) {
-	out, err := (&Work{Stdout: e.Stdout, Inputs: inputs}).Open("output-file", cmp.Or(path, "-"))
+	out, err := (&work{Stdout: e.Stdout, Inputs: inputs}).Open("output-file", cmp.Or(path, "-"))
 	if err != nil {
 		return 0, err
 	}
