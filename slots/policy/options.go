@@ -65,7 +65,7 @@ type Options struct {
 	PreScheduling  bool          `json:"prescheduling"`
 	SlotWeights    slots.Weights `json:"slot_weights,omitzero"`
 
-	// dynamicmr, late. CopyAfter is the least time that an attempt runs before it is copied.
+	// dynamicmr, late, and policies with ContainerCopies. CopyAfter is the least time that an attempt runs before it is copied.
 	// It should be longer than the time between two reports of progress. 0: 100 ms.
 	// CopyRule says which running tasks are worth a copy: "late", also as "", or "hadoop",
 	// those far behind the average progress.
@@ -78,6 +78,8 @@ type Options struct {
 	//     container time below their fair share, "count" by the containers that a job has.
 	//   - Containers, also for yarn, is "slots", also as "", or "resources". With the latter
 	//     a tracker runs no more than its CPU and memory have room for.
+	//   - ContainerCopies: a container for which no task is pending may copy a slow running
+	//     one, by CopyAfter and CopyRule.
 	//   - BatchReserve: a batch of last maps that has begun gets every free container until
 	//     all its maps have started.
 	//   - LazyRoom says from which containers lazy start subtracts those of a job's reduces, to
@@ -85,11 +87,12 @@ type Options struct {
 	//     3]. "share" is the job's own share of them [OMO21, "room in the share"].
 	//   - ReleaseWindow is T_w, the least length of a window in which releases are counted.
 	//     0: 10 s, and for short maps a third of a map's time.
-	ContainerOrder string        `json:"container_order,omitempty"`
-	Containers     string        `json:"containers,omitempty"`
-	BatchReserve   bool          `json:"batch_reserve,omitempty"`
-	LazyRoom       string        `json:"lazy_room,omitempty"`
-	ReleaseWindow  time.Duration `json:"release_window_ns,omitempty"`
+	ContainerOrder  string        `json:"container_order,omitempty"`
+	Containers      string        `json:"containers,omitempty"`
+	ContainerCopies bool          `json:"container_copies,omitempty"`
+	BatchReserve    bool          `json:"batch_reserve,omitempty"`
+	LazyRoom        string        `json:"lazy_room,omitempty"`
+	ReleaseWindow   time.Duration `json:"release_window_ns,omitempty"`
 
 	// dynsplit, per tracker. AdditionalMapSlots is how many extra map slots open while maps
 	// are in their I/O period. ReduceTotal, ReduceShuffle and ReduceCompute bound the reduces
@@ -169,10 +172,11 @@ func (o *Options) Fields() []setting.Setting {
 		setting.Of("sepb-reduce-jobs", "SEPBReduceJobs", "the same `SHARE` for copies of reduces alone", "that of both kinds", override(&o.SEPBReduceJobs)),
 		setting.Of("prescheduling", "PreScheduling", "let dynamicmr give a tracker maps at their input beyond its part of the load: `on|off`", "on", setting.Either(&o.PreScheduling, "on", "off", true)),
 		setting.Of("slot-weights", "SlotWeights", "what tasks weigh under dynamicmr, `map=N,reduce=N`: a tracker runs no more than its home slots weigh together", "no bound but the slots", weights(&o.SlotWeights)),
-		setting.Of("copy-after", "CopyAfter", "how long an attempt must have run before late and dynamicmr copy it, `TIME`", "100ms", setting.Time(&o.CopyAfter, 1)),
-		setting.Of("copy-rule", "CopyRule", "which running tasks late and dynamicmr copy, `late|hadoop`. late: the slow ones that will end last; hadoop: as in Hadoop 1.x, those 0.2 behind the average progress of their job", "late", setting.Choice(&o.CopyRule, "late", "hadoop")),
+		setting.Of("copy-after", "CopyAfter", "how long an attempt must have run before it is copied, `TIME`", "100ms", setting.Time(&o.CopyAfter, 1)),
+		setting.Of("copy-rule", "CopyRule", "which running tasks are copied, `late|hadoop`. late: the slow ones that will end last; hadoop: as in Hadoop 1.x, those 0.2 behind the average progress of their job", "late", setting.Choice(&o.CopyRule, "late", "hadoop")),
 		setting.Of("container-order", "ContainerOrder", "how omo and its parts order jobs, `deficit|count`: by what they are owed, or by the containers that they have", "deficit", setting.Choice(&o.ContainerOrder, "deficit", "count")),
 		setting.Of("containers", "Containers", "what a container is under yarn, omo and its parts, `slots|resources`. slots: a slot; resources: a slot with the CPU and memory that the profile of its job asks for", "slots", setting.Choice(&o.Containers, "slots", "resources")),
+		setting.Of("container-copies", "ContainerCopies", "let omo and its parts copy slow tasks where nothing is pending: `off|on`", "off", setting.Either(&o.ContainerCopies, "on", "off", false)),
 		setting.Of("batch-reserve", "BatchReserve", "keep what becomes free for a batch of last maps until all of it has started (omo, batch-finish): `off|on`", "off", setting.Either(&o.BatchReserve, "on", "off", false)),
 		setting.Of("lazy-room", "LazyRoom", "where omo and lazy-start take the room for a job's reduces from, `all|share`. all: from all containers, as the paper has it; share: from the job's own share of them", "all", setting.Choice(&o.LazyRoom, "all", "share")),
 		setting.Of("release-window", "ReleaseWindow", "the least time over which omo counts released containers, `TIME`", "10s, or a third of a map's time if that is less", setting.Time(&o.ReleaseWindow, 1)),

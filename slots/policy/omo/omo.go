@@ -149,6 +149,9 @@ func (s *scheduler) Traits() slots.Traits {
 	if s.batch {
 		rules[ruleBatchFinish] = "its job gains most from having its last maps done in one wave (Algorithm 2)"
 	}
+	if s.options.ContainerCopies {
+		rules[policy.RuleSpeculative] = s.options.SpeculativeWords()
+	}
 	return slots.Traits{Name: s.name, Uses: slots.JobWeight | slots.JobPriority, Lends: true, OwnSlowstart: s.lazy, ByDemand: s.Nodes.On(), Options: s.options, Rules: rules}
 }
 
@@ -160,6 +163,9 @@ func (s *scheduler) Reset() {
 	}
 	s.monitor.window = s.options.ReleaseWindow
 	s.Nodes = yarn.NewNodes(s.options.Containers)
+	if s.options.ContainerCopies {
+		s.Slow = policy.NewStragglers(&s.options)
+	}
 	s.begun.Less = stageLess
 	s.ready.Less = func(a, b *int32) bool { return *a < *b }
 	s.waves.Less = func(a, b *float64) bool { return *a < *b }
@@ -168,6 +174,9 @@ func (s *scheduler) Reset() {
 
 // Observe implements slots.Observer. It measures finished tasks and released containers.
 func (s *scheduler) Observe(f slots.Fact) {
+	if s.Slow != nil {
+		s.Slow.Observe(&f)
+	}
 	if policy.Freed(&f) {
 		s.Finish(&f)
 		windows := s.monitor.windows
@@ -190,7 +199,10 @@ func (s *scheduler) Decide(v *slots.View, d *slots.Decision) {
 	s.Update(v, s)
 	s.updateDeficits(v)
 	s.refresh(v)
-	started := v.FreeAt(v.Tracker()) > 0 && s.allocate(v, d)
+	if s.Slow != nil {
+		s.Slow.Look(v)
+	}
+	started := v.FreeAt(v.Tracker()) > 0 && (s.allocate(v, d) || s.copySlow(v, d))
 	if d.WantsReason() {
 		s.decline(v, d, started)
 	}
@@ -199,6 +211,26 @@ func (s *scheduler) Decide(v *slots.View, d *slots.Decision) {
 		s.Nodes.Unblock(v, d)
 	}
 	s.monitor.available(v.Now(), available(v))
+	if s.Slow != nil && yarn.Idle(v) > 0 {
+		s.Slow.Ask(v, d)
+	}
+}
+
+// Speculates implements slots.Speculator.
+func (s *scheduler) Speculates(_ *slots.View, k slots.Kind) bool {
+	return s.Slow != nil && s.Slow.Worth(k) > 0
+}
+
+// copySlow starts a copy of a running task, and reports whether one started [OMO21, "duplicate
+// tasks"].
+func (s *scheduler) copySlow(v *slots.View, d *slots.Decision) bool {
+	if s.Slow == nil {
+		return false
+	}
+	return s.Slow.Copy(v, func(a slots.AttemptID, why slots.Why) bool {
+		o := yarn.Offer{Job: a.Job, Kind: a.Kind, Rule: policy.RuleSpeculative, Copy: true, Task: a.Task}
+		return s.Grant(v, d, s, o, func() slots.Why { return why })
+	})
 }
 
 // lookAround notes the free resources of the trackers if a window of releases has begun. windows

@@ -19,11 +19,16 @@ func TestScriptsAndSuite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			policytest.Scripts(t, "testdata/"+name+"/*.txt", make)
-			policytest.Drawn(t, "testdata/"+name+"/drawn.golden", make, policytest.Claims{}, "", "container-order=count batch-reserve=on release-window=2s", "containers=resources", "lazy-room=share")
+			policytest.Drawn(t, "testdata/"+name+"/drawn.golden", make, policytest.Claims{}, "", "container-order=count batch-reserve=on release-window=2s", "containers=resources", "lazy-room=share", "container-copies=on")
 			policytest.Run(t, func() slots.Policy { return make(policy.DefaultOptions()) }, policytest.Claims{Idle: policytest.AnyIdle})
-			o := policy.DefaultOptions()
-			o.Containers = yarn.OfResources
-			policytest.Run(t, func() slots.Policy { return make(o) }, policytest.Claims{})
+			for _, set := range []func(o *policy.Options){
+				func(o *policy.Options) { o.Containers = yarn.OfResources },
+				func(o *policy.Options) { o.ContainerCopies = true },
+			} {
+				o := policy.DefaultOptions()
+				set(&o)
+				policytest.Run(t, func() slots.Policy { return make(o) }, policytest.Claims{})
+			}
 		})
 	}
 }

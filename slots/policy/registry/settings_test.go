@@ -45,7 +45,7 @@ func TestEachOptionChangesADecision(t *testing.T) {
 	set := map[string]string{
 		"borrow-map": "0", "borrow-reduce": "0", "locality-delay": "2s", "dhsa": "off", "sepb": "off", "sepb-jobs": "0", "sepb-map-jobs": "0",
 		"sepb-reduce-jobs": "0", "prescheduling": "off", "slot-weights": "map=1,reduce=2", "copy-after": "5s", "copy-rule": "hadoop", "container-order": "count",
-		"containers": "resources", "batch-reserve": "on", "lazy-room": "share", "release-window": "1s", "additional-map-slots": "0", "early-reduces": "bound", "reduce-total": "1",
+		"containers": "resources", "batch-reserve": "on", "lazy-room": "share", "container-copies": "on", "release-window": "1s", "additional-map-slots": "0", "early-reduces": "bound", "reduce-total": "1",
 		"reduce-shuffle": "1", "reduce-compute": "1", "control-cycle": "1s", "shuffle-memory": "on", "preempt-reduces": "on", "required-at-first": "one", "take-maps-for": "any",
 	}
 	digest := func(name string, o policy.Options, number int) string {

@@ -14,6 +14,7 @@ import (
 type Base struct {
 	policy.Measures
 	Nodes   Nodes
+	Slow    *policy.Stragglers // finds tasks to copy; nil: none are copied
 	changed []slots.JobID
 	skips   policy.Skips
 	full    [trace.Kinds]bool // by kind: on this visit a task did not fit the tracker
@@ -29,6 +30,9 @@ type Ranker interface {
 func (c *Base) Update(v *slots.View, r Ranker) {
 	c.changed = v.Changed(c.changed[:0])
 	for _, id := range c.changed {
+		if c.Slow != nil {
+			c.Slow.Changed(v, v.Job(id))
+		}
 		r.Rank(v, v.Job(id))
 	}
 }
@@ -46,6 +50,8 @@ type Offer struct {
 	Job  slots.JobID
 	Kind slots.Kind
 	Rule slots.Rule
+	Copy bool         // of Task, which runs
+	Task slots.TaskID // if Copy is set
 }
 
 // Grant starts a task of a job, and reports whether it did. why returns the reasons, and is
@@ -61,8 +67,15 @@ func (c *Base) Grant(v *slots.View, d *slots.Decision, r Ranker, o Offer, why fu
 	if d.WantsReason() {
 		d.Because(why())
 	}
-	if d.Grant(slots.Grant{Slot: slots.NoSlot, Job: o.Job, Kind: o.Kind, Task: slots.NoTask, Rule: o.Rule}) {
+	g := slots.Grant{Slot: slots.NoSlot, Job: o.Job, Kind: o.Kind, Task: slots.NoTask, Rule: o.Rule}
+	if o.Copy {
+		g.Task, g.Speculative = o.Task, true
+	}
+	if d.Grant(g) {
 		c.Start(v.Now(), d.Started().Slot)
+		if c.Slow != nil {
+			c.Slow.Started(v, d.Started())
+		}
 		c.Nodes.charge(v, d.Started().Slot, v.Job(o.Job), o.Kind)
 		c.Update(v, r)
 		return true
