@@ -20,7 +20,7 @@ import (
 // unit, which a helper decodes as a stream of one block. Compressed data may have a magic
 // by chance. So the reader goes from the true end of each block to the next, and uses a
 // unit only if it begins there. It decodes blocks without a unit itself. Helpers and
-// reader both use package output/bzip2.
+// reader both use package compress/bzip2.
 //
 // Its errors are those of compress/bzip2 for the same file, after the same bytes.
 type bzip2Reader struct {
