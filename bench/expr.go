@@ -264,6 +264,40 @@ func (p *parser) metric(name string) value {
 	return v
 }
 
+// ofNumbers has the functions that make one number of any numbers.
+var ofNumbers = map[string]func(all []float64) float64{
+	"min":    slices.Min[[]float64],
+	"max":    slices.Max[[]float64],
+	"mean":   average,
+	"median": median,
+	"spread": func(all []float64) float64 { return slices.Max(all) / slices.Min(all) }, // the largest by the smallest
+	"rise":   rise,
+}
+
+func average(all []float64) float64 {
+	sum := 0.0
+	for _, n := range all {
+		sum += n
+	}
+	return sum / float64(len(all))
+}
+
+// median sorts all. Of an even count, it is the mean of the middle two.
+func median(all []float64) float64 {
+	slices.Sort(all)
+	n := len(all)
+	return (all[(n-1)/2] + all[n/2]) / 2
+}
+
+// rise is the smallest difference of a number and the one before: negative if any falls.
+func rise(all []float64) float64 {
+	least := math.Inf(1)
+	for i := 1; i < len(all); i++ {
+		least = min(least, all[i]-all[i-1])
+	}
+	return least
+}
+
 // function reads the arguments of a function up to ), and returns its value. least combines its
 // arguments as pair does, and inner and ends return a part of their numbers. All other functions return one number.
 func (p *parser) function(name string) value {
@@ -288,29 +322,10 @@ func (p *parser) function(name string) value {
 	if p.err != nil || len(all.v) == 0 {
 		return number(0)
 	}
+	if of, ok := ofNumbers[name]; ok {
+		return number(of(all.v))
+	}
 	switch name {
-	case "min":
-		return number(slices.Min(all.v))
-	case "max":
-		return number(slices.Max(all.v))
-	case "mean":
-		sum := 0.0
-		for _, n := range all.v {
-			sum += n
-		}
-		return number(sum / float64(len(all.v)))
-	case "median": // of an even count, the mean of the middle two
-		slices.Sort(all.v)
-		n := len(all.v)
-		return number((all.v[(n-1)/2] + all.v[n/2]) / 2)
-	case "spread": // the largest divided by the smallest
-		return number(slices.Max(all.v) / slices.Min(all.v))
-	case "rise": // the smallest difference of a number and the one before: negative if any falls
-		least := math.Inf(1)
-		for i := 1; i < len(all.v); i++ {
-			least = min(least, all.v[i]-all.v[i-1])
-		}
-		return number(least)
 	case "inner", "ends": // the numbers of a sweep without its two ends, or only its ends
 		if len(all.v) < 3 {
 			return p.fail("%s: of three numbers at least", name)

@@ -16,8 +16,8 @@ type Stragglers struct {
 	asked time.Duration // as in Copies
 }
 
-// NewStragglers returns Stragglers for one Ledger. It uses only CopyAfter and CopyRule of o.
-func NewStragglers(o *Options) *Stragglers { return &Stragglers{newSpeculation(o), -1} }
+// Stragglers returns what finds the slow tasks of one Ledger. It uses only CopyAfter and CopyRule of o.
+func (o *Options) Stragglers() *Stragglers { return &Stragglers{newSpeculation(o), -1} }
 
 // Observe updates the measurements by a fact.
 func (s *Stragglers) Observe(f *slots.Fact) { s.slow.observe(f) }

@@ -164,7 +164,7 @@ func (s *scheduler) Reset() {
 	s.monitor.window = s.options.ReleaseWindow
 	s.Nodes = yarn.NewNodes(s.options.Containers)
 	if s.options.ContainerCopies {
-		s.Slow = policy.NewStragglers(&s.options)
+		s.Slow = s.options.Stragglers()
 	}
 	s.begun.Less = stageLess
 	s.ready.Less = func(a, b *int32) bool { return *a < *b }
