@@ -124,7 +124,7 @@ func list(w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(&b, "%-10s %s [%s]\n", name, l.Title, strings.Join(l.Papers, ", "))
+		fmt.Fprintf(&b, "%-11s %s [%s]\n", name, l.Title, strings.Join(l.Papers, ", "))
 	}
 	b.WriteString("mrlocal demo NAME runs one; with --ui on a page in the browser\n")
 	_, err := io.WriteString(w, b.String())
