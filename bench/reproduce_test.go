@@ -228,7 +228,7 @@ experiments:
 		"{name: r, map-slots: 2}":              "Each alone: with --map-slots 2 for run r alone it is 45 s (1 seed).",
 		"{name: q, map-slots: 2}":              "error: e.yaml:10:64: w: no run is called q",
 		"{set: {jobs.C.maps: 8}}":              "error: e.yaml:10:64: run r: jobs.C.maps=8: no C in jobs; there are A, B, with indexes from 0",
-		"{scale: {deadline: 2}}":               "error: e.yaml:10:64: run r: scale: no deadline; there are map_time, reduce_time, map_output",
+		"{scale: {deadline: 2}}":               "error: e.yaml:10:64: run r: scale: no deadline; there are map_time, reduce_time, map_output, profile",
 		"{scale: {map_time: x}}":               "error: e.yaml:10:64: run r: scale: map_time: x is not a factor",
 		"{without: [C]}":                       "error: e.yaml:10:64: run r: names jobs that are not there, or one twice: C",
 		"{slow: 0=0.5}":                        "Isolated: with --slow 0=0.5 it is 150 s (1 seed).",
