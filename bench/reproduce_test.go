@@ -241,15 +241,7 @@ experiments:
 		"{sort-buffer: 1MiB}":                  "error: e.yaml:10:64: run r: Options.SortBufferBytes, Options.TaskMemoryBytes, Options.BufferGrowth: need Options.Cost l2, under which kvbuffers take time",
 		"{speed: 2}":                           "error: e.yaml:10:65: speed: no such setting; did you mean seed?",
 	} {
-		f, err := workload.Parse("e.yaml", fmt.Appendf(nil, file, change))
-		if err != nil {
-			t.Fatal(change, err)
-		}
-		all, err := bench.Of(f)
-		if err != nil {
-			t.Fatal(change, err)
-		}
-		r, err := all[0].Run(t.Context(), 0)
+		r, err := ofFile(t, fmt.Sprintf(file, change))
 		if err != nil {
 			t.Fatal(change, err)
 		}
@@ -288,15 +280,7 @@ experiments:
 	for i, f := range all {
 		text += fmt.Sprintf("      - {what: w%d, paper: \"%s\", check: input, ours: \"%s\"}\n", i, f.want, f.ours)
 	}
-	f, err := workload.Parse("e.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	some, err := bench.Of(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := some[0].Run(t.Context(), 0)
+	r, err := ofFile(t, text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +327,7 @@ experiments:
 // has no figure for them. The document and the terminal show their mean with its interval.
 func TestReadingsHaveNoVerdict(t *testing.T) {
 	run := func(ours string) (*bench.Result, error) {
-		f, err := workload.Parse("e.yaml", fmt.Appendf(nil, `
+		return ofFile(t, fmt.Sprintf(`
 cluster: {map_slots: 1, reduce_slots: 1}
 jobs: [{name: A, maps: 4, reduces: 0, map_time: {uniform: [1s, 2s]}}]
 experiments:
@@ -353,14 +337,6 @@ experiments:
     seeds: 20
     readings: [{what: two slots save, unit: "%%", ours: "%s"}]
 `, ours))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all, err := bench.Of(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return all[0].Run(t.Context(), 0)
 	}
 	r, err := run("1 - makespan[two] / makespan[one]")
 	if err != nil {
