@@ -4,16 +4,12 @@ import (
 	"testing"
 
 	"mrlocal/bench"
-	"mrlocal/internal/invariant"
 )
 
 // TestWhySlotsAreLent: fixed times of tasks give the numbers of the sections I to III of [DHFS13] that have no figure
 // there. Those of starve are worked by hand. Alone, 96 reduces of 60 s on 4 slots end at 10 + 24 * 60 = 1450 s. If all
 // slots are lent, 24 reduces run from 10 to 70 s, and then the 20 maps of the job that came at 20 s.
 func TestWhySlotsAreLent(t *testing.T) {
-	if invariant.Enabled {
-		t.Skip("takes too long with every decision checked")
-	}
 	all, err := bench.All()
 	if err != nil {
 		t.Fatal(err)
