@@ -59,8 +59,7 @@ type Traits struct {
 	// settings of a run that its policy ignores.
 	Uses Settings
 
-	// Sharing is how the policy shares slots between pools. Explanations and pictures show the fair
-	// shares that follow from it.
+	// Sharing says which fair shares of pools the policy gives. Pictures show these shares.
 	Sharing Sharing
 
 	// Rules explains the policy's own rules in the terms of its source. An explanation
@@ -73,11 +72,11 @@ type Traits struct {
 	Options any
 }
 
-// Sharing says how a policy shares slots between pools.
+// Sharing says how the fair shares of pools are defined.
 type Sharing uint8
 
 const (
-	LineUp   Sharing = iota // it does not: jobs stand in one line, or share slots themselves
+	LineUp   Sharing = iota // there are none: the policy does not share by weight and min share
 	PerKind                 // pools share the slots of each kind [DHFS13, section II-A]
 	Together                // pools share all slots, by maps and reduces together [DHFS13, "combined key"]
 )
@@ -190,7 +189,7 @@ var refusalNames = [...]string{"granted", "slot", "job", "task", "gate", "typed"
 // String returns the word that scripts and messages use.
 func (r Refusal) String() string { return refusalNames[r] }
 
-// refusalBugs says what a policy has done wrong, for refusals of which only a bug in it can be the cause.
+// refusalBugs describes the bug of the policy, for each refusal that only a bug can cause.
 var refusalBugs = [...]string{
 	RefusedSlot:      "the slot was not free on the visited tracker",
 	RefusedJob:       "the job was unknown or had ended",

@@ -56,7 +56,7 @@ type Attempt struct {
 type JobTasks struct {
 	Total, Done, Running [Kinds]int32 // Running: attempts, copies among them
 	Dropped              [Kinds]int32 // tasks of Done that were not needed
-	Progress             [Kinds]int64 // of the running attempts that are no copies, together, in parts per million
+	Progress             [Kinds]int64 // sum over running attempts without copies, in parts per million
 	Bytes                [Kinds]int64 // read by maps that are done; copied by reduces that run or are done
 	Sealed, Ended        bool         // Sealed: the number of maps is final
 

@@ -47,7 +47,7 @@ const (
 // Definition returns in words what the fair shares of the curves are.
 func (c *Curves) Definition() string {
 	return [...]string{
-		slots.LineUp:   "there are no fair shares of pools",
+		slots.LineUp:   "no fair shares of pools are known",
 		slots.PerKind:  "fair share of the slots of each kind, by weight and min share",
 		slots.Together: "fair share of all slots, of maps and reduces together, by weight and min share",
 	}[c.Sharing]

@@ -1,12 +1,14 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"mrlocal/internal/errs"
 	"mrlocal/slots"
 	"mrlocal/trace"
 )
@@ -24,6 +26,9 @@ func Headline(runs []Named) string {
 	for _, r := range runs {
 		o := outcomeOf(r)
 		if !o.over {
+			if r.Model.Ended {
+				return fmt.Sprintf("%s stopped after %s; not all jobs had ended.", r.Name, words(r.Model.Last))
+			}
 			return fmt.Sprintf("%s goes on; so far %s.", r.Name, words(r.Model.Last))
 		}
 		all = append(all, o)
@@ -31,7 +36,7 @@ func Headline(runs []Named) string {
 	if len(all) == 0 {
 		return ""
 	}
-	slices.SortStableFunc(all, func(a, b outcome) int { return int(min(1, max(-1, a.end-b.end))) })
+	slices.SortStableFunc(all, func(a, b outcome) int { return cmp.Compare(a.end, b.end) })
 	said := []string{order(all)}
 	if text := exception(all); text != "" {
 		said = append(said, text)
@@ -93,26 +98,23 @@ func outcomeOf(r Named) outcome {
 
 // order says which run ends first, and how much later the others end.
 func order(all []outcome) string {
-	first := &all[0]
-	text := fmt.Sprintf("%s ends after %s", first.name, words(first.end))
-	if len(all) > 1 {
-		text = fmt.Sprintf("%s ends first, after %s", first.name, words(first.end))
-		if all[len(all)-1].end == first.end {
-			text = fmt.Sprintf("All %d runs end after %s", len(all), words(first.end))
-		}
-	}
-	var later []string
-	for i := range all[1:] {
-		if o := &all[i+1]; all[len(all)-1].end > first.end {
+	first, text := &all[0], ""
+	switch {
+	case len(all) == 1:
+		text = fmt.Sprintf("%s ends after %s", first.name, words(first.end))
+	case all[len(all)-1].end == first.end:
+		text = fmt.Sprintf("All %d runs end after %s", len(all), words(first.end))
+	default:
+		var later []string
+		for i := range all[1:] {
+			o := &all[i+1]
 			later = append(later, fmt.Sprintf("%s %s later%s", o.name, words(o.end-first.end), ratio(first.end, o.end)))
 		}
-	}
-	if len(later) > 0 {
-		text += "; " + strings.Join(later, ", ")
+		text = fmt.Sprintf("%s ends first, after %s; %s", first.name, words(first.end), strings.Join(later, ", "))
 	}
 	for i := range all {
 		if o := &all[i]; o.bad > 0 {
-			text += fmt.Sprintf("; %d of %s of %s did not succeed", o.bad, counted(len(o.model.Jobs), "job"), o.name)
+			text += fmt.Sprintf("; %d of %s of %s did not succeed", o.bad, errs.Counted(len(o.model.Jobs), "job"), o.name)
 		}
 	}
 	return text + "."
@@ -145,17 +147,17 @@ func exception(all []outcome) string {
 	return text
 }
 
-// idle says how long the slots of the kind that was idle most were idle; "" if they were for less than a tenth.
+// idle names the kind of slots that was idle most, and for how long. It returns "" below a tenth of the time.
 func (o *outcome) idle(several bool) string {
-	kind, most := trace.Map, 0.1
+	kind, most, found := trace.Map, 0.1, false
 	for k := range trace.Kind(trace.Kinds) {
 		if whole := time.Duration(o.slots[k]) * o.end; whole > 0 {
 			if part := 1 - float64(o.busy[k])/float64(whole); part >= most {
-				kind, most = k, part
+				kind, most, found = k, part, true
 			}
 		}
 	}
-	if most == 0.1 {
+	if !found {
 		return ""
 	}
 	under := ""
@@ -179,17 +181,9 @@ func (o *outcome) lending() string {
 		if o.slots[k] == 1 {
 			what = fmt.Sprintf("the %v slot", k)
 		}
-		parts = append(parts, fmt.Sprintf("%s %s", what, counted(o.loans[k], "time")))
+		parts = append(parts, fmt.Sprintf("%s %s", what, errs.Counted(o.loans[k], "time")))
 	}
 	return fmt.Sprintf("%s lent %s.", o.name, strings.Join(parts, " and "))
-}
-
-// counted returns a number with its word: 1 job, 2 jobs.
-func counted(n int, word string) string {
-	if n != 1 {
-		word += "s"
-	}
-	return strconv.Itoa(n) + " " + word
 }
 
 // words returns a time with about three digits and its unit: 12.5 s.

@@ -18,6 +18,13 @@ jobs:
   - {name: A, maps: 12, reduces: 4}
 `
 
+// stopped is a run whose events end before any job has ended.
+func stopped() *view.Model {
+	m := view.New(view.Options{})
+	_ = m.Close() // never fails
+	return m
+}
+
 func headline(t *testing.T, workload string, policies ...string) string {
 	var all []view.Named
 	for _, name := range policies {
@@ -30,12 +37,13 @@ func headline(t *testing.T, workload string, policies ...string) string {
 // reduces one after the other, and pi-dhfs two tasks at a time.
 func TestHeadlines(t *testing.T) {
 	for name, c := range map[string]struct{ got, want string }{
-		"two runs":    {headline(t, oneOfEach, "fair", "pi-dhfs"), "pi-dhfs ends first, after 80 s; fair 80 s later (the first needs half of its time). The reduce slot was idle for 120 s of 160 s under fair. pi-dhfs lent the map slot 2 times and the reduce slot 6 times."},
-		"one run":     {headline(t, oneOfEach, "fair"), "fair ends after 160 s. The reduce slot was idle for 120 s of 160 s."},
-		"equal runs":  {headline(t, oneOfEach, "fair", "fifo"), "All 2 runs end after 160 s. The reduce slot was idle for 120 s of 160 s under fifo."},
-		"no run":      {view.Headline(nil), ""},
-		"a live run":  {view.Headline([]view.Named{{Name: "fair", Model: view.New(view.Options{})}}), "fair goes on; so far 0 s."},
-		"all that is": {headline(t, oneOfEach, "pi-dhfs"), "pi-dhfs ends after 80 s. pi-dhfs lent the map slot 2 times and the reduce slot 6 times."},
+		"two runs":          {headline(t, oneOfEach, "fair", "pi-dhfs"), "pi-dhfs ends first, after 80 s; fair 80 s later (the first needs half of its time). The reduce slot was idle for 120 s of 160 s under fair. pi-dhfs lent the map slot 2 times and the reduce slot 6 times."},
+		"one run":           {headline(t, oneOfEach, "fair"), "fair ends after 160 s. The reduce slot was idle for 120 s of 160 s."},
+		"equal runs":        {headline(t, oneOfEach, "fair", "fifo"), "All 2 runs end after 160 s. The reduce slot was idle for 120 s of 160 s under fifo."},
+		"no run":            {view.Headline(nil), ""},
+		"a live run":        {view.Headline([]view.Named{{Name: "fair", Model: view.New(view.Options{})}}), "fair goes on; so far 0 s."},
+		"a run that failed": {view.Headline([]view.Named{{Name: "fair", Model: stopped()}}), "fair stopped after 0 s; not all jobs had ended."},
+		"all that is":       {headline(t, oneOfEach, "pi-dhfs"), "pi-dhfs ends after 80 s. pi-dhfs lent the map slot 2 times and the reduce slot 6 times."},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, c.got, c.want)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"mrlocal/internal/errs"
 	"mrlocal/trace"
 )
 
@@ -24,16 +25,17 @@ var causeNames = [...]string{"arrival", "slot", "maps", "attempt"}
 // String returns the cause as a word.
 func (c Cause) String() string { return causeNames[c] }
 
-// Link is an attempt of a critical path. Ready is when its cause was over; the time until it matters counts from the
-// start of the attempt or, for a reduce that had to wait for maps, from Ready.
+// Link is an attempt of a critical path. Ready is the time at which its cause ended. A reduce that waited for maps
+// goes on at Ready. Every other attempt starts at Ready or later.
 type Link struct {
 	Bar   int32
 	Cause Cause
 	Ready time.Duration
 }
 
-// CriticalPath returns the chain of attempts that led to the end of the run, in the order of time: what ended last,
-// what that waited for, and so on back to the arrival of a job. It is empty if no task is done.
+// CriticalPath returns the chain of attempts that led to the end of the run, in the order of time. The last link is
+// the attempt that ended last. Each link waited for the one before it, and the first for the arrival of its job. The
+// chain is empty if no task is done.
 func (m *Model) CriticalPath() (path []Link) {
 	at := None
 	for i := range m.Ends {
@@ -143,7 +145,7 @@ func (m *Model) TellPath(path []Link) string {
 		switch {
 		case run < i:
 			first := &m.Bars[path[run].Bar]
-			said = append(said, fmt.Sprintf("Slot %d ran %s before it, from %s on.", b.Slot, counted(i-run, "attempt"), words(first.From)))
+			said = append(said, fmt.Sprintf("Slot %d ran %s before it, from %s on.", b.Slot, errs.Counted(i-run, "attempt"), words(first.From)))
 			i = run
 			continue
 		case link.Cause == CauseMaps && i > 0:

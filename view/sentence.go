@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"mrlocal/internal/errs"
 	"mrlocal/trace"
 )
 
@@ -22,9 +23,10 @@ func (m *Model) WantedBefore(seq uint64) (all [trace.Kinds]Wanted) {
 	s.before = seq
 	s.pass(func(time.Duration) {})
 	for k := range trace.Kinds {
-		for p := range s.pools {
-			all[k].Waiting += s.pools[p].pending[k]
-			all[k].Tasks += s.pools[p].pending[k] + s.pools[p].use[k].now
+		for i := range s.jobs { // tasks, of which one may have two attempts
+			j := &s.jobs[i]
+			all[k].Waiting += j.pending[k]
+			all[k].Tasks += j.pending[k] + j.tasks[k]
 		}
 		all[k].Slots = s.slots[k]
 	}
@@ -32,8 +34,8 @@ func (m *Model) WantedBefore(seq uint64) (all [trace.Kinds]Wanted) {
 }
 
 // Sentence tells the decision with event number seq: who got which slot for what, and how many tasks wanted slots
-// then. It is empty if the decision is neither a start nor a kill.
-func (m *Model) Sentence(seq uint64) string {
+// then (WantedBefore). It is empty if the decision is neither a start nor a kill.
+func (m *Model) Sentence(seq uint64, wanted [trace.Kinds]Wanted) string {
 	i, ok := slices.BinarySearchFunc(m.Decisions, seq, func(d Decision, seq uint64) int { return cmp.Compare(d.Seq, seq) })
 	if !ok || m.Decisions[i].Bar < 0 {
 		return ""
@@ -44,7 +46,7 @@ func (m *Model) Sentence(seq uint64) string {
 	if b.Speculative {
 		task = "a copy of " + task
 	}
-	home, wanted := b.Kind, m.WantedBefore(seq)
+	home := b.Kind
 	switch {
 	case d.Op == trace.OpKill:
 		return fmt.Sprintf("The attempt of %s of %s on slot %d was killed, %s after its start.", task, job, b.Slot, words(d.At-b.From))
@@ -62,10 +64,10 @@ func waited(w Wanted, k trace.Kind) string {
 	if w.Waiting == 0 {
 		return fmt.Sprintf("no %v waited", k)
 	}
-	return counted(int(w.Waiting), k.String()) + " waited"
+	return errs.Counted(w.Waiting, k.String()) + " waited"
 }
 
 // want says how many tasks of kind k wanted how many slots.
 func want(w Wanted, k trace.Kind) string {
-	return fmt.Sprintf("%s wanted %s", counted(int(w.Tasks), k.String()), counted(int(w.Slots), k.String()+" slot"))
+	return fmt.Sprintf("%s wanted %s", errs.Counted(w.Tasks, k.String()), errs.Counted(w.Slots, k.String()+" slot"))
 }

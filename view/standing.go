@@ -16,7 +16,7 @@ type Standing struct {
 	ShareOf     [trace.Kinds]float64 // fair share by kind, with slots.PerKind
 }
 
-// EachStanding calls yield with each change of what pools use, want or may have, in the order of time. now is by
+// EachStanding calls yield each time the use, demand or fair share of a pool changes, in the order of time. now is by
 // pool, and valid during the call. lent is the number of lent slots, by home kind. Shares are by the definition
 // sharing. A call takes time in proportion to the rows, and for each moment to the pools.
 func (m *Model) EachStanding(sharing slots.Sharing, yield func(at time.Duration, now []Standing, lent [trace.Kinds]int32)) {
@@ -53,8 +53,8 @@ type Shortfall struct {
 
 // Shortfalls lists the times in which pools were below their fair shares by a slot or more, the largest first: at
 // most 100. Times that are less than 1 % of the run apart count as one, and shorter times are left out. Policies
-// without fair shares have none. more reports that the run is too large to look.
-func (m *Model) Shortfalls(sharing slots.Sharing) (all []Shortfall, more bool) {
+// without fair shares have none. large reports that the run is too large to compute them.
+func (m *Model) Shortfalls(sharing slots.Sharing) (all []Shortfall, large bool) {
 	if sharing == slots.LineUp || m.ManyShares() {
 		return nil, m.ManyShares()
 	}

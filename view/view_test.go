@@ -245,7 +245,7 @@ jobs:
 // TestSharesAreThoseThatThePolicyTells compares the fair shares at each decision with the number in its reason. At
 // 100 s of figure 5, pd-dhfs shares its 108 slots between two pools whose demands for each kind differ.
 func TestSharesAreThoseThatThePolicyTells(t *testing.T) {
-	for name, want := range map[string]slots.Sharing{"fair": slots.PerKind, "pi-dhfs": slots.PerKind, "pd-dhfs": slots.Together, "fifo": slots.LineUp, "yarn": slots.LineUp} {
+	for name, want := range map[string]slots.Sharing{"fair": slots.PerKind, "pi-dhfs": slots.PerKind, "pd-dhfs": slots.Together, "fifo": slots.LineUp, "yarn": slots.LineUp, "capacity": slots.LineUp} {
 		s := viewtest.Simulate(t, viewtest.Load(t, "../bench/workloads/fig5.yaml"), name, "l0")
 		if s.Model.Sharing != want {
 			t.Errorf("%s shares %v, want %v", name, s.Model.Sharing, want)

@@ -11,24 +11,27 @@ import (
 )
 
 // Edit returns the text of a workload file with another value at a place, and leaves all other text as it is. path
-// has the keys of mappings; after "pools" comes the name of a pool. What is missing is added in the style of what is
-// around it. value is a number. Edit fails with errs.BadOptions if the text is no mapping, or has something else
+// has the keys of mappings; after "pools" comes the name of a pool. Edit adds missing keys, and writes them like the
+// lines around them. value is a number. Edit fails with errs.BadOptions if the text is no mapping, or has something else
 // than a plain value there.
 func Edit(text string, path []string, value string) (string, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode || doc.Content[0].Style&yaml.FlowStyle != 0 {
-		return "", errs.Optionf(strings.Join(path, "."), "the text is no mapping of sections; mend it first")
+		return "", errs.Optionf(strings.Join(path, "."), "the text has no sections; correct the text first")
 	}
 	e := editor{text, strings.SplitAfter(text, "\n")}
 	at := doc.Content[0]
 	if len(path) < 2 || (path[0] == "pools") != (len(path) == 3) {
-		return "", errs.Optionf(strings.Join(path, "."), "no place of a number")
+		return "", errs.Optionf(strings.Join(path, "."), "no number can stand here")
 	}
 	for i, key := range path {
-		next := e.child(at, key)
+		next, want := e.child(at, key), yaml.MappingNode
+		if i == 1 && len(path) == 3 {
+			want = yaml.SequenceNode // the list of pools
+		}
 		switch {
 		case next != nil:
-		case at.Kind == yaml.MappingNode, at.Kind == yaml.SequenceNode && i == 1 && len(path) == 3:
+		case at.Kind == want:
 			element := written(path[i+1:], key, at.Kind, value)
 			if i == 0 && key == "pools" {
 				element = strings.TrimSuffix(element, "]") + e.otherPools(doc.Content[0], path[1]) + "]"

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"mrlocal/slots"
 	"mrlocal/slots/explain"
 	"mrlocal/trace"
 	"mrlocal/view"
@@ -252,7 +253,11 @@ func (d *Document) Run(r Run) {
 	d.more(len(m.Jobs)-mostJobRows, "jobs")
 	d.text("h3", "Slots in use and fair share")
 	c := m.Curves(0, max(1, m.Last), curveSteps, m.Sharing)
-	d.text("p", "Maps and reduces together, per pool. Line of dashes: "+c.Definition()+".")
+	line := ". Line of dashes: "
+	if m.Sharing == slots.LineUp {
+		line = "; " // there is no line
+	}
+	d.text("p", "Maps and reduces together, per pool"+line+c.Definition()+".")
 	d.printf("<figure>%s</figure>\n", curves(m, c))
 	d.text("h3", "Loans and their reasons")
 	d.loans(r)
@@ -261,7 +266,7 @@ func (d *Document) Run(r Run) {
 		d.table(buffers(m), false)
 	}
 	d.printf("<details><summary>Slots as a table</summary>\n")
-	rows, left := slots(m)
+	rows, left := slotRows(m)
 	d.table(rows, false)
 	d.more(left, "slots")
 	d.printf("</details>\n")
@@ -379,9 +384,9 @@ func buffers(m *view.Model) [][]string {
 	}
 }
 
-// slots returns the table of slots, cut after mostSlotRows rows, and the number of slots that it leaves
+// slotRows returns the table of slots, cut after mostSlotRows rows, and the number of slots that it leaves
 // out. The table has no extra slots that ran nothing.
-func slots(m *view.Model) (rows [][]string, left int) {
+func slotRows(m *view.Model) (rows [][]string, left int) {
 	rows = [][]string{{"slot", "tracker", "home kind", "attempts", "lent", "busy", "lent time"}}
 	uses := m.SlotUses()
 	for _, l := range m.Lanes {

@@ -284,7 +284,7 @@ export class Shares extends Panel {
         });
         return button;
       });
-      const words = curves.sharing === 'none' ? `${run.policy} shares no slots between pools`
+      const words = curves.sharing === 'none' ? `${run.policy}: ${curves.definition}`
         : below.large ? 'the run is too large to list who was below its share' : all.length ? `${name}below its share (hatched): ` : `${name}no pool was below its share for 1 % of the run`;
       return element('div', { title: curves.definition }, words, ...buttons, all.length > 40 ? ` and ${all.length - 40} more` : '');
     });

@@ -351,9 +351,9 @@ func TestSharesAreThoseOfThePolicy(t *testing.T) {
 	until(t, tab, "document.querySelector('.below button')?.textContent.includes(' slots')")
 	until(t, tab, "document.querySelector('.below > div:nth-child(2)').title.startsWith('fair share of all slots')")
 	push(t, tab, "#runs label:nth-child(3) input")
-	until(t, tab, "document.querySelector('.below > div:nth-child(3)').textContent === 'fifo shares no slots between pools'")
+	until(t, tab, "document.querySelector('.below > div:nth-child(3)').textContent === 'fifo: no fair shares of pools are known'")
 	do(t, tab, chromedp.Evaluate("(e => { e.value = 'per-kind'; e.dispatchEvent(new Event('change')) })(document.querySelector('#options select'))", nil))
-	until(t, tab, "document.querySelector('.below > div:nth-child(2)').title.startsWith('fair share of the slots of each kind') && !document.querySelector('.below').textContent.includes('shares no slots')")
+	until(t, tab, "document.querySelector('.below > div:nth-child(2)').title.startsWith('fair share of the slots of each kind') && !document.querySelector('.below').textContent.includes('no fair shares')")
 	whole := eval(t, tab, "document.querySelector('.below button').textContent")
 	push(t, tab, ".below button") // goes there
 	until(t, tab, "document.querySelector('#whole') && Number(document.querySelector('.lanes canvas').dataset.bars) < 600 && "+fmt.Sprintf("document.querySelector('.below button').textContent === %q", whole))

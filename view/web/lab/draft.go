@@ -33,6 +33,7 @@ const (
 	mostSlots     = 20_000
 	mostTrackers  = 2000
 	mostPolicies  = 6
+	mostChanges   = 32              // each one reads the text again
 	mostAtOnce    = 2               // simulations at the same time
 	mostTime      = 5 * time.Second // real time for all policies of one request together
 )
@@ -148,6 +149,8 @@ func readDraft(body []byte) (*Draft, error) {
 		return nil, errs.Optionf("policies", "%d of them; at most %d at a time", len(d.Policies), mostPolicies)
 	case len(d.Workload) > mostTextBytes:
 		return nil, errs.Optionf("workload", "longer than %d KiB; use mrlocal sim", mostTextBytes>>10)
+	case len(d.Changes) > mostChanges:
+		return nil, errs.Optionf("changes", "%d of them; at most %d", len(d.Changes), mostChanges)
 	case len(d.Client) > 64:
 		return nil, errs.Optionf("client", "the name is too long")
 	}

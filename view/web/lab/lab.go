@@ -121,6 +121,8 @@ func (l *Lab) Answer(ctx context.Context, name string, q url.Values) ([]byte, er
 		return l.runsJSON()
 	case "lesson":
 		return l.lessonJSON()
+	case "headline":
+		return l.headline(q["run"])
 	case "policies":
 		return policiesJSON()
 	case "examples":
@@ -129,9 +131,6 @@ func (l *Lab) Answer(ctx context.Context, name string, q url.Values) ([]byte, er
 			return nil, err
 		}
 		return json.Marshal(map[string]any{"examples": all})
-	}
-	if name == "headline" {
-		return l.headline(q["run"])
 	}
 	look := map[string]func(*view.Model, *params) []byte{"model": model, "curves": curves, "below": below, "path": path, "shuffle": shuffle}[name]
 	ask := map[string]func(context.Context, *Run, *params) ([]byte, error){"why": why, "idle": idle}[name]

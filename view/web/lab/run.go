@@ -127,7 +127,8 @@ func why(ctx context.Context, r *Run, p *params) ([]byte, error) {
 		}
 		answer := &decided{Reason: reason}
 		return answer, r.with(func(m *view.Model) error {
-			answer.Sentence, answer.Wanted = m.Sentence(reason.Seq), m.WantedBefore(reason.Seq)
+			answer.Wanted = m.WantedBefore(reason.Seq)
+			answer.Sentence = m.Sentence(reason.Seq, answer.Wanted)
 			return nil
 		})
 	})
