@@ -11,7 +11,6 @@ import (
 
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
-	"github.com/pierrec/lz4/v4"
 )
 
 const (
@@ -51,7 +50,7 @@ type Decoders struct {
 	zstd    *zstd.Decoder
 	s2      *s2.Reader
 	xz      *xzReader
-	lz4     *lz4.Reader
+	lz4     *lz4Frames
 	windows [codecs]window // of each codec's decoder
 }
 
@@ -164,10 +163,9 @@ func (d *Decoders) open(r io.Reader, asIs bool) (io.Reader, error) {
 			return nil, err
 		}
 		if d.lz4 == nil {
-			d.lz4 = lz4.NewReader(nil)
+			d.lz4 = &lz4Frames{}
 		}
-		d.lz4.Reset(d.buf)
-		return d.lz4, nil
+		return d.lz4, d.lz4.reset(d.buf)
 	}
 	return nil, d.codec.Refusal()
 }
