@@ -269,7 +269,7 @@ var ofNumbers = map[string]func(all []float64) float64{
 	"min":    slices.Min[[]float64],
 	"max":    slices.Max[[]float64],
 	"mean":   average,
-	"median": median,
+	"median": stats.Median,
 	"spread": func(all []float64) float64 { return slices.Max(all) / slices.Min(all) }, // the largest by the smallest
 	"rise":   rise,
 }
@@ -282,13 +282,6 @@ func average(all []float64) float64 {
 	return sum / float64(len(all))
 }
 
-// median sorts all. Of an even count, it is the mean of the middle two.
-func median(all []float64) float64 {
-	slices.Sort(all)
-	n := len(all)
-	return (all[(n-1)/2] + all[n/2]) / 2
-}
-
 // rise is the smallest difference of a number and the one before: negative if any falls.
 func rise(all []float64) float64 {
 	least := math.Inf(1)
@@ -298,16 +291,37 @@ func rise(all []float64) float64 {
 	return least
 }
 
+// ofLists reads two lists of one length, the paper's and then ours, and returns a number of both.
+func (p *parser) ofLists(name string, of func(theirs, ours []float64) float64) value {
+	theirs := p.sum()
+	p.must(",")
+	ours := p.sum()
+	p.must(")")
+	switch {
+	case p.err != nil:
+		return number(0)
+	case len(theirs.v) != len(ours.v) || len(ours.v) < 2:
+		return p.fail("%s: of two lists of one length, of two numbers at least", name)
+	}
+	return number(of(theirs.v, ours.v))
+}
+
 // function reads the arguments of a function up to ), and returns its value. least combines its
-// arguments as pair does, and inner and ends return a part of their numbers. All other functions return one number.
+// arguments as pair does, rank_correlation and explained have two lists, and inner and ends return a
+// part of their numbers. All other functions return one number.
 func (p *parser) function(name string) value {
-	if name == "least" { // number by number
+	switch name {
+	case "least": // number by number
 		a := p.sum()
 		for p.err == nil && p.accept(",") {
 			a = p.pair(a, p.sum(), math.Min)
 		}
 		p.must(")")
 		return a
+	case "rank_correlation":
+		return p.ofLists(name, stats.RankCorrelation)
+	case "explained":
+		return p.ofLists(name, stats.Explained)
 	}
 	// All arguments make one list, so max(a, b) is the largest number of both.
 	var all value
@@ -341,15 +355,6 @@ func (p *parser) function(name string) value {
 		i := slices.Index(all.v, slices.Min(all.v))
 		p.atEnd = p.atEnd || i == 0 || i == len(all.v)-1
 		return number(all.x[i])
-	case "rank_correlation", "explained": // of two lists of one length: the paper's, then ours
-		if len(all.v)%2 > 0 {
-			return p.fail("%s: of two lists of one length", name)
-		}
-		theirs, ours := all.v[:len(all.v)/2], all.v[len(all.v)/2:]
-		if name == "explained" {
-			return number(stats.Explained(theirs, ours))
-		}
-		return number(stats.RankCorrelation(theirs, ours))
 	case "ras_utility": // arguments: maps placed, required and pending; reduces placed and pending [RAS11, eq. 1]
 		if len(all.v) != 5 {
 			return p.fail("ras_utility: of five numbers")

@@ -34,6 +34,9 @@ func TestWhySlotsAreLent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if len(r.Lines) != len(want) {
+			t.Errorf("%s: %d figures, want %d", name, len(r.Lines), len(want))
+		}
 		for i, l := range r.Lines {
 			if i >= len(want) || l.Shown != want[i] {
 				t.Errorf("%s: %s: %s; want %v", name, l.What, l.Shown, want)

@@ -25,9 +25,12 @@ func (a *reduceAttempt) newCopies() *shuffle.Copies {
 	})
 }
 
-// takeCopy copies the bytes of a map output. If the output lies on the tracker's disk, it waits as
+// takeCopy copies the bytes of a map output, once. If the output lies on the tracker's disk, it waits as
 // long as the disk needs.
 func (a *reduceAttempt) takeCopy(mapTask int, out *shuffle.MapOutput) error {
+	if a.copies.Has(mapTask) { // the map has run again, or the attempt has asked for more memory
+		return nil
+	}
 	if out.OnDisk() {
 		a.copyRead += out.Part(int(a.id.Task)).Bytes()
 	}

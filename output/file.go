@@ -223,8 +223,9 @@ func about(name string, err error) error {
 	return fmt.Errorf("output %s: %w", quoteName(name), errs.Cause(err))
 }
 
-// sink receives the parts in order and writes them to a file or a stream. A file can drop what
-// a failed attempt has written; a stream cannot. sink has no lock: ordered.passing guards it.
+// sink receives the parts in order and writes them to a file or a stream. A plain file can drop what
+// a failed attempt has written. A stream and a compressed file cannot. sink has no lock:
+// ordered.passing guards it.
 type sink struct {
 	w      io.Writer
 	file   *disk.File // nil: the sink is a stream, or compresses

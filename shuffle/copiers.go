@@ -9,7 +9,7 @@ import (
 // only if a bandwidth is bounded. In the simulator, cost level l2 has the same copiers
 // (cluster: {shuffle: ...}). The zero value is one copier, as fast as the tracker's network.
 type Copiers struct {
-	Parallel       int   // copiers of a reduce; 0: 1, and of a run slots.DefaultParallelCopies
+	Parallel       int   // how many outputs a reduce copies at a time; 0: one
 	BytesPerSecond int64 // most that one copier copies; 0: as much as the network of the tracker
 }
 

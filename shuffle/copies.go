@@ -39,12 +39,7 @@ func NewCopies(part int, merges rule.ReduceMerges) *Copies {
 // was copied before. o is used as by NewMerge, without Inputs and Part. Its Lease is needed until
 // Add returns.
 func (c *Copies) Add(ctx context.Context, mapTask int, out *MapOutput, o MergeOptions) error {
-	at, found := slices.BinarySearchFunc(c.runs, mapTask, func(r copyRun, m int) int {
-		if m < r.first {
-			return 1
-		}
-		return min(0, r.last-m)
-	})
+	at, found := c.find(mapTask)
 	if found {
 		return nil
 	}
@@ -70,6 +65,22 @@ func (c *Copies) Add(ctx context.Context, mapTask int, out *MapOutput, o MergeOp
 		}
 	}
 	return c.mergeFiles(ctx, o)
+}
+
+// Has reports whether the output of the map is copied.
+func (c *Copies) Has(mapTask int) bool {
+	_, found := c.find(mapTask)
+	return found
+}
+
+// find returns the index in runs of the run that has the map, or that of the next run.
+func (c *Copies) find(mapTask int) (at int, found bool) {
+	return slices.BinarySearchFunc(c.runs, mapTask, func(r copyRun, m int) int {
+		if m < r.first {
+			return 1
+		}
+		return min(0, r.last-m)
+	})
 }
 
 // held returns the number of copies in memory, the bytes of their records, and the number of

@@ -175,6 +175,9 @@ func (c *Config) validate() error {
 		if p.Weight < 1 || min(p.MinMaps, p.MinReduces, p.MaxMaps, p.MaxReduces) < 0 || p.MaxRunning < 0 || min(p.PreemptAfter, p.FairPreemptAfter) < 0 {
 			return errs.Optionf("Options.Pools", "pool %q has a negative number, or no weight", p.Name)
 		}
+		if p.Capacity == 0 && (p.MaxCapacity > 0 || p.MinUserLimit > 0 || p.UserLimitFactor > 0) {
+			return errs.Optionf("Options.Pools", "pool %q has limits of a queue, which need a capacity", p.Name)
+		}
 		if most := cmp.Or(p.MaxCapacity, One); p.Capacity < 0 || p.Capacity > most || most > One || p.MinUserLimit < 0 || p.MinUserLimit > One || p.UserLimitFactor < 0 {
 			return errs.Optionf("Options.Pools", "pool %q: its capacity is not from 0 to its maximum capacity, or a limit of users is no share", p.Name)
 		}

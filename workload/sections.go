@@ -230,6 +230,9 @@ func (d *decoder) pool(n *yaml.Node) {
 		{"user_limit_factor", d.set(number(&p.UserLimitFactor, 1))},
 	})
 	d.must(n, "pool", p.Name != "", "name")
+	if p.Capacity == 0 && (p.MaxCapacity > 0 || p.MinUserLimit > 0 || p.UserLimitFactor > 0) {
+		d.failAt(place, "pool "+p.Name, "max_capacity, min_user_limit and user_limit_factor need capacity")
+	}
 	if p.MaxMaps > 0 && p.MinMaps > p.MaxMaps {
 		d.failAt(maxMaps, "pool "+p.Name, "min_maps %d is over max_maps %d", p.MinMaps, p.MaxMaps)
 	}

@@ -40,7 +40,7 @@ func Fit(runs []*Run) (stages []workload.Stage, warmUp time.Duration) {
 			for _, r := range runs {
 				starts = append(starts, r.stages[0].submitted.Seconds())
 			}
-			f.Start = toTime(median(starts))
+			f.Start = toTime(stats.Median(starts))
 		}
 		// reduceFixed comes before division, which subtracts the fixed time. mapFixed and tasks
 		// need the times of all divisions.
@@ -57,7 +57,7 @@ func Fit(runs []*Run) (stages []workload.Stage, warmUp time.Duration) {
 		}
 		stages = append(stages, f.Stage)
 	}
-	return stages, max(0, toTime(median(cold))).Round(100 * time.Microsecond)
+	return stages, max(0, toTime(stats.Median(cold))).Round(100 * time.Microsecond)
 }
 
 // stageFit computes a workload.Stage. Its methods run in the order of Fit, because each uses the
@@ -166,12 +166,12 @@ func (f *stageFit) reduceFixed() {
 			}
 		}
 		// If the reduces of both have nearly the same size, the slope of the line depends on chance.
-		if len(x[0]) == 0 || len(x[1]) == 0 || median(x[0]) < sameDivision*median(x[1]) {
+		if len(x[0]) == 0 || len(x[1]) == 0 || stats.Median(x[0]) < sameDivision*stats.Median(x[1]) {
 			continue
 		}
-		slope := (median(y[0]) - median(y[1])) / (median(x[0]) - median(x[1]))
+		slope := (stats.Median(y[0]) - stats.Median(y[1])) / (stats.Median(x[0]) - stats.Median(x[1]))
 		// A line that is below 0 at 0 bytes means that the fixed time is too short to measure.
-		f.Reduce.Fixed = max(0, toTime(median(y[1])-max(0, slope)*median(x[1])))
+		f.Reduce.Fixed = max(0, toTime(stats.Median(y[1])-max(0, slope)*stats.Median(x[1])))
 		return
 	}
 }
@@ -203,7 +203,7 @@ func (f *stageFit) division(g *group) workload.Division {
 			perMiB = append(perMiB, max(0, mean(times)-f.Reduce.Fixed.Seconds())/s.reduceMiB())
 		}
 	}
-	return workload.Division{MapBytes: max(1, int64(g.mapBytes)), Map: toTime(median(maps)), OutputRatio: ppm.Near(median(ratios)), ReducePerMiB: toTime(median(perMiB))}
+	return workload.Division{MapBytes: max(1, int64(g.mapBytes)), Map: toTime(stats.Median(maps)), OutputRatio: ppm.Near(stats.Median(ratios)), ReducePerMiB: toTime(stats.Median(perMiB))}
 }
 
 // expected returns the median time, in seconds, that a task of this stage and kind takes alone. It
@@ -293,7 +293,7 @@ func (f *stageFit) slowdown(kind trace.Kind, alone []float64) []ppm.Share {
 		// If there are too few attempts for this number, the factor of one fewer is used.
 		slow := all[len(all)-1]
 		if len(ratios) >= leastSample && len(alone) > 0 {
-			slow = max(ppm.One, ppm.Near(median(ratios)/median(alone)))
+			slow = max(ppm.One, ppm.Near(stats.Median(ratios)/stats.Median(alone)))
 		}
 		all = append(all, slow)
 	}
@@ -352,24 +352,9 @@ func spreadOf(ratios []float64) []ppm.Share {
 func points(sample []float64) (all []float64) {
 	sorted := slices.Sorted(slices.Values(sample))
 	for i := range quantiles {
-		all = append(all, quantile(sorted, 0.05+0.9*float64(i)/(quantiles-1)))
+		all = append(all, stats.Quantile(sorted, 0.05+0.9*float64(i)/(quantiles-1)))
 	}
 	return all
-}
-
-// quantile returns a quantile of a sorted sample, with linear interpolation.
-func quantile(sorted []float64, share float64) float64 {
-	at := share * float64(len(sorted)-1)
-	low := int(at)
-	return sorted[low] + (at-float64(low))*(sorted[min(low+1, len(sorted)-1)]-sorted[low])
-}
-
-// median returns the median of a sample, and 0 if it is empty. It leaves the sample as it is.
-func median(sample []float64) float64 {
-	if len(sample) == 0 {
-		return 0
-	}
-	return quantile(slices.Sorted(slices.Values(sample)), 0.5)
 }
 
 // toTime returns seconds as a duration in whole microseconds, since measured times are not more

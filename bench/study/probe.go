@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mrlocal/internal/machine"
+	"mrlocal/internal/stats"
 	"mrlocal/workload"
 )
 
@@ -123,5 +124,5 @@ func (c *probeCore) work() time.Duration {
 func middle(probes []workload.Probe) workload.Probe {
 	alone := figures(probes, func(p workload.Probe) float64 { return p.Alone.Seconds() })
 	all := figures(probes, func(p workload.Probe) float64 { return p.All.Seconds() })
-	return workload.Probe{Alone: toTime(median(alone)), All: toTime(median(all))}
+	return workload.Probe{Alone: toTime(stats.Median(alone)), All: toTime(stats.Median(all))}
 }

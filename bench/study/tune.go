@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/stats"
 	"mrlocal/slots/policy/dynsplit"
 	"mrlocal/slots/report"
 	"mrlocal/trace"
@@ -191,7 +192,7 @@ func compare(usual setting, before, chosen []*run) *Comparison {
 }
 
 // medianOf returns the median of a figure of the rounds.
-func medianOf(rounds []*run, of func(*run) float64) float64 { return median(figures(rounds, of)) }
+func medianOf(rounds []*run, of func(*run) float64) float64 { return stats.Median(figures(rounds, of)) }
 
 // over makes the runs with 1 to most slots and returns them by slots - 1, then by round. with returns the
 // setting for k slots.
@@ -256,7 +257,7 @@ func (r *Result) choose(runs [][]*run, p period, asked int) Choice {
 			row.RoundsS = append(row.RoundsS, run.times.mean(p))
 			matters = matters || run.times.mean(p) > negligible*run.times.mean(reduces)
 		}
-		row.AvgS = median(row.RoundsS)
+		row.AvgS = stats.Median(row.RoundsS)
 		row.PerSlotS = row.AvgS / float64(row.Slots)
 		avg[i], c.Rows[i] = row.AvgS, row
 	}

@@ -306,7 +306,7 @@ func (v *Validation) MedianErrors() (makespan, job float64) {
 			jobs = append(jobs, max(j.Error, -j.Error))
 		}
 	}
-	return median(makespans), median(jobs)
+	return stats.Median(makespans), stats.Median(jobs)
 }
 
 // Text returns the comparison for people. A table comes first, then the medians of the errors, the

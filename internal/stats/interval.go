@@ -1,6 +1,9 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Interval is the mean of a sample and its 95 % confidence interval. The interval of one number
 // is that number.
@@ -51,4 +54,19 @@ func student(freedom int) float64 {
 		2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 	}
 	return quantiles[min(freedom, len(quantiles))-1]
+}
+
+// Quantile returns a quantile of a sorted sample, with linear interpolation.
+func Quantile(sorted []float64, share float64) float64 {
+	at := share * float64(len(sorted)-1)
+	low := int(at)
+	return sorted[low] + (at-float64(low))*(sorted[min(low+1, len(sorted)-1)]-sorted[low])
+}
+
+// Median returns the median of a sample, and 0 if it is empty. It leaves the sample as it is.
+func Median(sample []float64) float64 {
+	if len(sample) == 0 {
+		return 0
+	}
+	return Quantile(slices.Sorted(slices.Values(sample)), 0.5)
 }

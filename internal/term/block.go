@@ -320,8 +320,8 @@ const liveInterval = 100 * time.Millisecond
 // screen.
 const eraseBelow = "\r\x1b[J"
 
-// live is the display with a drawing on a terminal: a block, or the line of a tool. Between two drawings, the cursor is at the start
-// of the block. So a new drawing begins where the old one began, even if the terminal has got
+// live draws on a terminal: a block, or the line of a tool. Between two drawings the cursor is at the start of the
+// drawing. So a new drawing begins where the old one began, even if the terminal has got
 // another width and broken lines again.
 type live struct {
 	w       io.Writer

@@ -15,8 +15,9 @@ import (
 // has the same limit.
 const binaryHeadBytes = 64 << 10
 
-// form says how selected lines are written. lower makes it from Options as soon as the number
-// of files is known. The options that do not go with what is wanted are unset.
+// form says how selected lines are written: Options, and what follows from them. lower makes it as soon
+// as the number of files is known. It clears Context, JSON and BinaryMatch if no lines are wanted, and what
+// JSON replaces.
 type form struct {
 	Options
 	names   bool    // the path of the file is written before lines and counts

@@ -35,7 +35,7 @@ func (o *Options) SpeculativeWords() string {
 	if o.CopyRule == copyHadoop {
 		which = "Its progress is 0.2 or more behind the average of its kind in its job"
 	}
-	return "a second attempt of a task that is running already; the first one to finish counts. " + which + "; no task that goes before copies needs the slot (SEPB)"
+	return "a second attempt of a task that is running already; the first one to finish counts. " + which
 }
 
 // NewCopies returns Copies for one Ledger. It uses only CopyAfter and CopyRule of o. checked is,

@@ -109,7 +109,7 @@ func analyseLiteral(re *syntax.Regexp) Needs {
 	return Needs{need: best}
 }
 
-// New makes a literal. It ignores fold if text has no letter.
+// NewLiteral makes a literal. It ignores fold if text has no letter.
 func NewLiteral(text string, fold bool) Literal {
 	return Literal{Text: text, Fold: fold && hasLetter(text)}
 }

@@ -7,8 +7,7 @@
 // limit of a user.
 //
 // A pool with a capacity is a queue. All other pools together are the queue default, which has the
-// rest of the slots (mapred.job.queue.name). Not built: memory-based scheduling, priorities (supports-priority), waits
-// for local slots, and limits of initialized jobs.
+// rest of the slots (mapred.job.queue.name). docs/papers/hadoop.md, "no priorities", says what is not built.
 //
 // Memory: a policy owns some words for each job, and some for each user of a queue.
 package capacity
@@ -16,8 +15,8 @@ package capacity
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
+	"mrlocal/internal/order"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
@@ -35,18 +34,18 @@ type Capacity struct {
 // queue is a queue with its users (Hadoop 1.0.3, CapacitySchedulerQueue).
 type queue struct {
 	name    string
-	pool    slots.Pool // of default: the capacity that the others leave
+	pool    slots.Pool // its limits; Capacity of the queue default is what the others leave
 	numbers map[string]int32
 	users   []user // by number
 	kinds   [trace.Kinds]struct {
-		running int32         // its attempts
-		active  int32         // users with a job in waiting
-		waiting []slots.JobID // jobs with a pending task, in order
+		running int32                  // its attempts
+		active  int32                  // users with a job in waiting
+		waiting order.IDs[slots.JobID] // jobs with a pending task
 	}
 }
 
 // user has what the jobs of a user in a queue run, and how many of them have a pending task.
-type user struct{ running, waiting [trace.Kinds]int32 }
+type user struct{ running, waitingJobs [trace.Kinds]int32 }
 
 // member is a job as it is counted in its queue.
 type member struct {
@@ -54,7 +53,7 @@ type member struct {
 	queue   int32
 	user    int32
 	running [trace.Kinds]int32
-	waiting [trace.Kinds]bool
+	waits   [trace.Kinds]bool // a task is pending
 }
 
 // New returns the policy capacity.
@@ -112,13 +111,13 @@ func (c *Capacity) grant(v *slots.View, d *slots.Decision, k slots.Kind, near bo
 	}
 }
 
-// first returns the queue that uses the least part of its capacity, of those with a job that may start a
-// task of kind k, and this job; nil: there is none (Hadoop 1.0.3, TaskSchedulingMgr.assignTasks). Of equals
+// first returns the queue that uses the least part of its capacity, and its first job that may start a task of
+// kind k. Queues without such a job do not count; nil: there is none (Hadoop 1.0.3, TaskSchedulingMgr.assignTasks). Of equals
 // the queue that comes first in the configuration goes first. In Hadoop a hash table decides.
 func (c *Capacity) first(v *slots.View, k slots.Kind) (first *queue, job slots.JobID) {
 	for i := range c.queues {
 		q := &c.queues[i]
-		// A queue without a job to start is passed over, so the others are compared first.
+		// next takes longer, so the comparison comes first.
 		if first != nil && !q.emptier(first, v, k) {
 			continue
 		}
@@ -159,8 +158,8 @@ func (q *queue) most(v *slots.View, k slots.Kind) int32 {
 }
 
 // userLimit returns how many slots of kind k one user of the queue may use (Hadoop 1.0.3,
-// CapacitySchedulerQueue.assignSlotsToUser). Active users share the queue, but each may use the minimum
-// user limit of it. Beyond its capacity a queue counts as one slot larger than what it uses. No user may
+// CapacitySchedulerQueue.assignSlotsToJob). Active users are those with a pending task of the kind
+// (SlotsUsage.updateSlotsUsage). They share the queue, but each may use the minimum user limit of it. Beyond its capacity a queue counts as one slot larger than what it uses. No user may
 // use more than the capacity times the user limit factor.
 func (q *queue) userLimit(v *slots.View, k slots.Kind) int32 {
 	capacity := max(1, q.slots(v, k))
@@ -205,8 +204,8 @@ func (c *Capacity) update(v *slots.View) {
 			q.kinds[k].running += j.Running(k) - m.running[k]
 			u.running[k] += j.Running(k) - m.running[k]
 			m.running[k] = j.Running(k)
-			if waits := j.Pending(k) > 0; waits != m.waiting[k] {
-				m.waiting[k] = waits
+			if waits := j.Pending(k) > 0; waits != m.waits[k] {
+				m.waits[k] = waits
 				q.wait(u, k, id, waits)
 			}
 		}
@@ -217,19 +216,15 @@ func (c *Capacity) update(v *slots.View) {
 // that of ids (Hadoop 1.0.3, CapacitySchedulerQueue.STARTTIME_JOB_COMPARATOR).
 func (q *queue) wait(u *user, k slots.Kind, id slots.JobID, waits bool) {
 	of := &q.kinds[k]
-	at, _ := slices.BinarySearch(of.waiting, id)
-	before := u.waiting[k] > 0
 	if waits {
-		of.waiting = slices.Insert(of.waiting, at, id)
-		u.waiting[k]++
-	} else {
-		of.waiting = slices.Delete(of.waiting, at, at+1)
-		u.waiting[k]--
+		of.waiting.Push(id)
+		if u.waitingJobs[k]++; u.waitingJobs[k] == 1 {
+			of.active++
+		}
+		return
 	}
-	switch after := u.waiting[k] > 0; {
-	case after && !before:
-		of.active++
-	case before && !after:
+	of.waiting.Remove(id)
+	if u.waitingJobs[k]--; u.waitingJobs[k] == 0 {
 		of.active--
 	}
 }

@@ -40,10 +40,12 @@ func TestQueuesKeepToTheirLimits(t *testing.T) {
 		for i := range draw("queues", 1, 4) {
 			part := draw("capacity", 0, left)
 			left -= part
-			c.Pools = append(c.Pools, slots.Pool{
-				Name: fmt.Sprintf("q%d", i), Capacity: slots.One / 10 * slots.PPM(part), MaxCapacity: tenths("max capacity", max(part, 1), 10),
-				MinUserLimit: tenths("min user limit", 1, 10), UserLimitFactor: tenths("user limit factor", 1, 30),
-			})
+			q := slots.Pool{Name: fmt.Sprintf("q%d", i), Capacity: slots.One / 10 * slots.PPM(part)}
+			if part > 0 {
+				q.MaxCapacity = tenths("max capacity", part, 10)
+				q.MinUserLimit, q.UserLimitFactor = tenths("min user limit", 1, 10), tenths("user limit factor", 1, 30)
+			}
+			c.Pools = append(c.Pools, q)
 		}
 		var jobs []policytest.ScriptJob // in the order of submission, so that the index is the id
 		at := time.Duration(0)

@@ -100,7 +100,7 @@ func (d *DynamicMR) Traits() slots.Traits {
 	if t.Lends {
 		t.Weights = d.options.SlotWeights
 	}
-	t.Rules[policy.RuleSpeculative] = d.options.SpeculativeWords()
+	t.Rules[policy.RuleSpeculative] = d.options.SpeculativeWords() + "; no task that goes before copies needs the slot (SEPB)"
 	t.Rules[trace.RulePreScheduled] = preScheduledWords
 	return t
 }

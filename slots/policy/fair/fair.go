@@ -89,7 +89,7 @@ func (l *Late) Reset() {
 func (l *Late) Traits() slots.Traits {
 	t := l.Fair.Traits()
 	t.Options = l.options
-	t.Rules[policy.RuleSpeculative] = l.options.SpeculativeWords()
+	t.Rules[policy.RuleSpeculative] = l.options.SpeculativeWords() + "; no task that goes before copies needs the slot (SEPB)"
 	return t
 }
 

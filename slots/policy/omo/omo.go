@@ -150,7 +150,7 @@ func (s *scheduler) Traits() slots.Traits {
 		rules[ruleBatchFinish] = "its job gains most from having its last maps done in one wave (Algorithm 2)"
 	}
 	if s.options.ContainerCopies {
-		rules[policy.RuleSpeculative] = s.options.SpeculativeWords()
+		rules[policy.RuleSpeculative] = s.options.SpeculativeWords() + "; no pending task could start on the tracker"
 	}
 	return slots.Traits{Name: s.name, Uses: slots.JobWeight | slots.JobPriority, Lends: true, OwnSlowstart: s.lazy, ByDemand: s.Nodes.On(), Options: s.options, Rules: rules}
 }
