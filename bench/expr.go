@@ -291,19 +291,25 @@ func rise(all []float64) float64 {
 	return least
 }
 
-// ofLists reads two lists of one length, the paper's and then ours, and returns a number of both.
+// ofLists returns a number of two lists of one length: the paper's, number by number, and after them ours, as one list.
 func (p *parser) ofLists(name string, of func(theirs, ours []float64) float64) value {
-	theirs := p.sum()
-	p.must(",")
-	ours := p.sum()
+	var theirs, ours []float64
+	for p.err == nil && len(ours) == 0 {
+		if a := p.sum(); len(a.v) > 1 {
+			ours = a.v
+		} else {
+			theirs = append(theirs, a.v...)
+			p.must(",")
+		}
+	}
 	p.must(")")
 	switch {
 	case p.err != nil:
 		return number(0)
-	case len(theirs.v) != len(ours.v) || len(ours.v) < 2:
-		return p.fail("%s: of two lists of one length, of two numbers at least", name)
+	case len(theirs) != len(ours):
+		return p.fail("%s: of %d numbers and a list of %d", name, len(theirs), len(ours))
 	}
-	return number(of(theirs.v, ours.v))
+	return number(of(theirs, ours))
 }
 
 // function reads the arguments of a function up to ), and returns its value. least combines its
