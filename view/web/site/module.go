@@ -3,16 +3,13 @@ package site
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	"mrlocal/internal/errs"
@@ -23,7 +20,6 @@ type module struct {
 	Wasm    []byte // the compiled simulator, compressed by gzip
 	Exec    []byte // wasm_exec.js of the Go version that has compiled it
 	License []byte // the licence of that Go version
-	Sources string // hash of the sources, from sourcesOf
 }
 
 // files returns the files of a module by their names on a site.
@@ -42,51 +38,35 @@ func ours() *module {
 		text, _ := generated.ReadFile("module/" + name)
 		return text
 	}
-	m := &module{Wasm: read("lab.wasm.gz"), Exec: read("wasm_exec.js"), License: read("LICENSE-Go.txt"), Sources: strings.TrimSpace(string(read("sources")))}
+	m := &module{Wasm: read("lab.wasm.gz"), Exec: read("wasm_exec.js"), License: read("LICENSE-Go.txt")}
 	if m.Wasm == nil || m.Exec == nil {
 		return nil
 	}
 	return m
 }
 
-// moduleFor returns the module of this program if it is there and not stale. Otherwise it compiles
-// one. Without the sources or without Go it cannot find out whether the module is stale, and returns
-// it. note gets a sentence if the module is stale. moduleFor fails with errs.BadOptions if there is no
-// module and the sources or Go are missing.
-func moduleFor(ctx context.Context, note func(string)) (*module, error) {
+// current compiles a module if the sources and Go are here, so it is never stale. Otherwise it
+// returns the module of this program. It fails with errs.BadOptions if there is none.
+func current(ctx context.Context) (*module, error) {
 	mine, root := ours(), root()
 	_, missing := exec.LookPath("go")
-	if mine != nil && (root == "" || missing != nil) {
+	switch {
+	case root != "" && missing == nil:
+		return compile(ctx, root)
+	case mine != nil:
 		return mine, nil
 	}
-	if root == "" || missing != nil {
-		what := "the sources of mrlocal are not where it was built, nor here"
-		if root != "" {
-			what = "the command go is not in PATH"
-		}
-		return nil, errs.Optionf("simulator", "%s, so it cannot be compiled for browsers; or build mrlocal after go generate ./view/web, which puts it into the program", what)
+	what := "the sources of mrlocal are not where it was built, nor here"
+	if root != "" {
+		what = "the command go is not in PATH"
 	}
-	if mine != nil {
-		now, err := sourcesOf(ctx, root)
-		if err != nil {
-			return nil, err
-		}
-		if now == mine.Sources {
-			return mine, nil
-		}
-		note("the simulator in this program is stale: " + root + " has changed since go generate ./view/web; compiling it anew")
-	}
-	return compile(ctx, root)
+	return nil, errs.Optionf("simulator", "%s, so it cannot be compiled for browsers; or build mrlocal after go generate ./view/web, which puts it into the program", what)
 }
 
 // compile compiles the simulator from the sources in root. The first call takes a minute or two,
 // because Go also compiles its own packages for browsers. Later calls take seconds.
 func compile(ctx context.Context, root string) (*module, error) {
 	m := &module{}
-	var err error
-	if m.Sources, err = sourcesOf(ctx, root); err != nil {
-		return nil, err
-	}
 	dir, err := os.MkdirTemp("", "mrlocal-site-*")
 	if err != nil {
 		return nil, err
@@ -165,38 +145,6 @@ func root() string {
 	return ""
 }
 
-// sourcesOf returns a hash of the sources of the simulator: its packages of this module, and the
-// versions of other modules. File names are relative to root and sorted, so that every checkout of
-// the same commit has the same hash.
-func sourcesOf(ctx context.Context, root string) (string, error) {
-	list, err := goTool(ctx, root, "list", "-deps", "-f", `{{if and .Module .Module.Main}}{{$d := .Dir}}{{range .GoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{range .EmbedFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{end}}`, "./view/web/wasm")
-	if err != nil {
-		return "", err
-	}
-	names := []string{filepath.Join(root, "go.mod"), filepath.Join(root, "go.sum")}
-	for line := range strings.Lines(string(list)) {
-		if line = strings.TrimSpace(line); line != "" {
-			names = append(names, filepath.FromSlash(line))
-		}
-	}
-	slices.Sort(names)
-	sum := sha256.New()
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return "", err
-		}
-		at, err := filepath.Rel(root, name)
-		if err != nil {
-			return "", err
-		}
-		// The name and length before each text mark where a text begins and ends.
-		fmt.Fprintf(sum, "%s %d\n", filepath.ToSlash(at), len(text))
-		sum.Write(text)
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
 // Generate compiles the simulator and writes the module to view/web/site/module in the sources. The next
 // build of mrlocal embeds it. Generate fails if the sources or Go are missing.
 func Generate(ctx context.Context) error {
@@ -208,9 +156,7 @@ func Generate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	files := m.files()
-	files["sources"] = []byte(m.Sources + "\n")
-	for name, text := range files {
+	for name, text := range m.files() {
 		if err := os.WriteFile(filepath.Join(at, "view", "web", "site", "module", name), text, 0o644); err != nil {
 			return err
 		}

@@ -2,8 +2,8 @@
 // browser simulates and answers the questions of the page. It runs package view/web/wasm, compiled to
 // WebAssembly: the module.
 //
-// Write uses the module that go generate ./view/web has put into the program, or compiles one from the
-// sources. It writes the site into a temporary directory and renames that. So there is never a
+// Write compiles the module from the sources, or takes the one that go generate ./view/web has put into
+// the program. It writes the site into a temporary directory and renames that. So there is never a
 // directory with half a site.
 package site
 
@@ -30,7 +30,6 @@ import (
 // Options are the options of Write. The zero value gives a site with only the playground.
 type Options struct {
 	Runs []*lab.Run        // recorded runs
-	Note func(text string) // gets each note to the user, one sentence; may be nil
 	// Notices is the text with the licences of third-party code, for a file of the site; nil: no file.
 	Notices []byte
 }
@@ -39,7 +38,6 @@ type Options struct {
 type contents struct {
 	Kind    string     `json:"kind"`
 	Schema  int        `json:"schema"`
-	Sources string     `json:"sources"` // hash of the sources of the simulator
 	Runs    []runOfDir `json:"runs"`
 }
 
@@ -58,14 +56,11 @@ const (
 // site. It fails with errs.BadOptions if dir cannot be used, or if there is no module and the sources
 // or Go are missing.
 func Write(ctx context.Context, dir string, o Options) error {
-	if o.Note == nil {
-		o.Note = func(string) {}
-	}
 	exists, err := usable(dir)
 	if err != nil {
 		return err
 	}
-	m, err := moduleFor(ctx, o.Note) // may compile for minutes
+	m, err := current(ctx) // may compile for minutes
 	if err != nil {
 		return err
 	}
@@ -131,7 +126,7 @@ func fill(dir string, mode fs.FileMode, m *module, o *Options) error {
 	if o.Notices != nil {
 		files["THIRD_PARTY.txt"] = o.Notices
 	}
-	c := contents{Kind: kind, Schema: 1, Sources: m.Sources, Runs: []runOfDir{}}
+	c := contents{Kind: kind, Schema: 1, Runs: []runOfDir{}}
 	for i, run := range o.Runs {
 		at := "runs/" + strconv.Itoa(i) + ".jsonl.gz"
 		if err := pack(filepath.Join(dir, at), run); err != nil {
