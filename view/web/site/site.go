@@ -29,16 +29,16 @@ import (
 
 // Options are the options of Write. The zero value gives a site with only the playground.
 type Options struct {
-	Runs []*lab.Run        // recorded runs
+	Runs []*lab.Run // recorded runs
 	// Notices is the text with the licences of third-party code, for a file of the site; nil: no file.
 	Notices []byte
 }
 
 // contents is the content of site.json. The page reads it first. usable recognises a site by it.
 type contents struct {
-	Kind    string     `json:"kind"`
-	Schema  int        `json:"schema"`
-	Runs    []runOfDir `json:"runs"`
+	Kind   string     `json:"kind"`
+	Schema int        `json:"schema"`
+	Runs   []runOfDir `json:"runs"`
 }
 
 // runOfDir is a recorded run of a site. The page shows Name. File is the path inside the site.
