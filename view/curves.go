@@ -169,7 +169,7 @@ type average struct {
 // has none yet.
 func newSweep(m *Model, out *Curves) *sweep {
 	steps := out.Steps
-	s := &sweep{m: m, out: out, jobs: make([]sweepJob, len(m.Jobs)), pools: make([]sweepPool, len(m.Pools)), standing: make([]Standing, len(m.Pools)), users: map[string]int32{}}
+	s := &sweep{m: m, out: out, slots: m.HomeSlots(), jobs: make([]sweepJob, len(m.Jobs)), pools: make([]sweepPool, len(m.Pools)), standing: make([]Standing, len(m.Pools)), users: map[string]int32{}}
 	// All pools beyond the last curve add to the list of that curve.
 	curves := min(len(m.Pools), mostCurves)
 	for i := range curves {
@@ -196,11 +196,6 @@ func newSweep(m *Model, out *Curves) *sweep {
 	}
 	for k := range trace.Kinds {
 		s.lent[k].sums = make([]float64, steps)
-	}
-	for _, l := range m.Lanes {
-		if !l.Extra {
-			s.slots[l.Home]++
-		}
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"strconv"
 	"time"
 
 	"mrlocal/trace"
@@ -39,6 +40,33 @@ func (m *Model) Totals() Totals {
 
 // Until returns the end of a bar, or the time of the last event if it runs.
 func (m *Model) Until(b *Bar) time.Duration { return b.Span.Until(m.Last) }
+
+// Makespan returns the time at which the last job ended. Jobs that have not ended do not count.
+func (m *Model) Makespan() (last time.Duration) {
+	for i := range m.Jobs {
+		last = max(last, m.Jobs[i].Finish)
+	}
+	return last
+}
+
+// HomeSlots returns the numbers of slots by home kind, without extra slots.
+func (m *Model) HomeSlots() (n [trace.Kinds]int32) {
+	for _, l := range m.Lanes {
+		if !l.Extra {
+			n[l.Home]++
+		}
+	}
+	return n
+}
+
+// LanesBySlot returns the lanes by slot number. Lanes is in the order of rows in a picture.
+func (m *Model) LanesBySlot() []Lane {
+	lanes := make([]Lane, len(m.Lanes))
+	for _, l := range m.Lanes {
+		lanes[l.Slot] = l
+	}
+	return lanes
+}
 
 // SlotUse has sums over all attempts of a slot.
 type SlotUse struct {
@@ -98,5 +126,5 @@ func (m *Model) TaskName(b *Bar) string {
 	if b.Kind == trace.Reduce {
 		letter = "/r/"
 	}
-	return m.Jobs[b.Job].Name + letter + itoa(int64(b.Task))
+	return m.Jobs[b.Job].Name + letter + strconv.Itoa(int(b.Task))
 }

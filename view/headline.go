@@ -27,9 +27,9 @@ func Headline(runs []Named) string {
 		o := outcomeOf(r)
 		if !o.over {
 			if r.Model.Ended {
-				return fmt.Sprintf("%s stopped after %s; not all jobs had ended.", r.Name, words(r.Model.Last))
+				return fmt.Sprintf("%s stopped after %s; not all jobs had ended.", r.Name, Words(r.Model.Last))
 			}
-			return fmt.Sprintf("%s goes on; so far %s.", r.Name, words(r.Model.Last))
+			return fmt.Sprintf("%s goes on; so far %s.", r.Name, Words(r.Model.Last))
 		}
 		all = append(all, o)
 	}
@@ -60,29 +60,22 @@ type outcome struct {
 	over  bool
 	end   time.Duration
 	bad   int // jobs that did not succeed
-	slots [trace.Kinds]int
+	slots [trace.Kinds]int32
 	busy  [trace.Kinds]time.Duration
 	loans [trace.Kinds]int
 }
 
 func outcomeOf(r Named) outcome {
 	m := r.Model
-	o := outcome{name: r.Name, model: m, over: len(m.Jobs) > 0}
+	o := outcome{name: r.Name, model: m, over: len(m.Jobs) > 0, end: m.Makespan(), slots: m.HomeSlots()}
 	for i := range m.Jobs {
 		j := &m.Jobs[i]
-		o.end = max(o.end, j.Finish)
 		o.over = o.over && j.Finish >= 0
 		if j.State != slots.Succeeded {
 			o.bad++
 		}
 	}
-	home := make([]Lane, len(m.Lanes)) // by slot
-	for _, l := range m.Lanes {
-		home[l.Slot] = l
-		if !l.Extra {
-			o.slots[l.Home]++
-		}
-	}
+	home := m.LanesBySlot()
 	for i := range m.Bars {
 		b := &m.Bars[i]
 		took := min(m.Until(b), o.end) - min(b.From, o.end)
@@ -101,16 +94,16 @@ func order(all []outcome) string {
 	first, text := &all[0], ""
 	switch {
 	case len(all) == 1:
-		text = fmt.Sprintf("%s ends after %s", first.name, words(first.end))
+		text = fmt.Sprintf("%s ends after %s", first.name, Words(first.end))
 	case all[len(all)-1].end == first.end:
-		text = fmt.Sprintf("All %d runs end after %s", len(all), words(first.end))
+		text = fmt.Sprintf("All %d runs end after %s", len(all), Words(first.end))
 	default:
 		var later []string
 		for i := range all[1:] {
 			o := &all[i+1]
-			later = append(later, fmt.Sprintf("%s %s later%s", o.name, words(o.end-first.end), ratio(first.end, o.end)))
+			later = append(later, fmt.Sprintf("%s %s later%s", o.name, Words(o.end-first.end), ratio(first.end, o.end)))
 		}
-		text = fmt.Sprintf("%s ends first, after %s; %s", first.name, words(first.end), strings.Join(later, ", "))
+		text = fmt.Sprintf("%s ends first, after %s; %s", first.name, Words(first.end), strings.Join(later, ", "))
 	}
 	for i := range all {
 		if o := &all[i]; o.bad > 0 {
@@ -140,7 +133,7 @@ func exception(all []outcome) string {
 		for j := range min(len(first.model.Jobs), len(o.model.Jobs)) {
 			a, b := &first.model.Jobs[j], &o.model.Jobs[j]
 			if early := a.Finish - b.Finish; a.Name == b.Name && early > best {
-				best, text = early, fmt.Sprintf("But job %s ends %s earlier under %s.", a.Name, words(early), o.name)
+				best, text = early, fmt.Sprintf("But job %s ends %s earlier under %s.", a.Name, Words(early), o.name)
 			}
 		}
 	}
@@ -165,7 +158,7 @@ func (o *outcome) idle(several bool) string {
 		under = " under " + o.name
 	}
 	if o.slots[kind] == 1 {
-		return fmt.Sprintf("The %v slot was idle for %s of %s%s.", kind, words(o.end-o.busy[kind]), words(o.end), under)
+		return fmt.Sprintf("The %v slot was idle for %s of %s%s.", kind, Words(o.end-o.busy[kind]), Words(o.end), under)
 	}
 	return fmt.Sprintf("The %d %v slots were idle for %.0f %% of their time%s.", o.slots[kind], kind, 100*most, under)
 }
@@ -186,8 +179,8 @@ func (o *outcome) lending() string {
 	return fmt.Sprintf("%s lent %s.", o.name, strings.Join(parts, " and "))
 }
 
-// words returns a time with about three digits and its unit: 12.5 s.
-func words(d time.Duration) string {
+// Words returns a time with about three digits and its unit: 12.5 s.
+func Words(d time.Duration) string {
 	size, unit := time.Second, " s"
 	switch {
 	case d < 1000*time.Microsecond && d > 0:

@@ -18,7 +18,6 @@ const jsonSchema = 1
 // are written column by column. They have only the rows of events after number from; 0: all rows.
 // Tables grow only at their ends. So a reader that appends the columns of each answer to its own
 // gets the whole model. Times are integers in nanoseconds; -1: the event has not happened.
-// docs/formats.md describes the fields.
 func (m *Model) AppendJSON(dst []byte, from uint64) []byte {
 	fields := []any{
 		"kind", "mrlocal-view", "schema", jsonSchema, "policy", m.Policy, "sharing", m.Sharing.String(), "seed", m.Seed, "from", from, "seq", m.Seq,
@@ -118,7 +117,7 @@ func (m *Model) barTables(from uint64) []any {
 			b := &m.Bars[e.Bar]
 			return append(v, int64(e.Seq), int64(e.Bar), int64(e.At), int64(e.How), Bit(b.Done), b.InBytes, b.OutBytes, b.CopyBytes, int64(b.CPU))
 		}),
-		"recounts", table(m.recounts(), from, "seq at job kind n", func(v []int64, c *change) []int64 {
+		"recounts", table(m.recounts(from), from, "seq at job kind n", func(v []int64, c *change) []int64 {
 			return append(v, int64(c.seq), int64(c.at), int64(c.id), int64(c.kind), int64(c.n))
 		}),
 		"phase_starts", table(m.Phases, from, "seq bar at phase", func(v []int64, p *PhaseStart) []int64 {
@@ -130,9 +129,10 @@ func (m *Model) barTables(from uint64) []any {
 	}
 }
 
-// recounts returns the changes of the tasks that are done without an attempt, or not done any more.
-func (m *Model) recounts() (all []change) {
-	for _, c := range m.changes {
+// recounts returns the changes after number from of the tasks that are done without an attempt, or not done any more.
+func (m *Model) recounts(from uint64) (all []change) {
+	first := sort.Search(len(m.changes), func(i int) bool { return m.changes[i].seq > from })
+	for _, c := range m.changes[first:] {
 		if c.what == changeDone {
 			all = append(all, c)
 		}
@@ -301,5 +301,3 @@ func Bit(on bool) int64 {
 	}
 	return 0
 }
-
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }

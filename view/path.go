@@ -134,7 +134,7 @@ func (m *Model) TellPath(path []Link) string {
 		return ""
 	}
 	last := &m.Bars[path[len(path)-1].Bar]
-	said := []string{fmt.Sprintf("%s on slot %d ended last, at %s.", m.TaskName(last), last.Slot, words(m.Until(last)))}
+	said := []string{fmt.Sprintf("%s on slot %d ended last, at %s.", m.TaskName(last), last.Slot, Words(m.Until(last)))}
 	for i := len(path) - 1; i >= 0; {
 		link := path[i]
 		b := &m.Bars[link.Bar]
@@ -145,19 +145,19 @@ func (m *Model) TellPath(path []Link) string {
 		switch {
 		case run < i:
 			first := &m.Bars[path[run].Bar]
-			said = append(said, fmt.Sprintf("Slot %d ran %s before it, from %s on.", b.Slot, errs.Counted(i-run, "attempt"), words(first.From)))
+			said = append(said, fmt.Sprintf("Slot %d ran %s before it, from %s on.", b.Slot, errs.Counted(i-run, "attempt"), Words(first.From)))
 			i = run
 			continue
 		case link.Cause == CauseMaps && i > 0:
 			before := &m.Bars[path[i-1].Bar]
-			said = append(said, fmt.Sprintf("%s had to wait for the last map, %s on slot %d, until %s.", m.TaskName(b), m.TaskName(before), before.Slot, words(link.Ready)))
+			said = append(said, fmt.Sprintf("%s had to wait for the last map, %s on slot %d, until %s.", m.TaskName(b), m.TaskName(before), before.Slot, Words(link.Ready)))
 		case link.Cause == CauseAttempt:
-			said = append(said, fmt.Sprintf("An attempt of %s before had ended at %s.", m.TaskName(b), words(link.Ready)))
+			said = append(said, fmt.Sprintf("An attempt of %s before had ended at %s.", m.TaskName(b), Words(link.Ready)))
 		case link.Ready > 0:
-			said = append(said, fmt.Sprintf("Its job %s had arrived at %s.", m.Jobs[b.Job].Name, words(link.Ready)))
+			said = append(said, fmt.Sprintf("Its job %s had arrived at %s.", m.Jobs[b.Job].Name, Words(link.Ready)))
 		}
 		if wait := b.From - link.Ready; wait > m.Last/100 {
-			said = append(said, fmt.Sprintf("%s waited %s for a slot.", m.TaskName(b), words(wait)))
+			said = append(said, fmt.Sprintf("%s waited %s for a slot.", m.TaskName(b), Words(wait)))
 		}
 		i--
 	}

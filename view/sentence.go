@@ -49,7 +49,7 @@ func (m *Model) Sentence(seq uint64, wanted [trace.Kinds]Wanted) string {
 	home := b.Kind
 	switch {
 	case d.Op == trace.OpKill:
-		return fmt.Sprintf("The attempt of %s of %s on slot %d was killed, %s after its start.", task, job, b.Slot, words(d.At-b.From))
+		return fmt.Sprintf("The attempt of %s of %s on slot %d was killed, %s after its start.", task, job, b.Slot, Words(d.At-b.From))
 	case d.Op != trace.OpStart:
 		return ""
 	case b.Lent:

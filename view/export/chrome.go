@@ -28,7 +28,7 @@ const mostCounted = 32
 // their output. Pools have counters. Trackers are processes and slots are threads, both numbered from
 // 1. Times are in microseconds with three decimals, which is exact. Chrome fails if w does.
 func Chrome(w io.Writer, m *view.Model) error {
-	t := &chromeWriter{w: bufio.NewWriterSize(w, 64<<10), m: m, lane: bySlot(m)}
+	t := &chromeWriter{w: bufio.NewWriterSize(w, 64<<10), m: m, lane: m.LanesBySlot()}
 	t.w.WriteString(`{"displayTimeUnit":"ms","otherData":{"policy":` + quoted(m.Policy) + `},"traceEvents":[`)
 	t.metadata()
 	t.slices()
@@ -169,15 +169,22 @@ func (t *chromeWriter) flows() {
 // belong to process 0, which is not a tracker.
 func (t *chromeWriter) counters() {
 	t.event("M", "process_name", 0, 0, 0, `,"args":{"name":"pools and process"}`)
-	if t.m.Last <= 0 {
+	switch {
+	case t.m.Last <= 0:
 		return
+	case !t.m.ManyShares():
+		t.pools()
 	}
+	for _, u := range t.m.Usages {
+		t.event("C", "memory", 0, 0, u.At, fmt.Sprintf(`,"args":{"buffers":%d,"temporary files":%d}`, u.MemoryBytes, u.TempBytes))
+	}
+}
+
+// pools writes the counters of the pools and of lent slots.
+func (t *chromeWriter) pools() {
 	var before []view.Standing // a counter is written when it changes
 	lentBefore := [trace.Kinds]int32{-1, -1}
 	sharing := t.m.Sharing
-	if t.m.ManyShares() {
-		sharing = slots.LineUp
-	}
 	t.m.EachStanding(sharing, func(at time.Duration, now []view.Standing, lent [trace.Kinds]int32) {
 		for p := range now[:min(len(now), mostCounted)] {
 			name, s := t.m.Pools[p].Name, &now[p]
@@ -199,9 +206,6 @@ func (t *chromeWriter) counters() {
 		}
 		before, lentBefore = append(before[:0], now...), lent
 	})
-	for _, u := range t.m.Usages {
-		t.event("C", "memory", 0, 0, u.At, fmt.Sprintf(`,"args":{"buffers":%d,"temporary files":%d}`, u.MemoryBytes, u.TempBytes))
-	}
 }
 
 // micros returns a time in microseconds with three decimals.

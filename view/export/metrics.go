@@ -96,13 +96,8 @@ func Metrics(out io.Writer, m *view.Model) error {
 // the last event.
 func (w metricsWriter) slots(m *view.Model) {
 	t := m.Totals()
-	var homes [trace.Kinds]float64
-	for _, l := range m.Lanes {
-		if !l.Extra {
-			homes[l.Home]++
-		}
-	}
-	w.kinds("slots", "gauge", "Home slots.", homes)
+	homes := m.HomeSlots()
+	w.kinds("slots", "gauge", "Home slots.", [trace.Kinds]float64{float64(homes[trace.Map]), float64(homes[trace.Reduce])})
 	var lent [trace.Kinds]time.Duration
 	var loans [trace.Kinds]float64
 	for i := range m.Bars {

@@ -94,7 +94,7 @@ func TaskTable(w io.Writer, m *view.Model) error {
 		spills[s.Bar]++
 		spilled[s.Bar] += s.Bytes
 	}
-	lanes := bySlot(m)
+	lanes := m.LanesBySlot()
 	for i := range m.Bars {
 		b := &m.Bars[i]
 		p := &phases[i]
@@ -104,15 +104,6 @@ func TaskTable(w io.Writer, m *view.Model) error {
 			p[trace.PhaseReduce], spills[i], spilled[i])
 	}
 	return t.end()
-}
-
-// bySlot returns the lanes by slot number. m.Lanes is in the order of rows in a picture.
-func bySlot(m *view.Model) []view.Lane {
-	lanes := make([]view.Lane, len(m.Lanes))
-	for _, l := range m.Lanes {
-		lanes[l.Slot] = l
-	}
-	return lanes
 }
 
 // JobTable writes a row for each job, in the order of submission. JobTable fails if w does.

@@ -294,10 +294,10 @@ func phases(m *view.Model) [][]string {
 	t := m.Totals()
 	for p, took := range t.Phases {
 		if took > 0 {
-			rows = append(rows, []string{trace.Phase(p).String(), svg.Seconds(took)})
+			rows = append(rows, []string{trace.Phase(p).String(), view.Words(took)})
 		}
 	}
-	return append(rows, []string{"all", svg.Seconds(t.Busy)}, []string{"on lent slots", svg.Seconds(t.LentTime)})
+	return append(rows, []string{"all", view.Words(t.Busy)}, []string{"on lent slots", view.Words(t.LentTime)})
 }
 
 // when returns a time in seconds; "" for view.Never.
@@ -305,7 +305,7 @@ func when(d time.Duration) string {
 	if d < 0 {
 		return ""
 	}
-	return svg.Seconds(d)
+	return view.Words(d)
 }
 
 // jobs returns the table of jobs, cut after mostJobRows rows.
@@ -330,11 +330,7 @@ func (d *Document) loans(r Run) {
 		reasons[x.Seq] = x.Text
 	}
 	rows, more := [][]string{{"at", "task", "slot", "home kind", "rule", "why"}}, 0
-	// home is by slot number. m.Lanes has another order.
-	home := map[int32]trace.Kind{}
-	for _, l := range m.Lanes {
-		home[l.Slot] = l.Home
-	}
+	lanes := m.LanesBySlot()
 	for i := range m.Bars {
 		b := &m.Bars[i]
 		switch {
@@ -342,7 +338,7 @@ func (d *Document) loans(r Run) {
 		case len(rows) > mostLoanRows: // one of the rows is the heading
 			more++
 		default:
-			rows = append(rows, []string{svg.Seconds(b.From), m.TaskName(b), strconv.Itoa(int(b.Slot)), home[b.Slot].String(), m.Rules[b.Rule], reasons[b.Seq]})
+			rows = append(rows, []string{view.Words(b.From), m.TaskName(b), strconv.Itoa(int(b.Slot)), lanes[b.Slot].Home.String(), m.Rules[b.Rule], reasons[b.Seq]})
 		}
 	}
 	if len(rows) == 1 { // only the heading
@@ -395,7 +391,7 @@ func slotRows(m *view.Model) (rows [][]string, left int) {
 		case len(rows) > mostSlotRows:
 			left++
 		default:
-			rows = append(rows, []string{strconv.Itoa(int(l.Slot)), strconv.Itoa(int(l.Tracker)), l.Home.String(), strconv.Itoa(u.Attempts), strconv.Itoa(u.Lent), svg.Seconds(u.Busy), svg.Seconds(u.LentTime)})
+			rows = append(rows, []string{strconv.Itoa(int(l.Slot)), strconv.Itoa(int(l.Tracker)), l.Home.String(), strconv.Itoa(u.Attempts), strconv.Itoa(u.Lent), view.Words(u.Busy), view.Words(u.LentTime)})
 		}
 	}
 	return rows, left
@@ -449,6 +445,6 @@ func curves(m *view.Model, c *view.Curves) []byte {
 			fmt.Fprintf(&b, `<path d="%s" fill="none" stroke="#000000" stroke-width="1.6" stroke-dasharray="6 3"/>`, line.Bytes())
 		}
 	}
-	fmt.Fprintf(&b, `<text x="%d" y="%d">0s</text><text x="%d" y="%d" text-anchor="end">%s</text></svg>`, curveLeft, height-4, curveLeft+curveWidth, height-4, svg.Seconds(m.Last))
+	fmt.Fprintf(&b, `<text x="%d" y="%d">0 s</text><text x="%d" y="%d" text-anchor="end">%s</text></svg>`, curveLeft, height-4, curveLeft+curveWidth, height-4, view.Words(m.Last))
 	return b.Bytes()
 }

@@ -82,7 +82,7 @@ func figure(text string, models []*view.Model) (float64, error) {
 // figures returns the figures of a run by name.
 func figures() map[string]func(m *view.Model) float64 {
 	return map[string]func(m *view.Model) float64{
-		"makespan": func(m *view.Model) float64 { return makespan(m).Seconds() },
+		"makespan": func(m *view.Model) float64 { return m.Makespan().Seconds() },
 		"lent":     func(m *view.Model) float64 { return m.Totals().LentTime.Seconds() },
 		"copies":   func(m *view.Model) float64 { return float64(m.Totals().Speculative) },
 		"spills":   func(m *view.Model) float64 { return float64(len(m.Spills)) },
@@ -101,14 +101,6 @@ func figuresOfJobs() map[string]func(m *view.Model, job int) float64 {
 	}
 }
 
-// makespan returns the time at which the last job ended. Jobs that have not ended do not count.
-func makespan(m *view.Model) (last time.Duration) {
-	for i := range m.Jobs {
-		last = max(last, m.Jobs[i].Finish)
-	}
-	return last
-}
-
 // growth returns the number of times that a kvbuffer grew.
 func growth(m *view.Model) (steps float64) {
 	for i := range m.Buffers {
@@ -122,7 +114,7 @@ func growth(m *view.Model) (steps float64) {
 // slotsOf returns the slots that a job uses on average in the time in which all jobs run; 0: there is
 // no such time.
 func slotsOf(m *view.Model, job int) float64 {
-	from, to := time.Duration(0), makespan(m)
+	from, to := time.Duration(0), m.Makespan()
 	for i := range m.Jobs {
 		from, to = max(from, m.Jobs[i].Start), min(to, m.Jobs[i].Finish)
 	}

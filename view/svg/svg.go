@@ -126,7 +126,7 @@ func newPicture(w io.Writer, m *view.Model, width int) *picture {
 // loans, and how attempts ended.
 func Summary(m *view.Model) string {
 	t := m.Totals()
-	text := fmt.Sprintf("%d attempts on %d slots in %s; %d on a lent slot, %s of %s busy slot time", t.Bars, len(shown(m)), Seconds(m.Last), t.Lent, Seconds(t.LentTime), Seconds(t.Busy))
+	text := fmt.Sprintf("%d attempts on %d slots in %s; %d on a lent slot, %s of %s busy slot time", t.Bars, len(shown(m)), view.Words(m.Last), t.Lent, view.Words(t.LentTime), view.Words(t.Busy))
 	for _, part := range []struct {
 		n    int
 		word string
@@ -185,7 +185,7 @@ func (p *picture) axis(bottom float64) {
 	step := trace.Round(p.m.Last, 10)
 	for at := time.Duration(0); 0 <= at && at <= p.m.Last; at += step { // 0 <= at: a hostile file may make at overflow
 		x := num(p.x(at))
-		fmt.Fprintf(p.w, `<line class="grid" x1="%s" y1="%d" x2="%s" y2="%.0f"/><text class="small" x="%s" y="%d" text-anchor="middle">%s</text>`+"\n", x, head-8, x, bottom, x, head-12, Seconds(at))
+		fmt.Fprintf(p.w, `<line class="grid" x1="%s" y1="%d" x2="%s" y2="%.0f"/><text class="small" x="%s" y="%d" text-anchor="middle">%s</text>`+"\n", x, head-8, x, bottom, x, head-12, view.Words(at))
 	}
 }
 
@@ -208,7 +208,7 @@ func (p *picture) rows(lanes []view.Lane) {
 func (p *picture) lost(tracker int32) string {
 	for _, l := range p.m.Losses {
 		if l.Tracker == tracker {
-			return ", lost at " + Seconds(l.At)
+			return ", lost at " + view.Words(l.At)
 		}
 	}
 	return ""
@@ -256,7 +256,7 @@ func (p *picture) lane(l view.Lane, y float64) {
 	}
 	for _, loss := range p.m.Losses {
 		if x := p.x(loss.At); loss.Tracker == l.Tracker {
-			fmt.Fprintf(p.w, `<g class="lost"><title>the tracker is lost at %s</title>`, Seconds(loss.At))
+			fmt.Fprintf(p.w, `<g class="lost"><title>the tracker is lost at %s</title>`, view.Words(loss.At))
 			p.rect(string(view.SignOf(view.SignLost).Mark), x, y+1, p.left+p.plot-x)
 			p.w.WriteString("</g>\n")
 		}
@@ -278,7 +278,7 @@ func (p *picture) lane(l view.Lane, y float64) {
 	}
 	flush()
 	for _, s := range p.spills[l.Slot] {
-		p.strip(p.x(s.From), y, max(1, p.x(s.To)-p.x(s.From)), "<title>"+Escape(fmt.Sprintf("spill of %s: %d bytes, %s to %s", p.m.TaskName(&p.m.Bars[s.Bar]), s.Bytes, Seconds(s.From), Seconds(s.To)))+"</title>")
+		p.strip(p.x(s.From), y, max(1, p.x(s.To)-p.x(s.From)), "<title>"+Escape(fmt.Sprintf("spill of %s: %d bytes, %s to %s", p.m.TaskName(&p.m.Bars[s.Bar]), s.Bytes, view.Words(s.From), view.Words(s.To)))+"</title>")
 		p.w.WriteByte('\n')
 	}
 }
@@ -299,7 +299,7 @@ func (p *picture) many(l view.Lane, bars []int32, y float64) {
 	b, last := &p.m.Bars[bars[0]], &p.m.Bars[bars[len(bars)-1]]
 	x, width := p.x(b.From), max(1, p.x(p.m.Until(last))-p.x(b.From))
 	fmt.Fprintf(p.w, `<g class="many" data-bars="%d" data-lent="%d"><title>%s</title>`, len(bars), lent,
-		Escape(fmt.Sprintf("%d attempts from %s to %s, %d of them on a lent slot", len(bars), Seconds(b.From), Seconds(p.m.Until(last)), lent)))
+		Escape(fmt.Sprintf("%d attempts from %s to %s, %d of them on a lent slot", len(bars), view.Words(b.From), view.Words(p.m.Until(last)), lent)))
 	p.phase(p.hue(b), view.PhaseSign(b.Kind.FirstPhase()), x, y+1, width)
 	// The shape has a hatch if at least half of its bars are on a lent slot. The title has the
 	// exact numbers.
@@ -355,7 +355,7 @@ func (p *picture) one(l view.Lane, i int, y float64) {
 // lane of the bar's slot.
 func describe(m *view.Model, b *view.Bar, l view.Lane) string {
 	var t strings.Builder
-	fmt.Fprintf(&t, "%s, attempt %d, of pool %s, on %s slot %d, %s to %s", m.TaskName(b), b.N, m.Pools[m.Jobs[b.Job].Pool].Name, l.Home, l.Slot, Seconds(b.From), Seconds(m.Until(b)))
+	fmt.Fprintf(&t, "%s, attempt %d, of pool %s, on %s slot %d, %s to %s", m.TaskName(b), b.N, m.Pools[m.Jobs[b.Job].Pool].Name, l.Home, l.Slot, view.Words(b.From), view.Words(m.Until(b)))
 	if b.Lent {
 		fmt.Fprintf(&t, "; the %s slot is lent to a %s", b.Kind.Other(), b.Kind)
 	}
@@ -379,18 +379,6 @@ func describe(m *view.Model, b *view.Bar, l view.Lane) string {
 		t.WriteString("; still running")
 	}
 	return t.String()
-}
-
-// Seconds returns a time in seconds, such as 12.5s. It rounds to milliseconds, and a time below one
-// millisecond to microseconds.
-func Seconds(d time.Duration) string {
-	digits := 3
-	if d < time.Millisecond {
-		digits = 6
-	}
-	// A whole number of seconds has no decimals: 12s.
-	text := strconv.FormatFloat(d.Seconds(), 'f', digits, 64)
-	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + "s"
 }
 
 // num returns a coordinate with at most two decimals.
