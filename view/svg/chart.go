@@ -2,7 +2,6 @@ package svg
 
 import (
 	"fmt"
-	"html"
 	"io"
 	"math"
 	"slices"
@@ -89,10 +88,10 @@ func (c *Chart) WriteSVG(w io.Writer) error {
 	// A chart is small, so one call writes all of it.
 	var b strings.Builder
 	// Screen readers read out aria-label. Browsers show title as a tooltip.
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", width, height, width, height, chartText(c.Title))
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", width, height, width, height, Escape(c.Title))
 	b.WriteString(chartStyle)
-	fmt.Fprintf(&b, "<title>%s</title>\n<rect class=\"ground\" width=\"%d\" height=\"%d\"/>\n", chartText(c.Title), width, height)
-	fmt.Fprintf(&b, `<text class="title" x="%d" y="26">%s</text>`+"\n", chartLeft, chartText(c.Title))
+	fmt.Fprintf(&b, "<title>%s</title>\n<rect class=\"ground\" width=\"%d\" height=\"%d\"/>\n", Escape(c.Title), width, height)
+	fmt.Fprintf(&b, `<text class="title" x="%d" y="26">%s</text>`+"\n", chartLeft, Escape(c.Title))
 	c.grid(&b, x, y)
 	// All series get their pixels before the first one is drawn, because drawing a line needs the
 	// segments that it shares with others.
@@ -334,8 +333,8 @@ func (c *Chart) grid(b *strings.Builder, x, y chartAxis) {
 	}
 	// Both axes are one path: down the left side, then along the bottom.
 	fmt.Fprintf(b, `<path class="axis" fill="none" d="M%d %dV%dH%d"/>`+"\n", chartLeft, chartTop, bottom, chartLeft+plotWidth)
-	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", chartLeft+plotWidth/2, bottom+44, chartText(c.XName))
-	fmt.Fprintf(b, `<text transform="translate(20 %d) rotate(-90)" text-anchor="middle">%s</text>`+"\n", chartTop+plotHeight/2, chartText(c.YName))
+	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", chartLeft+plotWidth/2, bottom+44, Escape(c.XName))
+	fmt.Fprintf(b, `<text transform="translate(20 %d) rotate(-90)" text-anchor="middle">%s</text>`+"\n", chartTop+plotHeight/2, Escape(c.YName))
 }
 
 // chartLines has the points of each series in pixels of the picture.
@@ -496,7 +495,7 @@ func (c *Chart) legend(b *strings.Builder) {
 		y := chartTop + 6 + i*chartLegendRow
 		fmt.Fprintf(b, `<path class="s s%d"%s d="M%d %dh26"/>`+"\n", i%chartColours, chartDashes(i), x, y)
 		chartMarker(b, i, float64(x+13), float64(y))
-		fmt.Fprintf(b, `<text x="%d" y="%d" dy="4">%s</text>`+"\n", x+34, y, chartText(s.Name))
+		fmt.Fprintf(b, `<text x="%d" y="%d" dy="4">%s</text>`+"\n", x+34, y, Escape(s.Name))
 	}
 }
 
@@ -505,16 +504,4 @@ func chartPixel(v float64) string {
 	// A tenth of a pixel is finer than screens show. It also keeps files equal on machines whose
 	// floating-point results differ in the last digits.
 	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64)
-}
-
-// chartText returns text with all markup escaped for XML. It removes control characters, because XML
-// forbids them.
-func chartText(text string) string {
-	clean := strings.Map(func(r rune) rune {
-		if r < ' ' || r == '\ufffe' || r == '\uffff' {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\ufffd"))
-	return html.EscapeString(clean)
 }

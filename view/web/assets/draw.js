@@ -263,6 +263,19 @@ export function ticks(t0, t1, n) {
   return all;
 }
 
+/** label writes the text of a layer in the column where it is highest, from first on and before last, if there is room. */
+export function label(ctx, paint, s, x, y, first, last) {
+  let best = first;
+  for (let i = first; i < last; i++) if (s.high[i] - s.low[i] > s.high[best] - s.low[best] + 1e-3) best = i;
+  const top = y(s.high[best]), height = y(s.low[best]) - top, width = ctx.measureText(s.text).width;
+  if (height < 13) return;
+  const px = Math.min(x(best) + 4, x(last) - width - 6), py = top + Math.min(height / 2, 10);
+  ctx.fillStyle = paint.ground;
+  ctx.fillRect(px - 2, py - 7, width + 4, 14);
+  ctx.fillStyle = paint.ink;
+  ctx.fillText(s.text, px, py);
+}
+
 /**
  * legend returns the entries of the legend, for the signs of that names that occur: words, and a function that draws
  * the sign into a context. by is what letters and hues stand for.

@@ -1,8 +1,8 @@
 // Folded draws many slots as a few bands. A band has the busy slots of a kind on top of each other, by pool or job,
 // and hatched where they are lent.
 
-import { area, edge, sign } from './draw.js';
-import { firstAfter, letter } from './model.js';
+import { area, edge, label, sign } from './draw.js';
+import { firstAfter, lettered } from './model.js';
 
 const MOST_BANDS = 12, MOST_GROUPS = 12, LEAST = 44;
 
@@ -101,7 +101,7 @@ class Band {
     }
     ctx.strokeStyle = paint.soft;
     ctx.strokeRect(left, head, n, bottom - head);
-    for (const s of names) label(ctx, paint, s, at, left);
+    for (const s of names) label(ctx, paint, s, x, at, 0, n);
   }
 
   /** words describes the moment of a column. */
@@ -130,19 +130,5 @@ function merged(groups, n) {
 
 const nameOf = (run, group, by) => {
   if (group < 0) return 'others';
-  const name = by === 'pool' ? run.pools[group].name : run.jobName(group), own = letter(group);
-  return name === own ? name : own + ' ' + name;
+  return lettered(by === 'pool' ? run.pools[group].name : run.jobName(group), group);
 };
-
-// label writes a name where its layer is highest, if there is room.
-function label(ctx, paint, s, at, left) {
-  let best = 0;
-  for (let i = 1; i < s.high.length; i++) if (s.high[i] - s.low[i] > s.high[best] - s.low[best] + 1e-3) best = i;
-  const top = at(s.high[best]), height = at(s.low[best]) - top, width = ctx.measureText(s.text).width;
-  if (height < 13) return;
-  const x = Math.min(left + best + 4, left + s.high.length - width - 6), y = top + Math.min(height / 2, 10);
-  ctx.fillStyle = paint.ground;
-  ctx.fillRect(x - 2, y - 7, width + 4, 14);
-  ctx.fillStyle = paint.ink;
-  ctx.fillText(s.text, x, y);
-}

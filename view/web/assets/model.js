@@ -20,6 +20,9 @@ const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
 /** letter returns the letter of the i-th job or pool. */
 export const letter = (i) => letters[i % letters.length];
 
+/** lettered returns the name of the i-th job or pool with its letter. */
+export const lettered = (name, i) => (name === letter(i) ? name : letter(i) + ' ' + name);
+
 export const MAP = 0, REDUCE = 1;
 
 export class Run {

@@ -2,9 +2,9 @@
 // of pools, kvbuffers, the shuffle matrix, and the differences between runs.
 
 import { ask } from './api.js';
-import { area, fit } from './draw.js';
+import { area, fit, label } from './draw.js';
 import { cursor, element, GUTTER, table, wheel } from './lanes.js';
-import { letter, MAP, REDUCE, size, span } from './model.js';
+import { letter, lettered, MAP, REDUCE, size, span } from './model.js';
 
 /** Jobs lists the jobs of a run. Each has three bars with its progress at the moment that is shown. */
 export class Jobs {
@@ -217,7 +217,7 @@ export class Shares extends Panel {
       ctx.fillStyle = paint.lacking(ctx);
       ctx.fill();
     }
-    for (const s of stacks.names) this.name(ctx, s, x, y, first, last);
+    for (const s of stacks.names) label(ctx, paint, s, x, y, first, last);
   }
 
   // stacks returns the layers of a row, from the lowest: for each pool its maps and then its reduces.
@@ -254,21 +254,7 @@ export class Shares extends Panel {
     const { name } = run.pools[pool], jobs = run.jobs.filter((j) => j.pool === pool);
     const own = this.page.hue === 'pool' ? pool : jobs.length === 1 ? jobs[0].job : -1;
     if (own < 0) return { hue: k % 2 ? -1 : -2, text: name };
-    return { hue: own, text: name === letter(own) ? name : letter(own) + ' ' + name };
-  }
-
-  // name writes the name of a pool where its layers are highest, if there is room.
-  name(ctx, s, x, y, first, last) {
-    const { paint } = this.page;
-    let best = first;
-    for (let i = first; i < last; i++) if (s.high[i] - s.low[i] > s.high[best] - s.low[best] + 1e-6) best = i;
-    const top = y(s.high[best]), height = y(s.low[best]) - top, width = ctx.measureText(s.text).width;
-    if (height < 12) return;
-    const px = Math.min(x(best) + 3, this.width - width - 6), py = top + Math.min(height / 2, 9);
-    ctx.fillStyle = paint.ground;
-    ctx.fillRect(px - 2, py - 6, width + 4, 13);
-    ctx.fillStyle = paint.ink;
-    ctx.fillText(s.text, px, py);
+    return { hue: own, text: lettered(name, own) };
   }
 
   // list writes the definition, and the times in which pools were below their shares. A click shows one of them.
