@@ -155,8 +155,8 @@ func Run(ctx context.Context, job jobs.Job, o Options) (*Report, error) {
 // of the job before, and the output of the last job is the result.
 //
 // Every error is an *Error. If ctx ends, the run stops within two seconds, also if user code other
-// than a policy hangs. The error is then of kind ErrInterrupted and wraps the cause of ctx. If options or inputs are refused before the work
-// begins, the report is nil. Otherwise RunChain returns a report, even with an error.
+// than a policy hangs. The error is then of kind ErrInterrupted and wraps the cause of ctx. If options or inputs are
+// refused before the work begins, the report is nil. Otherwise RunChain returns a report, even with an error.
 //
 // A run does not change GOMAXPROCS, the memory limit or signals of the process.
 // Several runs may take place one after the other or at once. Each uses up to its own

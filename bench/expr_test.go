@@ -142,7 +142,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestSidesAreMeansOverTheSeeds: the side max(...) is the mean of the largest numbers, and not the largest of the means.
+// TestSidesAreMeansOverTheSeeds: the side max(...) is the mean of the largest numbers, and not the largest of the
+// means.
 func TestSidesAreMeansOverTheSeeds(t *testing.T) {
 	all, _ := resultsOf(t, "max(9, 1) > 2", "max(1, 7) > 3")
 	if got := shownSides(all); got != "8 > 2.5" {

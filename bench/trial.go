@@ -249,8 +249,8 @@ func (t *trial) run(ctx context.Context) (*done, error) {
 	return &done{r, m, released, u}, nil
 }
 
-// selected returns the file with only the jobs of the run, in the order of t.jobs. It fails if the trial names an unknown
-// job. It also fails if a job has after: such a job could wait for one that does not run.
+// selected returns the file with only the jobs of the run, in the order of t.jobs. It fails if the trial names an
+// unknown job. It also fails if a job has after: such a job could wait for one that does not run.
 func (t *trial) selected() (*workload.File, error) {
 	f := t.file
 	if t.jobs == nil && t.without == nil {

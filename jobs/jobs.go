@@ -218,8 +218,8 @@ type Attempter interface {
 // repeated keys take no memory and no sorting.
 //
 // Fold returns acc with value folded in. acc is nil for the first value of a key, and only then,
-// even if Fold has returned nil before. The result may be acc itself, changed or longer; it must not refer to value, which is borrowed. Fold
-// must be associative and commutative, because values are folded in any order, and folded
+// even if Fold has returned nil before. The result may be acc itself, changed or longer; it must not refer to value,
+// which is borrowed. Fold must be associative and commutative, because values are folded in any order, and folded
 // values are folded again. The reducer gets one or several folded values for each key.
 type Folder interface {
 	Fold(acc, value []byte) []byte

@@ -5,18 +5,18 @@
 //
 // Package spill fills a MapOutput for a map attempt: runs, each in the order of partition and key.
 // All but the last are segments of one file. The last stays in memory until the budget evicts it;
-// there it may be divided by partition alone, and reduces sort it (output.go, segment.go, block.go). When the map commits, Shuffle.Commit takes the output over
-// (shuffle.go). A reduce attempt opens a Fetch of its part. Its copy phase, Fetch.Copy, gets each
-// output as it is committed, and ends when the output of every map is there (fetch.go). Copies
-// take time only if Copiers or a Bandwidth bound them (copiers.go).
+// there it may be divided by partition alone, and reduces sort it (output.go, segment.go, block.go). When the map
+// commits, Shuffle.Commit takes the output over (shuffle.go). A reduce attempt opens a Fetch of its part. Its copy
+// phase, Fetch.Copy, gets each output as it is committed, and ends when the output of every map is there (fetch.go).
+// Copies take time only if Copiers or a Bandwidth bound them (copiers.go).
 //
 // # When a map's output is lost
 //
 // A lost tracker, or a block whose checksum is wrong (CorruptError), takes an output away. The
 // engine calls Shuffle.Lost, and the map runs again. A reduce in its copy phase gives the output
 // up and copies the new one. A reduce behind its copy phase holds all outputs until Fetch.Close,
-// and reads on. Only the reduce that met the damage fails, and is tried again. Outputs are kept until all reduces have committed, because a reduce may be tried
-// again.
+// and reads on. Only the reduce that met the damage fails, and is tried again. Outputs are kept until all reduces have
+// committed, because a reduce may be tried again.
 //
 // # Where merging begins
 //
@@ -33,8 +33,8 @@
 // memory is freed as soon as the last Merge that reads it has changed over to the disk. A Merge keeps
 // that memory until its Close if it sorts, or if it gets no buffer to read from disk. A Merge takes blocks from
 // MergeOptions.Lease, of 64 KiB for each segment that it reads at once, copies of entries that it
-// sorts, and large records. Small scratch is on the Go heap. Keys and values are borrowed: they are valid until the next step of the Merge or Merger
-// that returned them.
+// sorts, and large records. Small scratch is on the Go heap. Keys and values are borrowed: they are valid until the
+// next step of the Merge or Merger that returned them.
 //
 // The format on disk is in docs/formats.md. Package record has entries and sorters, and package
 // rule says when a buffer spills or merges.

@@ -38,7 +38,8 @@ func TestFaultsTakeTheTimeTheyTake(t *testing.T) {
 		"a reduce that fails copies and reduces again": {
 			[]string{"cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}", "faults: [{task: J/r/0, fail: 1}]", "jobs: [{name: J, maps: 1, reduces: 1, map_time: 10s, reduce_time: 5s}]"},
 			"fair", 20, "succeeded"},
-		// 0-4 maps 0 and 1, 4- maps 2 and 3. At 5 tracker 1 takes map 3 and the output of map 1 with it. 8-16 both again, 16-20 the reduce.
+		// 0-4 maps 0 and 1, 4- maps 2 and 3. At 5 tracker 1 takes map 3 and the output of map 1 with it. 8-16 both
+		// again, 16-20 the reduce.
 		"a lost tracker takes its attempts and its map outputs with it": {
 			[]string{two, "faults: [{at: 5s, tracker: 1, lost: true}]", "jobs: [{name: J, maps: 4, reduces: 1, map_time: 4s, reduce_time: 4s}]"},
 			"fair", 20, "succeeded"},

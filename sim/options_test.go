@@ -124,7 +124,8 @@ func TestRunningJobLimitsHold(t *testing.T) {
 	}
 }
 
-// TestTheJobsOfAUserShareAPool, unless they name one: bob, with one job, has as many of the 12 slots as ann, with three.
+// TestTheJobsOfAUserShareAPool, unless they name one: bob, with one job, has as many of the 12 slots as ann, with
+// three.
 func TestTheJobsOfAUserShareAPool(t *testing.T) {
 	for _, c := range []struct {
 		name, of, own, pools string  // what ann's jobs have, and what d has

@@ -121,8 +121,8 @@ type PhaseGate interface {
 }
 
 // Observer is a policy that learns from facts. Observe gets each fact in order, after
-// the Ledger's state includes it. It gets no progress, which View.Progress has. The table in trace/ops.go says which fields of a
-// fact are used.
+// the Ledger's state includes it. It gets no progress, which View.Progress has. The table in trace/ops.go says which
+// fields of a fact are used.
 type Observer interface {
 	Observe(f Fact)
 }

@@ -54,8 +54,8 @@ func grepTool(e Env, o mrlocal.Options) *flags.Command {
 	return made
 }
 
-// patternSettings returns the flags of GNU grep that say which lines are selected. -G and -P are missing, because patterns
-// have only the syntax of RE2.
+// patternSettings returns the flags of GNU grep that say which lines are selected. -G and -P are missing, because
+// patterns have only the syntax of RE2.
 func (c *grepCommand) patternSettings() []setting.Setting {
 	o := &c.job
 	return []setting.Setting{
@@ -66,8 +66,8 @@ func (c *grepCommand) patternSettings() []setting.Setting {
 	}
 }
 
-// outputSettings returns the flags of GNU grep that say what is printed. --line-buffered has no effect: lines appear as soon
-// as the input pauses.
+// outputSettings returns the flags of GNU grep that say what is printed. --line-buffered has no effect: lines appear as
+// soon as the input pauses.
 func (c *grepCommand) outputSettings() []setting.Setting {
 	o := &c.job
 	return []setting.Setting{
@@ -101,7 +101,8 @@ func (c *grepCommand) colorSetting(name string) setting.Setting {
 	}})
 }
 
-// fileSettings returns the flags of GNU grep that choose files. --binary has no effect: there are no text files of Windows.
+// fileSettings returns the flags of GNU grep that choose files. --binary has no effect: there are no text files of
+// Windows.
 func (c *grepCommand) fileSettings() []setting.Setting {
 	f := &c.find
 	name := func(name string, kind find.NameKind) setting.Setting {
@@ -242,8 +243,8 @@ func (c *grepCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 	return c.exitCode(matched), err
 }
 
-// setPatterns sets the patterns, and returns the words that are paths. Without -e and -f the first word is the pattern, as
-// in GNU grep.
+// setPatterns sets the patterns, and returns the words that are paths. Without -e and -f the first word is the pattern,
+// as in GNU grep.
 func (c *grepCommand) setPatterns(words []string) (paths []string, err error) {
 	o := &c.job
 	if !c.given {
@@ -366,8 +367,8 @@ func (c *grepCommand) leavesOut(root string) bool {
 	return c.devices == "skip" && info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe|fs.ModeSocket) != 0
 }
 
-// With -U a file must be one split, but a pipe has many. So spoolPipes copies pipes to temporary files. It sets roots to
-// the copies, whose labels are the names of the pipes.
+// With -U a file must be one split, but a pipe has many. So spoolPipes copies pipes to temporary files. It sets roots
+// to the copies, whose labels are the names of the pipes.
 func (c *grepCommand) spoolPipes(temp *disk.TempRoot, roots []string) error {
 	if !c.job.Multiline {
 		return nil

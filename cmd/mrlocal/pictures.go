@@ -31,7 +31,8 @@ import (
 // written when the run has ended, even if it has failed. The model of a long run takes hundreds of MiB.
 // It is kept until the files are written.
 //
-// Page is the page of package web for --ui of run, batch and sim, and of ui and demo (page.go). The address is printed on standard error.
+// Page is the page of package web for --ui of run, batch and sim, and of ui and demo (page.go). The address is printed
+// on standard error.
 
 // outputs are the files of one or more runs that a user asks for; "": not this one.
 type outputs struct {

@@ -20,7 +20,8 @@ const allocBytes = 64 << 10
 // recordProfile turns it on for its run. main calls sampleNoAllocations first.
 func sampleNoAllocations() { runtime.MemProfileRate = 0 }
 
-// profileNames returns the names of the files that recordProfile writes. The runtime writes the first two during the run.
+// profileNames returns the names of the files that recordProfile writes. The runtime writes the first two during the
+// run.
 func profileNames() []string { return []string{"cpu.pprof", "trace.out", "heap.pprof", "allocs.pprof"} }
 
 // recording writes the profiles of one run into a directory.

@@ -28,10 +28,10 @@ func makeShow(e Env) *flags.Command {
 		}}
 }
 
-// Recorded writes the pictures and tables of o, of the recorded runs that words name. The model of one run is in memory at a time, with --html those of all runs. If there are several runs, all
-// are checked before the first file is written, so each is read twice. Recorded fails with an options error for
-// a wrong line or a file that cannot be written. It fails with an input error for a file that is not a whole event
-// file.
+// Recorded writes the pictures and tables of o, of the recorded runs that words name. The model of one run is in memory
+// at a time, with --html those of all runs. If there are several runs, all are checked before the first file is
+// written, so each is read twice. Recorded fails with an options error for a wrong line or a file that cannot be
+// written. It fails with an input error for a file that is not a whole event file.
 func (o *outputs) Recorded(ctx context.Context, words []string, stdin io.Reader, stdout io.Writer) error {
 	switch {
 	case len(words) == 0:

@@ -54,7 +54,8 @@ func sortTool(e Env, o mrlocal.Options) *flags.Command {
 	return made
 }
 
-// orderSettings returns the flags of GNU sort whose letters are also the options of a key, as the nr in -k2,2nr, and the keys.
+// orderSettings returns the flags of GNU sort whose letters are also the options of a key, as the nr in -k2,2nr, and
+// the keys.
 func (c *sortCommand) orderSettings() []setting.Setting {
 	o := &c.job
 	return []setting.Setting{
@@ -92,8 +93,8 @@ func (c *sortCommand) moreSettings() []setting.Setting {
 	}
 }
 
-// readOrder reads a word of --sort, which may be shortened. It means the same as the flag with its letter. sort.Compile refuses
-// two orders that contradict each other.
+// readOrder reads a word of --sort, which may be shortened. It means the same as the flag with its letter. sort.Compile
+// refuses two orders that contradict each other.
 func (c *sortCommand) readOrder(word string) error {
 	o := &c.job
 	orders := map[string]*bool{
@@ -108,8 +109,8 @@ func (c *sortCommand) readOrder(word string) error {
 	return fmt.Errorf("%s: one of general-numeric, human-numeric, month, numeric, random, version", errs.Quote(word))
 }
 
-// readSeparator reads -t. As in GNU sort, it may be repeated only with the same separator. GNU sort lacks \t, but a TAB is
-// hard to type in a shell. Package jobs/sort knows the form \0.
+// readSeparator reads -t. As in GNU sort, it may be repeated only with the same separator. GNU sort lacks \t, but a TAB
+// is hard to type in a shell. Package jobs/sort knows the form \0.
 func (c *sortCommand) readSeparator(text string) error {
 	if text == `\t` {
 		text = "\t"
@@ -168,7 +169,8 @@ func (c *sortCommand) readParallel(text string) error {
 }
 
 // oldKey reads an obsolete key +F.C -F.C, which counts from 0. A word that begins with a plus sign and a digit
-// is one. With any other character after the plus sign it is a file. If the next word is -F.C, it is the end of the key.
+// is one. With any other character after the plus sign it is a file. If the next word is -F.C, it is the end of the
+// key.
 func (c *sortCommand) oldKey(args []string) (flag string, used int, err error) {
 	number := func(i int, sign byte) bool {
 		return i < len(args) && len(args[i]) > 1 && args[i][0] == sign && '0' <= args[i][1] && args[i][1] <= '9'

@@ -87,8 +87,8 @@ func (s *stored) Read(p []byte) (int, error) {
 // is not compressed.
 func (d *Decoders) Buffered() bool { return d.buf.Buffered() > 0 || d.utf16.Ready() }
 
-// Open returns a reader of the decoded text of r. If asIs is true, nothing is decompressed. The reader is valid until the next call of Open or Close. The caller passes errors of
-// Open and of the reader to Explain.
+// Open returns a reader of the decoded text of r. If asIs is true, nothing is decompressed. The reader is valid until
+// the next call of Open or Close. The caller passes errors of Open and of the reader to Explain.
 func (d *Decoders) Open(r io.Reader, asIs bool) (io.Reader, error) {
 	text, err := d.open(r, asIs)
 	if err == nil && (d.codec == Gzip || d.codec == Bzip2) {

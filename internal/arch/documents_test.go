@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	mostMarkdownColumns   = 120
+	mostColumns           = 120
 	mostArchitectureLines = 110
 )
 
@@ -29,12 +29,28 @@ func TestDocumentsHaveShortLines(t *testing.T) {
 			if strings.HasPrefix(line, "```") {
 				code = !code
 			}
-			if n := utf8.RuneCountInString(line); n > mostMarkdownColumns && !code && (name == "ARCHITECTURE.md" || !strings.HasPrefix(line, "|")) {
-				t.Errorf("%s:%d: %d columns, at most %d", name, i+1, n, mostMarkdownColumns)
+			if n := utf8.RuneCountInString(line); n > mostColumns && !code && (name == "ARCHITECTURE.md" || !strings.HasPrefix(line, "|")) {
+				t.Errorf("%s:%d: %d columns, at most %d", name, i+1, n, mostColumns)
 			}
 		}
 		if name == "ARCHITECTURE.md" && len(lines) > mostArchitectureLines {
 			t.Errorf("%s has %d lines, at most %d: a page that is read whole", name, len(lines), mostArchitectureLines)
+		}
+	}
+}
+
+// A comment is read next to the code. One that is longer than a window is wide is not read to its end. A tab counts as
+// four columns.
+func TestCommentsHaveShortLines(t *testing.T) {
+	for name, text := range tracked(t) {
+		if path.Ext(name) != ".go" {
+			continue
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			line = strings.ReplaceAll(line, "\t", "    ")
+			if n := utf8.RuneCountInString(line); n > mostColumns && strings.HasPrefix(strings.TrimSpace(line), "//") {
+				t.Errorf("%s:%d: %d columns, at most %d", name, i+1, n, mostColumns)
+			}
 		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 
 // A library names fields of its options (Options.MemoryBytes). Only the command knows the flags that
 // set them, and translates (setting.Fields). The help of a setting (setting.Of) is for users
-// of the command. Packages stream and submit read and write the command lines of children, so only their errors are checked.
+// of the command. Packages stream and submit read and write the command lines of children, so only their errors are
+// checked.
 func TestLibrariesSpeakOfFieldsAndNotOfFlags(t *testing.T) {
 	flag := regexp.MustCompile("[\"` (]--[a-z]")
 	fset, all := load(t)

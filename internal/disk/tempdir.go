@@ -113,8 +113,8 @@ func (r *TempRoot) Create(pattern string) (*TempFile, error) {
 	return nil, fmt.Errorf("create temp file: %w", errors.Join(problems...))
 }
 
-// Spool copies a named pipe, or stdin if path is -, to a new file. It copies no regular file. It returns the path of the
-// new file, or "" if there is nothing to copy, as for a path that is missing.
+// Spool copies a named pipe, or stdin if path is -, to a new file. It copies no regular file. It returns the path of
+// the new file, or "" if there is nothing to copy, as for a path that is missing.
 func (r *TempRoot) Spool(path string, stdin io.Reader) (copied string, err error) {
 	from, info := stdin, fs.FileInfo(nil)
 	if file, ok := stdin.(*os.File); ok && path == "-" {

@@ -59,8 +59,8 @@ func (u *Calls) Call(what string, f func() error) error {
 	})
 }
 
-// Text returns a function that calls note with its text in one line. The text is lost if note panics or hangs. Text returns nil
-// for nil.
+// Text returns a function that calls note with its text in one line. The text is lost if note panics or hangs. Text
+// returns nil for nil.
 func (u *Calls) Text(what string, note func(string)) func(string) {
 	if note == nil {
 		return nil

@@ -9,7 +9,8 @@ import (
 )
 
 // MostlyDifferent estimates from a sample of a file whether more than half of all its lines differ from
-// each other (docs/adr/0021). It returns false for a small sample, and for a file that is not regular or cannot be read.
+// each other (docs/adr/0021). It returns false for a small sample, and for a file that is not regular or cannot be
+// read.
 func (o *Options) MostlyDifferent(path string) bool {
 	info, err := disk.Stat(path)
 	if err != nil || !info.Mode().IsRegular() { // a stream can be read only once

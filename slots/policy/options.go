@@ -65,8 +65,8 @@ type Options struct {
 	PreScheduling  bool          `json:"prescheduling"`
 	SlotWeights    slots.Weights `json:"slot_weights,omitzero"`
 
-	// dynamicmr, late, and policies with ContainerCopies. CopyAfter is the least time that an attempt runs before it is copied.
-	// It should be longer than the time between two reports of progress. 0: 100 ms.
+	// dynamicmr, late, and policies with ContainerCopies. CopyAfter is the least time that an attempt runs before it is
+	// copied. It should be longer than the time between two reports of progress. 0: 100 ms.
 	// CopyRule says which running tasks are worth a copy: "late", also as "", or "hadoop",
 	// those far behind the average progress.
 	CopyAfter time.Duration `json:"copy_after_ns,omitempty"`

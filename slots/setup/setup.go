@@ -345,8 +345,8 @@ func (c *Config) Ledger(p slots.Policy, core func(tracker, i int) int32) slots.C
 }
 
 // Warnings returns a line for each setting that is legal but may be a mistake. The lines
-// are about min shares that together exceed the slots, if p uses min shares; about more replicas than trackers; and, in a
-// real run, about a Slow factor above 1, which has no effect. c has its defaults.
+// are about min shares that together exceed the slots, if p uses min shares; about more replicas than trackers; and, in
+// a real run, about a Slow factor above 1, which has no effect. c has its defaults.
 func (c *Config) Warnings(p slots.Policy, simulated bool) (lines []string) {
 	for k, slotCount := range [2]int{slots.Map: c.Trackers * c.MapSlots, slots.Reduce: c.Trackers * c.ReduceSlots} {
 		kind, least := slots.Kind(k), int64(0)

@@ -155,8 +155,8 @@ func DecisionTable(w io.Writer, m *view.Model) error {
 }
 
 // CounterTable writes a row for each pool and step of time. A row begins with averages over the step,
-// in slots: use, fair share and demand. A share by kind is empty if the policy has none. Hadoop's counters of attempts at the end of the step
-// follow. The sums of the last rows of all pools equal the counters in the report. CounterTable
+// in slots: use, fair share and demand. A share by kind is empty if the policy has none. Hadoop's counters of attempts
+// at the end of the step follow. The sums of the last rows of all pools equal the counters in the report. CounterTable
 // fails if w does.
 func CounterTable(w io.Writer, m *view.Model) error {
 	t := newTable(w, "counters.csv", append([]string{

@@ -244,8 +244,8 @@ func badge(k trace.Kind, x, y float64) string {
 	return fmt.Sprintf(`<rect class="%s" x="%s" y="%s" width="15" height="14"/><text class="badge %s-text" x="%s" y="%s" text-anchor="middle">%s</text>`, class, num(x), num(y), class, num(x+7.5), num(y+11), letter)
 }
 
-// lane draws the bars and spills of a slot, and that its tracker is lost. Consecutive bars that are narrower than a pixel become
-// one shape. y is the top edge of the row.
+// lane draws the bars and spills of a slot, and that its tracker is lost. Consecutive bars that are narrower than a
+// pixel become one shape. y is the top edge of the row.
 func (p *picture) lane(l view.Lane, y float64) {
 	var few []int32 // narrow bars that are not drawn yet
 	flush := func() {

@@ -14,8 +14,8 @@ import (
 )
 
 // event holds the fields that History reads of events (Hadoop, Events.avpr: JobSubmitted,
-// JobQueueChange, JobUnsuccessfulCompletion, TaskAttemptStarted, MapAttemptFinished, ReduceAttemptFinished). Times are in
-// milliseconds since 1970.
+// JobQueueChange, JobUnsuccessfulCompletion, TaskAttemptStarted, MapAttemptFinished, ReduceAttemptFinished). Times are
+// in milliseconds since 1970.
 type event struct {
 	JobID     string `json:"jobid"`
 	UserName  string `json:"userName"`

@@ -116,7 +116,8 @@ func TestTracesBecomeWorkloads(t *testing.T) {
 	}
 }
 
-// Rumen's Folder repeats jobs under their IDs. It moves the starts and ends of attempts, but not the end of their shuffle.
+// Rumen's Folder repeats jobs under their IDs. It moves the starts and ends of attempts, but not the end of their
+// shuffle.
 func TestATraceThatRumenHasFolded(t *testing.T) {
 	// A reduce that starts at 10 s and ends at 20 s. moved is what the Folder adds, in ms; shuffled is -1 if the
 	// trace has no end of the shuffle.

@@ -12,8 +12,8 @@ import (
 
 // This file prepares expressions in RE2 syntax for package regexp/syntax, and words its errors.
 //
-// Package syntax refuses a repeat above 1000, also of repeats in each other. Unroll writes such a repeat as several that
-// are small enough: a{1500} is a{1000}a{500}. The package keeps no state. Its neighbour is jobs/grep.
+// Package syntax refuses a repeat above 1000, also of repeats in each other. Unroll writes such a repeat as several
+// that are small enough: a{1500} is a{1000}a{500}. The package keeps no state. Its neighbour is jobs/grep.
 
 const (
 	// mostRepeat is the largest count of a repeat, as in GNU grep.

@@ -59,7 +59,8 @@ const (
 	aboutWords   = syntax.EmptyWordBoundary | syntax.EmptyNoWordBoundary | noWordBefore | noWordAfter
 )
 
-// compile translates a tree. several says that a text may have several lines. It returns nil if the pattern distinguishes too many classes of runes.
+// compile translates a tree. several says that a text may have several lines. It returns nil if the pattern
+// distinguishes too many classes of runes.
 func compile(tree *syntax.Regexp, b scan.Border, several bool) *program {
 	// Package regexp compiles the same program, so both prefer the same alternatives.
 	from, err := syntax.Compile(tree)

@@ -112,8 +112,8 @@ func (c *Capacity) grant(v *slots.View, d *slots.Decision, k slots.Kind, near bo
 }
 
 // first returns the queue that uses the least part of its capacity, and its first job that may start a task of
-// kind k. Queues without such a job do not count; nil: there is none (Hadoop 1.0.3, TaskSchedulingMgr.assignTasks). Of equals
-// the queue that comes first in the configuration goes first. In Hadoop a hash table decides.
+// kind k. Queues without such a job do not count; nil: there is none (Hadoop 1.0.3, TaskSchedulingMgr.assignTasks). Of
+// equals the queue that comes first in the configuration goes first. In Hadoop a hash table decides.
 func (c *Capacity) first(v *slots.View, k slots.Kind) (first *queue, job slots.JobID) {
 	for i := range c.queues {
 		q := &c.queues[i]
@@ -159,8 +159,9 @@ func (q *queue) most(v *slots.View, k slots.Kind) int32 {
 
 // userLimit returns how many slots of kind k one user of the queue may use (Hadoop 1.0.3,
 // CapacitySchedulerQueue.assignSlotsToJob). Active users are those with a pending task of the kind
-// (SlotsUsage.updateSlotsUsage). They share the queue, but each may use the minimum user limit of it. Beyond its capacity a queue counts as one slot larger than what it uses. No user may
-// use more than the capacity times the user limit factor.
+// (SlotsUsage.updateSlotsUsage). They share the queue, but each may use the minimum user limit of it. Beyond its
+// capacity a queue counts as one slot larger than what it uses. No user may use more than the capacity times the user
+// limit factor.
 func (q *queue) userLimit(v *slots.View, k slots.Kind) int32 {
 	capacity := max(1, q.slots(v, k))
 	size := capacity
