@@ -27,8 +27,7 @@ import (
 //	          [capacity=0] [max-capacity=0] [min-user-limit=0] [user-limit-factor=0]
 //	user NAME [max-running=0]
 //	job NAME [pool=NAME] [user=NAME] maps=8 reduces=2 [map=1s] [io=0s] [reduce=1s] [submit=0s] [priority=0] [out=0]
-//	    [fail=map/3]
-//	          [goal=0s] [profile=30/45/25,0/0.15/0,20/50/60]
+//	          [fail=map/3] [goal=0s] [profile=30/45/25,0/0.15/0,20/50/60]
 //	                           net is bytes copied per second, out the output of a map in bytes
 //	                           a profile is percent of CPU, I/O and memory of a map, of a reduce in shuffle, and of a
 //	                           reduce after it
