@@ -154,6 +154,11 @@ type Grant struct {
 	Locality Level
 }
 
+// GrantOf returns a Grant of a pending task of a job. The Ledger picks the task, and a free slot for it.
+func GrantOf(job JobID, k Kind, r Rule) Grant {
+	return Grant{Slot: NoSlot, Job: job, Kind: k, Task: NoTask, Rule: r}
+}
+
 // Move says whether a grant counts as a move, a figure of the papers
 // [DHFS13, "counts and identities"].
 type Move uint8

@@ -108,9 +108,19 @@ func (o *Order) Begin(v *slots.View) {
 	o.look(v)
 }
 
-// End ends a visit. It ranks the skipped jobs again, and asks for progress and a wake-up if
-// copies need them.
-func (o *Order) End(v *slots.View, d *slots.Decision) {
+// End ends a visit. It explains why the visit starts nothing more of each kind: by the reason that the Order
+// knows, else by why, with the numbers that the reason depends on. It ranks the skipped jobs again, and asks
+// for progress and a wake-up if copies need them.
+func (o *Order) End(v *slots.View, d *slots.Decision, why func(k slots.Kind) string, numbers func(k slots.Kind) []slots.Number) {
+	for k := range slots.Kind(trace.Kinds) {
+		if d.WantsReason() {
+			reason := o.stopped(v, k)
+			if reason == "" {
+				reason = why(k)
+			}
+			d.Decline(k, reason, append(numbers(k), roomNumbers(v)...)...)
+		}
+	}
 	for _, s := range o.skipped {
 		o.putBack(v, s)
 	}
@@ -335,7 +345,7 @@ func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer
 	return false
 }
 
-// GrantLocal is Slot PreScheduling. It starts a map of the first job of the first pool. A
+// GrantLocal is Slot PreScheduling [DynamicMR14, "slot prescheduling"]. It starts a map of the first job of the first pool. A
 // pending map of that job must have its input on the visited tracker. If the job has no
 // pending map, GrantLocal starts a copy under the same condition. It reports whether a map
 // started.
@@ -453,6 +463,19 @@ type Skips struct {
 func (s *Skips) Add(id slots.JobID, k slots.Kind, why slots.Refusal) {
 	s.jobs = append(s.jobs, skipped{job: id, kind: k, why: why})
 	*At(&s.of[k], id) = true
+}
+
+// Grant asks the Ledger for a grant, with its reason, and reports whether the Ledger applied it. If not, the
+// tasks of its kind are skipped.
+func (s *Skips) Grant(d *slots.Decision, g slots.Grant, why func() slots.Why) bool {
+	if d.WantsReason() {
+		d.Because(why())
+	}
+	if d.Grant(g) {
+		return true
+	}
+	s.Add(g.Job, g.Kind, d.Refused())
+	return false
 }
 
 // Has reports whether tasks of kind k of a job are skipped.

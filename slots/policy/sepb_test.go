@@ -31,7 +31,7 @@ func (s *scanner) Decide(v *slots.View, d *slots.Decision) {
 		}
 	}
 	s.check(v, &s.order)
-	s.order.End(v, d)
+	s.order.End(v, d, nil, nil)
 }
 
 // firstJobsPending is the rule as its sentence has it: sort all running jobs, take the

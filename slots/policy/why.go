@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -127,12 +128,12 @@ func against(other, winner *shareKey, tie string) string {
 	return "equal, but " + tie
 }
 
-// Stopped returns in words why no task of kind k may start, whatever slots are free, or "" if
+// stopped returns in words why no task of kind k may start, whatever slots are free, or "" if
 // one may.
-func (o *Order) Stopped(v *slots.View, k slots.Kind) string {
+func (o *Order) stopped(v *slots.View, k slots.Kind) string {
 	switch {
 	case v.Pending(k) == 0:
-		return fmt.Sprintf("no %v is pending", k)
+		return NoTask(v, k)
 	case o.Demand(v, k).Startable == 0:
 		return fmt.Sprintf("every pool with a pending %v is at its limit", k)
 	case o.pools[k].Len() > 0:
@@ -141,9 +142,25 @@ func (o *Order) Stopped(v *slots.View, k slots.Kind) string {
 	return refusedBecause(o.skipped, k) // every job that had a task was refused
 }
 
-// Decline says why the visit starts nothing more of kind k. numbers are those of the reason.
-func (o *Order) Decline(v *slots.View, d *slots.Decision, k slots.Kind, reason string, numbers []slots.Number) {
-	d.Decline(k, reason, append(numbers, roomNumbers(v)...)...)
+// LoadUsedUp is the reason if an even load leaves no slot to the visited tracker.
+const LoadUsedUp = "the tracker's share of the load is used up"
+
+// NoTask returns in words that no task of kind k is pending, or "" if one is.
+func NoTask(v *slots.View, k slots.Kind) string {
+	return If(v.Pending(k) == 0, fmt.Sprintf("no %v is pending", k))
+}
+
+// NoTaskOrSlot is NoTask, or says that no home slot of the kind is free on the visited tracker.
+func NoTaskOrSlot(v *slots.View, k slots.Kind) string {
+	return cmp.Or(NoTask(v, k), If(v.FreeHome(v.Tracker(), k) == 0, fmt.Sprintf("no %v slot of the tracker is free", k)))
+}
+
+// If returns the reason if it holds, else "".
+func If(holds bool, reason string) string {
+	if !holds {
+		return ""
+	}
+	return reason
 }
 
 // refusedBecause returns in words why the Ledger refused the first of the skipped tasks of kind k, or

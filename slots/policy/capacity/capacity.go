@@ -96,18 +96,14 @@ func (c *Capacity) grant(v *slots.View, d *slots.Decision, k slots.Kind, near bo
 		if q == nil {
 			return false
 		}
-		if d.WantsReason() {
-			d.Because(c.why(v, k, q, id))
-		}
-		g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: k, Task: slots.NoTask, Rule: ruleCapacity}
+		g := slots.GrantOf(id, k, ruleCapacity)
 		if near && v.Placed(id) {
 			g.Locality = slots.LevelGroup
 		}
-		if d.Grant(g) {
+		if c.skips.Grant(d, g, func() slots.Why { return c.why(v, k, q, id) }) {
 			c.update(v)
 			return true
 		}
-		c.skips.Add(id, k, d.Refused())
 	}
 }
 
@@ -291,19 +287,9 @@ func (c *Capacity) why(v *slots.View, k slots.Kind, q *queue, id slots.JobID) sl
 // decline explains the end of a visit: why it starts nothing more of each kind.
 func (c *Capacity) decline(v *slots.View, d *slots.Decision, near, started bool) {
 	for k := range slots.Kind(trace.Kinds) {
-		reason := "each queue is at its maximum capacity, or its users are at their limits"
-		switch {
-		case v.Pending(k) == 0:
-			reason = fmt.Sprintf("no %v is pending", k)
-		case v.FreeHome(v.Tracker(), k) == 0:
-			reason = fmt.Sprintf("no %v slot of the tracker is free", k)
-		case k == slots.Reduce && started:
-			reason = "a heartbeat starts at most one reduce"
-		case k == slots.Map && near:
-			reason = "a heartbeat starts at most one map away from its input"
-		case c.skips.Why(k) != "":
-			reason = c.skips.Why(k)
-		}
-		d.Decline(k, reason)
+		d.Decline(k, cmp.Or(policy.NoTaskOrSlot(v, k),
+			policy.If(k == slots.Reduce && started, "a heartbeat starts at most one reduce"),
+			policy.If(k == slots.Map && near, "a heartbeat starts at most one map away from its input"),
+			c.skips.Why(k), "each queue is at its maximum capacity, or its users are at their limits"))
 	}
 }

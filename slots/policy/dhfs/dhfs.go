@@ -30,35 +30,14 @@ const (
 // PI is the pool-independent dynamic Hadoop fair scheduler [DHFS13, Alg. 1], over
 // fair pools, or over one line of jobs [DHFS13, section I].
 type PI struct {
-	Order   policy.Order
-	Counts  PICounts // set before the first Decide; Reset sets the paper's counts if it is nil
+	base
 	name    string
 	sharing slots.Sharing
-	options policy.Options
-}
-
-// PICounts are the numbers that Algorithm 1 reads.
-type PICounts interface {
-	// Phase returns the phase of kind k.
-	Phase(v *slots.View, k slots.Kind) Phase
-
-	// Phases returns both phases, for the decision whether tasks of kind borrower borrow.
-	Phases(v *slots.View, borrower slots.Kind) (maps, reduces Phase)
-
-	// Tracker returns how many slots of kind k the visited tracker has and uses.
-	Tracker(v *slots.View, k slots.Kind) (capacity, used int32)
-
-	// Fits reports whether a task has room in the visited tracker's idle slots of a kind.
-	Fits(v *slots.View, task, of slots.Kind) bool
-
-	// NoRoom says why the visited tracker has no room for a task of kind k, whatever slots
-	// are idle; "" if it has.
-	NoRoom(v *slots.View, k slots.Kind) string
 }
 
 // NewPI returns the policy pi-dhfs.
 func NewPI(o policy.Options) *PI {
-	p := &PI{name: "pi-dhfs", sharing: slots.PerKind, options: o}
+	p := &PI{base: base{Options: o}, name: "pi-dhfs", sharing: slots.PerKind}
 	p.Reset()
 	return p
 }
@@ -68,22 +47,19 @@ func NewPI(o policy.Options) *PI {
 // as in Hadoop's FIFO scheduler.
 func NewFIFO(o policy.Options) *PI {
 	o.LocalityDelay = nil
-	p := &PI{name: "pi-fifo", sharing: slots.LineUp, options: o}
+	p := &PI{base: base{Options: o}, name: "pi-fifo", sharing: slots.LineUp}
 	p.Reset()
 	return p
 }
 
 // Reset implements slots.Policy.
 func (p *PI) Reset() {
-	p.Order = policy.NewOrder(p.sharing, policy.Wait{Delay: policy.TimeOr(p.options.LocalityDelay, 0)})
-	if p.Counts == nil {
-		p.Counts = &counts{&p.Order, &p.options}
-	}
+	p.Order = policy.NewOrder(p.sharing, policy.Wait{Delay: policy.TimeOr(p.Options.LocalityDelay, 0)})
 }
 
 // Traits implements slots.Policy.
 func (p *PI) Traits() slots.Traits {
-	t := traits(p.name, p.options)
+	t := traits(p.name, p.Options)
 	t.Sharing = p.sharing
 	if t.Uses = slots.JobPriority; p.sharing == slots.PerKind {
 		t.Uses = slots.PoolSettings
@@ -107,10 +83,7 @@ func traits(name string, o policy.Options) slots.Traits {
 
 // End ends a visit. It explains why the visit starts nothing more.
 func (p *PI) End(v *slots.View, d *slots.Decision) {
-	if d.WantsReason() {
-		p.decline(v, d)
-	}
-	p.Order.End(v, d)
+	p.Order.End(v, d, func(k slots.Kind) string { return p.whyNoSlot(v, k) }, func(slots.Kind) []slots.Number { return p.loads(v) })
 }
 
 // NextVisit implements slots.Selective. It returns -1 if no slot of a pending task's own
@@ -132,47 +105,9 @@ func (p *PI) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 // unused reports whether some slots of kind k are unused in the cluster. If none is unused, the
 // phase lends nothing, because its demand is at least its used slots.
 func (p *PI) unused(v *slots.View, k slots.Kind) bool {
-	f := p.Counts.Phase(v, k)
+	f := p.Phase(v, k)
 	return f.Used < f.Capacity
 }
-
-// counts are the numbers of both algorithms, as the paper counts.
-type counts struct {
-	order   *policy.Order
-	options *policy.Options
-}
-
-// Phase implements PICounts.
-func (c *counts) Phase(v *slots.View, k slots.Kind) Phase {
-	return Phase{
-		Pending: c.order.Pending(k), Used: v.Used(k), Capacity: v.Capacity(k),
-		Lending: c.Lending(v, k),
-	}
-}
-
-// Lending implements PDCounts. The paper's Algorithm 2 has no percentages; here they bound
-// it too [DHFS13, "lent by tracker"].
-func (c *counts) Lending(v *slots.View, k slots.Kind) Lending {
-	return Lending{Borrowed: v.LentBy(k), Most: Percentage(c.options, k).Of(v.Capacity(k))}
-}
-
-// Phases implements PICounts.
-func (c *counts) Phases(v *slots.View, _ slots.Kind) (maps, reduces Phase) {
-	return c.Phase(v, slots.Map), c.Phase(v, slots.Reduce)
-}
-
-// Tracker implements PICounts.
-func (*counts) Tracker(v *slots.View, k slots.Kind) (capacity, used int32) {
-	return v.CapacityAt(v.Tracker(), k), v.UsedAt(v.Tracker(), k)
-}
-
-// Fits implements PICounts: one slot is idle.
-func (*counts) Fits(v *slots.View, _, of slots.Kind) bool {
-	return v.UsedAt(v.Tracker(), of) < v.CapacityAt(v.Tracker(), of)
-}
-
-// NoRoom implements PICounts and PDCounts: idle slots are all that a task needs.
-func (*counts) NoRoom(*slots.View, slots.Kind) string { return "" }
 
 // Percentage returns percentageOfBorrowedMapSlots or percentageOfBorrowedReduceSlots:
 // the share of the slots of kind k that may be lent. It is a share of the capacity,
@@ -199,45 +134,23 @@ func borrowRule(k slots.Kind) slots.Rule {
 }
 
 // PD is the pool-dependent dynamic Hadoop fair scheduler [DHFS13, Alg. 2].
-type PD struct {
-	Order   policy.Order
-	Counts  PDCounts // as PI.Counts
-	options policy.Options
-}
-
-// PDCounts are the numbers that Algorithm 2 reads.
-type PDCounts interface {
-	// Load returns the variables of line 1.
-	Load(v *slots.View) Load
-
-	// Own returns how many slots of kind k there are, and how many tasks of kind k use.
-	Own(v *slots.View, k slots.Kind) (capacity, used int32)
-
-	// Lending returns what the slots of kind k lend.
-	Lending(v *slots.View, k slots.Kind) Lending
-
-	// NoRoom is as in PICounts.
-	NoRoom(v *slots.View, k slots.Kind) string
-}
+type PD struct{ base }
 
 // NewPD returns the policy pd-dhfs.
 func NewPD(o policy.Options) *PD {
-	p := &PD{options: o}
+	p := &PD{base{Options: o}}
 	p.Reset()
 	return p
 }
 
 // Reset implements slots.Policy.
 func (p *PD) Reset() {
-	p.Order = policy.NewOrder(slots.Together, policy.Wait{Delay: policy.TimeOr(p.options.LocalityDelay, 0), Wakeless: true})
-	if p.Counts == nil {
-		p.Counts = &counts{&p.Order, &p.options}
-	}
+	p.Order = policy.NewOrder(slots.Together, policy.Wait{Delay: policy.TimeOr(p.Options.LocalityDelay, 0), Wakeless: true})
 }
 
 // Traits implements slots.Policy.
 func (p *PD) Traits() slots.Traits {
-	t := traits("pd-dhfs", p.options)
+	t := traits("pd-dhfs", p.Options)
 	t.Uses, t.Sharing = slots.PoolSettings, slots.Together
 	t.Rules = map[slots.Rule]string{
 		RuleOwnSlots:      "the pool farthest below its share, of maps and reduces together, has a task for a slot of the task's own kind",
@@ -249,10 +162,7 @@ func (p *PD) Traits() slots.Traits {
 
 // End ends a visit. It explains why the visit starts nothing more.
 func (p *PD) End(v *slots.View, d *slots.Decision) {
-	if d.WantsReason() {
-		p.decline(v, d)
-	}
-	p.Order.End(v, d)
+	p.Order.End(v, d, func(k slots.Kind) string { return p.whyNoSlot(v, k) }, func(slots.Kind) []slots.Number { return p.loadNumbers(v) })
 }
 
 // NextVisit implements slots.Selective. It returns -1 if no task that may start finds a
@@ -263,25 +173,9 @@ func (p *PD) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 		if p.Order.Demand(v, k).Startable == 0 {
 			continue
 		}
-		if capacity, used := p.Counts.Own(v, k); used < capacity || p.mayLend(v, k.Other()) {
+		if capacity, used := own(v, k); used < capacity || p.mayLend(v, k.Other()) {
 			return t
 		}
 	}
 	return -1
-}
-
-// Load implements PDCounts.
-func (c *counts) Load(v *slots.View) Load {
-	t := v.Tracker()
-	return Load{
-		SlotsDemand:     c.order.Demand(v, slots.Map).All + c.order.Demand(v, slots.Reduce).All,
-		SlotsCapacity:   v.Capacity(slots.Map) + v.Capacity(slots.Reduce),
-		TrackerCapacity: v.CapacityAt(t, slots.Map) + v.CapacityAt(t, slots.Reduce),
-		TrackerRunning:  v.RunningAt(t, slots.Map) + v.RunningAt(t, slots.Reduce),
-	}
-}
-
-// Own implements PDCounts. Tasks on slots of the other kind use none of their own kind.
-func (*counts) Own(v *slots.View, k slots.Kind) (capacity, used int32) {
-	return v.Capacity(k), v.Running(k) - v.LentBy(k.Other())
 }

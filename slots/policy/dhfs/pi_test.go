@@ -115,8 +115,8 @@ func TestAlgorithm1DecidesAsSpecified(t *testing.T) {
 			s.view(t, func(v *slots.View) {
 				p := NewPI(policy.Options{BorrowMap: s.pctM, BorrowReduce: s.pctR})
 				p.Order.Update(v)
-				scenario, _ := Algorithm1(p.Counts.Phases(v, slots.Map))
-				demand := [2]int32{p.Counts.Phase(v, slots.Map).SlotsDemand(), p.Counts.Phase(v, slots.Reduce).SlotsDemand()}
+				scenario, _ := Algorithm1(p.Phases(v, slots.Map))
+				demand := [2]int32{p.Phase(v, slots.Map).SlotsDemand(), p.Phase(v, slots.Reduce).SlotsDemand()}
 				extra := [2]int32{p.extra(v, slots.Map), p.extra(v, slots.Reduce)}
 				lent := [2]int32{v.LentBy(slots.Map), v.LentBy(slots.Reduce)}
 				if demand != s.wantDemand || scenario != s.wantScenario || extra != s.wantExtra || lent != s.wantLent {
@@ -177,7 +177,7 @@ func TestDemandsAddUp(t *testing.T) {
 		s.view(t, func(v *slots.View) {
 			p := NewPI(policy.Options{})
 			p.Order.Update(v)
-			if sum := p.Counts.Phase(v, slots.Map).SlotsDemand() + p.Counts.Phase(v, slots.Reduce).SlotsDemand(); sum != s.pendM+s.pendR+run[0]+run[1] {
+			if sum := p.Phase(v, slots.Map).SlotsDemand() + p.Phase(v, slots.Reduce).SlotsDemand(); sum != s.pendM+s.pendR+run[0]+run[1] {
 				rt.Fatalf("demands add up to %d, not to %d pending and %d running", sum, s.pendM+s.pendR, run[0]+run[1])
 			}
 			for k := range slots.Kind(2) {

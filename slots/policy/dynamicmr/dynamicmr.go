@@ -8,8 +8,8 @@
 //  3. Slot PreScheduling gives maps slots at their input that load balancing would not
 //     give them.
 //
-// Slot weights bound what a tracker runs. Package dhfs needs no changes for these steps:
-// this package gives Algorithms 1 and 2 other counts, and adds the steps around them.
+// Slot weights bound what a tracker runs. Algorithms 1 and 2 are those of package dhfs, which counts copies and
+// weights too. This package adds the steps around them.
 //
 // Paper: Tang, Lee, He: DynamicMR [DynamicMR14]. We have only a retelling of it
 // [Vanathi16], which names SEPB and PreScheduling but gives no algorithm. Both are
@@ -32,13 +32,13 @@ func New(o policy.Options) slots.Policy {
 	o.LocalityDelay = nil
 	switch o.DHSA {
 	case "pd":
-		p := newOnPD(o)
-		return withCopies(DynamicMR{p, &p.Order, o})
+		p := &onPD{dhfs.NewPD(o)}
+		return withCopies(&DynamicMR{p, &p.Order, o})
 	case "off":
 		return newOnFair(o)
 	}
-	p := newOnPI(o)
-	return withCopies(DynamicMR{p, &p.Order, o})
+	p := &onPI{dhfs.NewPI(o)}
+	return withCopies(&DynamicMR{p, &p.Order, o})
 }
 
 // DynamicMR is an allocation with slot weights, without copies.
@@ -49,34 +49,34 @@ type DynamicMR struct {
 }
 
 // allocation is the policy of step 1. Next starts one task of a visit, and reports whether one
-// started. End ends the visit.
+// started. End ends the visit. idle returns how many slots tasks of kind k could have now.
 type allocation interface {
 	slots.Policy
 	slots.Selective
 	Next(v *slots.View, d *slots.Decision) bool
 	End(v *slots.View, d *slots.Decision)
+	idle(v *slots.View, k slots.Kind) int32
 }
 
 // copying is DynamicMR with SEPB. It is a type of its own because only it is a
 // slots.Speculator and a slots.Observer.
 type copying struct {
-	DynamicMR
+	*DynamicMR
 	policy.Speculating
 }
 
 // withCopies returns d, as a Speculator if SEPB is on.
-func withCopies(d DynamicMR) slots.Policy {
-	if !d.options.SEPB {
-		return &d
+func withCopies(d *DynamicMR) slots.Policy {
+	if d.Reset(); !d.options.SEPB {
+		return d
 	}
 	return &copying{d, policy.Speculating{Order: d.order}}
 }
 
-// copyTasks gives an Order the Copies of DynamicMR for one Ledger, if SEPB is on. idle returns how
-// many slots tasks of a kind could have now.
-func copyTasks(order *policy.Order, o *policy.Options, idle func(v *slots.View, k slots.Kind) int32) {
-	if o.SEPB {
-		order.Copy(policy.NewCopies(o, jobsChecked(o), o.PreScheduling, idle))
+// Reset implements slots.Policy.
+func (d *DynamicMR) Reset() {
+	if d.allocation.Reset(); d.options.SEPB {
+		d.order.Copy(policy.NewCopies(&d.options, jobsChecked(&d.options), d.options.PreScheduling, d.idle))
 	}
 }
 
@@ -118,25 +118,7 @@ func (d *DynamicMR) Decide(v *slots.View, decision *slots.Decision) {
 }
 
 // onPI is pi-dhfs with DynamicMR's steps.
-type onPI struct {
-	*dhfs.PI
-	options policy.Options
-}
-
-// newOnPI returns pi-dhfs with the counts and copies of this package.
-func newOnPI(o policy.Options) *onPI {
-	p := &onPI{options: o}
-	p.PI = dhfs.NewPI(o)
-	p.Counts = &counts{&p.Order, &p.options}
-	p.Reset()
-	return p
-}
-
-// Reset implements slots.Policy.
-func (p *onPI) Reset() {
-	p.PI.Reset()
-	copyTasks(&p.Order, &p.options, p.idle)
-}
+type onPI struct{ *dhfs.PI }
 
 // Next starts one task: a pre-scheduled map only if Algorithm 1 has no slot for a map.
 func (p *onPI) Next(v *slots.View, d *slots.Decision) bool {
@@ -147,14 +129,14 @@ func (p *onPI) Next(v *slots.View, d *slots.Decision) bool {
 // one started.
 func (p *onPI) preSchedule(v *slots.View, d *slots.Decision) bool {
 	k := slots.Map
-	if !p.options.PreScheduling || p.Order.Demand(v, k).Startable == 0 || p.Has(v, k, k, 0) {
+	if !p.Options.PreScheduling || p.Order.Demand(v, k).Startable == 0 || p.Has(v, k, k, 0) {
 		return false
 	}
-	f, w := p.Counts.Phase(v, k), v.Weights().Of(k)
+	f, w := p.Phase(v, k), v.Weights().Of(k)
 	if ExtraIdle(f.SlotsDemand(), v.CapacityAt(v.Tracker(), k), f.Capacity, (v.UsedAt(v.Tracker(), k)+w-1)/w) == 0 {
 		return false
 	}
-	return preScheduled(v, d, &p.Order, func(slots.PoolID) []slots.Number { return p.OwnNumbers(v, k) })
+	return p.Order.GrantLocal(v, d, func(slots.PoolID) []slots.Number { return p.OwnNumbers(v, k) })
 }
 
 // idle returns how many slots tasks of kind k could have now. These are the unused slots of their
@@ -163,29 +145,11 @@ func (p *onPI) preSchedule(v *slots.View, d *slots.Decision) bool {
 func (p *onPI) idle(v *slots.View, k slots.Kind) int32 {
 	other := k.Other()
 	unused := weigh(v, other, v.Capacity(other)-p.Order.Pending(other)) - v.Used(other)
-	return (weigh(v, k, v.Capacity(k)) - v.Used(k) + min(mayStillLend(v, &p.options, other), max(unused, 0))) / v.Weights().Of(k)
+	return (weigh(v, k, v.Capacity(k)) - v.Used(k) + min(mayStillLend(v, &p.Options, other), max(unused, 0))) / v.Weights().Of(k)
 }
 
 // onPD is pd-dhfs with DynamicMR's steps.
-type onPD struct {
-	*dhfs.PD
-	options policy.Options
-}
-
-// newOnPD returns pd-dhfs with the counts and copies of this package.
-func newOnPD(o policy.Options) *onPD {
-	p := &onPD{options: o}
-	p.PD = dhfs.NewPD(o)
-	p.Counts = &counts{&p.Order, &p.options}
-	p.Reset()
-	return p
-}
-
-// Reset implements slots.Policy.
-func (p *onPD) Reset() {
-	p.PD.Reset()
-	copyTasks(&p.Order, &p.options, p.idle)
-}
+type onPD struct{ *dhfs.PD }
 
 // Next starts one task: a pre-scheduled map only if Algorithm 2 starts none.
 func (p *onPD) Next(v *slots.View, d *slots.Decision) bool {
@@ -195,16 +159,16 @@ func (p *onPD) Next(v *slots.View, d *slots.Decision) bool {
 // preSchedule starts a map at its input if the tracker runs its part of the load
 // and has an idle map slot. It reports whether one started.
 func (p *onPD) preSchedule(v *slots.View, d *slots.Decision) bool {
-	l := p.Counts.Load(v)
+	l := p.Load(v)
 	t := v.Tracker()
 	k := slots.Map
-	if !p.options.PreScheduling || l.Within() || v.RunningAt(t, k) >= v.CapacityAt(t, k) {
+	if !p.Options.PreScheduling || l.Within() || v.RunningAt(t, k) >= v.CapacityAt(t, k) {
 		return false
 	}
 	if ExtraIdle(l.SlotsDemand, l.TrackerCapacity, l.SlotsCapacity, l.TrackerRunning) < v.Weights().Of(k) {
 		return false
 	}
-	return preScheduled(v, d, &p.Order, func(pool slots.PoolID) []slots.Number { return p.Numbers(v, pool, k) })
+	return p.Order.GrantLocal(v, d, func(pool slots.PoolID) []slots.Number { return p.Numbers(v, pool, k) })
 }
 
 // idle returns how many slots tasks of kind k could have now. It adds the idle slots of kind k
@@ -214,7 +178,7 @@ func (p *onPD) idle(v *slots.View, k slots.Kind) int32 {
 	other := k.Other()
 	own := weigh(v, k, v.Capacity(k)-v.Running(k)) + v.LentBy(other)
 	all := v.Weights().Room([2]int32{v.Capacity(slots.Map), v.Capacity(slots.Reduce)}, [2]int32{v.Running(slots.Map), v.Running(slots.Reduce)})
-	return min(own+mayStillLend(v, &p.options, other), all) / v.Weights().Of(k)
+	return min(own+mayStillLend(v, &p.Options, other), all) / v.Weights().Of(k)
 }
 
 // onFair is fair with DynamicMR's steps.
@@ -239,15 +203,9 @@ func newOnFair(o policy.Options) slots.Policy {
 		if ExtraIdle(p.Fair.Order.Demand(v, k).All, v.CapacityAt(t, k), v.Capacity(k), v.RunningAt(t, k)) == 0 {
 			return false
 		}
-		return preScheduled(v, d, &p.Fair.Order, func(slots.PoolID) []slots.Number { return p.LoadNumbers(v, k) })
+		return p.Fair.Order.GrantLocal(v, d, func(slots.PoolID) []slots.Number { return p.LoadNumbers(v, k) })
 	}
 	return p
-}
-
-// preScheduled starts a map of the first job of the first pool, if one has its input on the
-// visited tracker [DynamicMR14, "slot prescheduling"]. It reports whether one started.
-func preScheduled(v *slots.View, d *slots.Decision, o *policy.Order, numbers func(pool slots.PoolID) []slots.Number) bool {
-	return o.GrantLocal(v, d, numbers)
 }
 
 // ExtraIdle returns how many map slots of a tracker are idle beyond those that load

@@ -138,14 +138,10 @@ func (s *Split) start(v *slots.View, d *slots.Decision) bool {
 		if normalSlots(v, t) == 0 {
 			g.Rule = ruleAdditional
 		}
-		if d.WantsReason() {
-			d.Because(s.why(v, id, k, g.Rule))
-		}
-		if d.Grant(g) {
+		if s.skips.Grant(d, g, func() slots.Why { return s.why(v, id, k, g.Rule) }) {
 			s.update(v)
 			return true
 		}
-		s.skips.Add(id, k, d.Refused())
 		s.rank(v.Job(id))
 	}
 }

@@ -146,24 +146,16 @@ func (f *Deficit) grant(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 			return false
 		}
 		id := slots.JobID(first)
-		if d.WantsReason() {
-			d.Because(f.why(v, id, k))
+		g := slots.GrantOf(id, k, ruleDeficit)
+		if f.key(v.Job(id), k).needy {
+			g.Rule = policy.RuleMinShare
 		}
-		if d.Grant(slots.Grant{Slot: slots.NoSlot, Job: id, Kind: k, Task: slots.NoTask, Rule: f.rule(v, id, k)}) {
+		if f.skips.Grant(d, g, func() slots.Why { return f.why(v, id, k) }) {
 			f.updateJobs(v)
 			return true
 		}
-		f.skips.Add(id, k, d.Refused())
 		f.ranks[k].Remove(first)
 	}
-}
-
-// rule returns the rule by which a job gets a slot.
-func (f *Deficit) rule(v *slots.View, id slots.JobID, k slots.Kind) slots.Rule {
-	if f.key(v.Job(id), k).needy {
-		return policy.RuleMinShare
-	}
-	return ruleDeficit
 }
 
 // updateJobs updates the accounts and ranks of the jobs that have changed since the last call.
@@ -375,17 +367,7 @@ func (f *Deficit) load(v *slots.View, k slots.Kind) []slots.Number {
 // decline explains the end of a visit: why it starts nothing more of each kind.
 func (f *Deficit) decline(v *slots.View, d *slots.Decision, started bool) {
 	for k := range slots.Kind(trace.Kinds) {
-		reason := "the tracker's share of the load is used up"
-		switch {
-		case v.Pending(k) == 0:
-			reason = fmt.Sprintf("no %v is pending", k)
-		case v.FreeHome(v.Tracker(), k) == 0:
-			reason = fmt.Sprintf("no %v slot of the tracker is free", k)
-		case started:
-			reason = "a heartbeat starts one task"
-		case f.ranks[k].Len() == 0 && f.skips.Why(k) != "":
-			reason = f.skips.Why(k)
-		}
-		d.Decline(k, reason, f.load(v, k)...)
+		d.Decline(k, cmp.Or(policy.NoTaskOrSlot(v, k), policy.If(started, "a heartbeat starts one task"),
+			policy.If(f.ranks[k].Len() == 0, f.skips.Why(k)), policy.LoadUsedUp), f.load(v, k)...)
 	}
 }

@@ -11,6 +11,7 @@
 package fair
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -124,12 +125,8 @@ func (f *Fair) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 func (f *Fair) Decide(v *slots.View, d *slots.Decision) {
 	f.Order.Begin(v)
 	f.assignTasks(v, d)
-	if d.WantsReason() {
-		for k := range slots.Kind(trace.Kinds) {
-			f.decline(v, d, k)
-		}
-	}
-	f.Order.End(v, d)
+	f.Order.End(v, d, func(k slots.Kind) string { return cmp.Or(policy.NoTaskOrSlot(v, k), policy.LoadUsedUp) },
+		func(k slots.Kind) []slots.Number { return f.LoadNumbers(v, k) })
 	f.preempt.check(v, d, f.Order.Updates)
 }
 
@@ -201,17 +198,4 @@ func (f *Fair) LoadNumbers(v *slots.View, k slots.Kind) []slots.Number {
 		slots.Whole(fmt.Sprintf("%v slots that tracker %d may use", k, t), f.loadCap(v, t, k)),
 		slots.Whole(fmt.Sprintf("%vs that run there", k), v.RunningAt(t, k)),
 	}
-}
-
-// decline explains why this visit starts nothing more of kind k.
-func (f *Fair) decline(v *slots.View, d *slots.Decision, k slots.Kind) {
-	reason := f.Order.Stopped(v, k)
-	switch {
-	case reason != "":
-	case v.FreeHome(v.Tracker(), k) == 0:
-		reason = fmt.Sprintf("no %v slot of the tracker is free", k)
-	default:
-		reason = "the tracker's share of the load is used up"
-	}
-	d.Decline(k, reason, f.LoadNumbers(v, k)...)
 }

@@ -5,7 +5,13 @@
 // A FIFO owns two orderings of jobs and serves one Ledger at a time.
 package fifo
 
-import "mrlocal/slots"
+import (
+	"cmp"
+
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/trace"
+)
 
 // FIFO is Hadoop 1.0.3, JobQueueTaskScheduler. It keeps slots typed: each runs tasks of its
 // home kind. The first job in order of priority, submission and id that has a task gets the
@@ -13,19 +19,14 @@ import "mrlocal/slots"
 // tasks spread evenly. In one heartbeat a tracker gets at most one reduce, and at most one
 // map that is not near its input.
 type FIFO struct {
-	// first has, by kind, the jobs with a pending task of that kind, in order.
-	first [2]slots.Ranking[key]
-	// Scratch of update and grantFirst, kept so that a heartbeat allocates nothing.
-	changed []slots.JobID
-	refused []slots.JobID
+	first   [trace.Kinds]slots.Ranking[slots.Priority] // by kind: jobs with a pending task; of equals the smaller id comes first
+	changed []slots.JobID                              // scratch of update
+	skips   policy.Skips
 }
-
-// key is the sort key of a job. The ranking breaks ties by id.
-type key struct{ priority slots.Priority }
 
 // less is Hadoop 1.0.3, SchedulingAlgorithms.FifoComparator: priority, then
 // submission. Ids are in the order of submission.
-func less(a, b *key) bool { return a.priority > b.priority }
+func less(a, b *slots.Priority) bool { return *a > *b }
 
 // New returns the policy fifo.
 func New() *FIFO { return &FIFO{} }
@@ -70,18 +71,11 @@ func (f *FIFO) Decide(v *slots.View, d *slots.Decision) {
 // fits reports whether a task of kind k is pending and the tracker has a free slot for it
 // within its part of the load. If not, it declines the kind with the reason.
 func (f *FIFO) fits(v *slots.View, d *slots.Decision, t slots.TrackerID, k slots.Kind) bool {
-	pending, free := v.Pending(k) > 0, v.FreeHome(t, k) > 0
-	if pending && free && v.RunningAt(t, k) < slots.LoadCap(v, t, k) {
+	if v.Pending(k) > 0 && v.FreeHome(t, k) > 0 && v.RunningAt(t, k) < slots.LoadCap(v, t, k) {
 		return true
 	}
 	if d.WantsReason() {
-		why := "the tracker has its part of the load"
-		if !pending {
-			why = "no " + k.String() + " is pending"
-		} else if !free {
-			why = "no " + k.String() + " slot of the tracker is free"
-		}
-		d.Decline(k, why, f.numbers(v, k)...)
+		d.Decline(k, cmp.Or(policy.NoTaskOrSlot(v, k), "the tracker has its part of the load"), f.numbers(v, k)...)
 	}
 	return false
 }
@@ -104,52 +98,29 @@ func (f *FIFO) numbers(v *slots.View, k slots.Kind) []slots.Number {
 // candidates are the next jobs of the order. It takes jobs out of the ranking to reach the
 // next ones, and puts them back.
 func (f *FIFO) why(v *slots.View, k slots.Kind, winner slots.JobID) slots.Why {
-	w := slots.Why{Numbers: f.numbers(v, k)}
-	var later []int32
-	for range slots.MostBeaten + 1 {
-		id, ok := f.first[k].First()
-		if !ok {
-			break
+	return slots.Why{Numbers: f.numbers(v, k), Beaten: policy.Beaten(&f.first[k], winner, v, func(j slots.JobView) string {
+		if j.Priority() < v.Job(winner).Priority() {
+			return "its priority is lower"
 		}
-		f.first[k].Remove(id)
-		later = append(later, id)
-		if slots.JobID(id) == winner {
-			continue
-		}
-		why := "it was submitted later"
-		if v.Job(slots.JobID(id)).Priority() < v.Job(winner).Priority() {
-			why = "its priority is lower"
-		}
-		w.Beaten = append(w.Beaten, slots.Beaten{Pool: v.Job(slots.JobID(id)).Pool(), Job: slots.JobID(id), Why: why})
-	}
-	for _, id := range later {
-		f.rank(v, slots.JobID(id))
-	}
-	return w
+		return "it was submitted later"
+	})}
 }
 
 // grantFirst starts a task of the first job that the Ledger does not refuse. It reports
 // whether a task started. It ranks the refused jobs again for the next grant.
-func (f *FIFO) grantFirst(v *slots.View, d *slots.Decision, k slots.Kind) bool {
-	granted := false
+func (f *FIFO) grantFirst(v *slots.View, d *slots.Decision, k slots.Kind) (granted bool) {
 	for !granted {
 		id, ok := f.first[k].First()
 		if !ok {
 			break
 		}
-		if d.WantsReason() {
-			d.Because(f.why(v, k, slots.JobID(id)))
-		}
-		granted = d.Grant(slots.Grant{Slot: slots.NoSlot, Job: slots.JobID(id), Kind: k, Task: slots.NoTask, Rule: ruleFIFO})
+		g := slots.GrantOf(slots.JobID(id), k, ruleFIFO)
+		granted = f.skips.Grant(d, g, func() slots.Why { return f.why(v, k, g.Job) })
 		if !granted {
 			f.first[k].Remove(id)
-			f.refused = append(f.refused, slots.JobID(id))
 		}
 	}
-	for _, id := range f.refused {
-		f.rank(v, id)
-	}
-	f.refused = f.refused[:0]
+	f.skips.End(func(id slots.JobID) { f.rank(v, id) })
 	f.update(v)
 	return granted
 }
@@ -166,6 +137,6 @@ func (f *FIFO) update(v *slots.View) {
 func (f *FIFO) rank(v *slots.View, id slots.JobID) {
 	j := v.Job(id)
 	for k := range f.first {
-		f.first[k].Keep(int32(id), j.Pending(slots.Kind(k)) > 0, key{j.Priority()})
+		f.first[k].Keep(int32(id), j.Pending(slots.Kind(k)) > 0, j.Priority())
 	}
 }

@@ -63,9 +63,7 @@ func (f *Fresh) Observe(e slots.Fact) {
 func (f *Fresh) Decide(v *slots.View, d *slots.Decision) {
 	f.Update(v, f)
 	started := v.FreeAt(v.Tracker()) > 0 && f.allocate(v, d)
-	if d.WantsReason() {
-		f.decline(v, d, started)
-	}
+	f.Decline(v, d, started, "")
 	f.End(v, f)
 }
 
@@ -87,7 +85,7 @@ func (f *Fresh) fewest(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 		if !ok {
 			return false
 		}
-		if f.Grant(v, d, f, yarn.Offer{Job: id, Kind: k, Rule: ruleRemainingWork}, func() slots.Why { return f.why(v, id, k) }) {
+		if f.Grant(v, d, f, slots.GrantOf(id, k, ruleRemainingWork), func() slots.Why { return f.why(v, id, k) }) {
 			return true
 		}
 	}
@@ -132,11 +130,4 @@ func (f *Fresh) why(v *slots.View, id slots.JobID, k slots.Kind) slots.Why {
 		slots.Decimal("remaining map work in seconds", float64(f.work[slots.Map])/1e6), slots.Decimal("remaining reduce work in seconds", float64(f.work[slots.Reduce])/1e6),
 		slots.Decimal("map containers s_m", mapContainers(yarn.Total(v), f.work)), slots.Whole("running maps", v.Running(slots.Map)))
 	return slots.Why{Numbers: all, Beaten: policy.Beaten(&f.jobs[k], id, v, yarn.Holds)}
-}
-
-// decline explains the end of a visit: why it starts nothing more of each kind.
-func (f *Fresh) decline(v *slots.View, d *slots.Decision, started bool) {
-	for k := range slots.Kind(trace.Kinds) {
-		d.Decline(k, f.Stopped(v, k, started))
-	}
 }

@@ -20,7 +20,7 @@ func (s *scheduler) batchFinishMap(v *slots.View, d *slots.Decision) bool {
 		switch {
 		case id != s.batching && s.benefit(v.Job(id)) <= 0: // the estimates have changed since it was ranked
 			s.waves.Remove(int32(id))
-		case s.Grant(v, d, s, yarn.Offer{Job: id, Kind: slots.Map, Rule: ruleBatchFinish}, why):
+		case s.Grant(v, d, s, slots.GrantOf(id, slots.Map, ruleBatchFinish), why):
 			if s.options.BatchReserve {
 				s.batching = id
 			}

@@ -1,14 +1,12 @@
 package omo
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/yarn"
-	"mrlocal/trace"
 )
 
 // This file explains decisions in the paper's words. Policies call it only while explanations
@@ -76,14 +74,5 @@ func (s *scheduler) whyBatch(v *slots.View, id slots.JobID) slots.Why {
 		},
 		Beaten: andThen(policy.Beaten(&s.waves, id, v, func(slots.JobView) string { return "it gains less" }),
 			policy.Beaten(&s.fair, id, v, func(slots.JobView) string { return "it does not finish its maps in a batch" })),
-	}
-}
-
-// decline explains the end of a visit: why it starts nothing more of each kind.
-func (s *scheduler) decline(v *slots.View, d *slots.Decision, started bool) {
-	for k := range slots.Kind(trace.Kinds) {
-		reason := s.Stopped(v, k, started)
-		reason = cmp.Or(reason, "lazy start holds the pending reduces back: their shuffle would end before the maps do")
-		d.Decline(k, reason)
 	}
 }

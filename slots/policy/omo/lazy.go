@@ -21,7 +21,7 @@ func (s *scheduler) lazyStartReduce(v *slots.View, d *slots.Decision) bool {
 			return false
 		}
 		why := func() slots.Why { return s.whyReduce(v, id, rule) }
-		if s.launch(v, d, yarn.Offer{Job: id, Kind: slots.Reduce, Rule: rule}, why) {
+		if s.launch(v, d, slots.GrantOf(id, slots.Reduce, rule), why) {
 			return true
 		}
 	}
@@ -46,15 +46,15 @@ func (s *scheduler) nextReduce(v *slots.View) (slots.JobID, slots.Rule) {
 }
 
 // launch starts a reduce, counts it in its job's reduce stage, and reports whether it started.
-func (s *scheduler) launch(v *slots.View, d *slots.Decision, o yarn.Offer, why func() slots.Why) bool {
-	at := &s.jobs[o.Job]
+func (s *scheduler) launch(v *slots.View, d *slots.Decision, g slots.Grant, why func() slots.Why) bool {
+	at := &s.jobs[g.Job]
 	before := *at
 	if !at.begun {
 		at.begun, at.stage = true, s.stages
 		s.stages++
 	}
 	at.launched++ // before the grant, which ranks the job again
-	granted := s.Grant(v, d, s, o, why)
+	granted := s.Grant(v, d, s, g, why)
 	switch {
 	case !granted:
 		*at = before
@@ -63,7 +63,7 @@ func (s *scheduler) launch(v *slots.View, d *slots.Decision, o yarn.Offer, why f
 	default:
 		return true
 	}
-	s.Rank(v, v.Job(o.Job))
+	s.Rank(v, v.Job(g.Job))
 	return granted
 }
 

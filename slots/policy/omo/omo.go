@@ -203,9 +203,7 @@ func (s *scheduler) Decide(v *slots.View, d *slots.Decision) {
 		s.Slow.Look(v)
 	}
 	started := v.FreeAt(v.Tracker()) > 0 && (s.allocate(v, d) || s.copySlow(v, d))
-	if d.WantsReason() {
-		s.decline(v, d, started)
-	}
+	s.Decline(v, d, started, "lazy start holds the pending reduces back: their shuffle would end before the maps do")
 	s.End(v, s)
 	if !started {
 		s.Nodes.Unblock(v, d)
@@ -228,8 +226,9 @@ func (s *scheduler) copySlow(v *slots.View, d *slots.Decision) bool {
 		return false
 	}
 	return s.Slow.Copy(v, func(a slots.AttemptID, why slots.Why) bool {
-		o := yarn.Offer{Job: a.Job, Kind: a.Kind, Rule: policy.RuleSpeculative, Copy: true, Task: a.Task}
-		return s.Grant(v, d, s, o, func() slots.Why { return why })
+		g := slots.GrantOf(a.Job, a.Kind, policy.RuleSpeculative)
+		g.Task, g.Speculative = a.Task, true
+		return s.Grant(v, d, s, g, func() slots.Why { return why })
 	})
 }
 
@@ -266,7 +265,7 @@ func (s *scheduler) fairScheduler(v *slots.View, d *slots.Decision) bool {
 			rule = ruleDeficit
 		}
 		why := func() slots.Why { return s.whyFewest(v, id) }
-		if s.Grant(v, d, s, yarn.Offer{Job: id, Kind: k, Rule: rule}, why) {
+		if s.Grant(v, d, s, slots.GrantOf(id, k, rule), why) {
 			return true
 		}
 	}

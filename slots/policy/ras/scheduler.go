@@ -178,7 +178,7 @@ func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 			if d.WantsReason() {
 				d.Because(r.why(v, s, k, load))
 			}
-			if !d.Grant(slots.Grant{Slot: slots.NoSlot, Job: s.id, Kind: k, Task: slots.NoTask, Rule: ruleLowestUtility}) {
+			if !d.Grant(slots.GrantOf(s.id, k, ruleLowestUtility)) {
 				out[k] = d.Refused()
 				r.refused(s, k, t, d.Refused())
 				continue

@@ -1,6 +1,7 @@
 package yarn
 
 import (
+	"cmp"
 	"fmt"
 
 	"mrlocal/slots"
@@ -45,43 +46,23 @@ func (c *Base) Startable(j slots.JobView, k slots.Kind) int32 {
 	return j.Pending(k)
 }
 
-// Offer is a container that a policy offers to a job.
-type Offer struct {
-	Job  slots.JobID
-	Kind slots.Kind
-	Rule slots.Rule
-	Copy bool         // of Task, which runs
-	Task slots.TaskID // if Copy is set
-}
-
 // Grant starts a task of a job, and reports whether it did. why returns the reasons, and is
 // called only while explanations are on. If the Ledger refuses the job, or if the tracker has
 // no room for its task, the job is skipped until the visit ends.
-func (c *Base) Grant(v *slots.View, d *slots.Decision, r Ranker, o Offer, why func() slots.Why) bool {
-	if !c.Nodes.fits(v, v.Job(o.Job), o.Kind) {
-		c.full[o.Kind] = true
-		c.skips.Add(o.Job, o.Kind, slots.Granted)
-		r.Rank(v, v.Job(o.Job))
-		return false
-	}
-	if d.WantsReason() {
-		d.Because(why())
-	}
-	g := slots.Grant{Slot: slots.NoSlot, Job: o.Job, Kind: o.Kind, Task: slots.NoTask, Rule: o.Rule}
-	if o.Copy {
-		g.Task, g.Speculative = o.Task, true
-	}
-	if d.Grant(g) {
+func (c *Base) Grant(v *slots.View, d *slots.Decision, r Ranker, g slots.Grant, why func() slots.Why) bool {
+	if !c.Nodes.fits(v, v.Job(g.Job), g.Kind) {
+		c.full[g.Kind] = true
+		c.skips.Add(g.Job, g.Kind, slots.Granted)
+	} else if c.skips.Grant(d, g, why) {
 		c.Start(v.Now(), d.Started().Slot)
 		if c.Slow != nil {
 			c.Slow.Started(v, d.Started())
 		}
-		c.Nodes.charge(v, d.Started().Slot, v.Job(o.Job), o.Kind)
+		c.Nodes.charge(v, d.Started().Slot, v.Job(g.Job), g.Kind)
 		c.Update(v, r)
 		return true
 	}
-	c.skips.Add(o.Job, o.Kind, d.Refused())
-	r.Rank(v, v.Job(o.Job))
+	r.Rank(v, v.Job(g.Job))
 	return false
 }
 
@@ -154,18 +135,15 @@ func FairNumbers(j slots.JobView) []slots.Number {
 	return []slots.Number{slots.Whole("containers of the job", Held(j)), slots.Decimal("weight", float64(j.Weight())/float64(slots.One))}
 }
 
-// Stopped returns in words why nothing more of kind k starts on the visited tracker, or "" if the
-// reason is one of the policy itself. started says whether the visit has started a task.
-func (c *Base) Stopped(v *slots.View, k slots.Kind, started bool) string {
-	switch {
-	case v.Pending(k) == 0:
-		return fmt.Sprintf("no %v is pending", k)
-	case v.FreeAt(v.Tracker()) == 0:
-		return "no slot of the tracker is free"
-	case started:
-		return "a heartbeat starts one task"
-	case c.full[k]:
-		return "the tracker has too little CPU or memory left, or reduces that wait would leave no room for maps"
+// Decline explains why a visit starts nothing more. started says whether it has started a task, and own is the
+// reason of the policy if no other one holds.
+func (c *Base) Decline(v *slots.View, d *slots.Decision, started bool, own string) {
+	for k := range slots.Kind(trace.Kinds) {
+		if d.WantsReason() {
+			d.Decline(k, cmp.Or(policy.NoTask(v, k), policy.If(v.FreeAt(v.Tracker()) == 0, "no slot of the tracker is free"),
+				policy.If(started, "a heartbeat starts one task"),
+				policy.If(c.full[k], "the tracker has too little CPU or memory left, or reduces that wait would leave no room for maps"),
+				c.skips.Why(k), own))
+		}
 	}
-	return c.skips.Why(k)
 }

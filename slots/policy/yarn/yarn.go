@@ -18,7 +18,6 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
-	"mrlocal/trace"
 )
 
 // YARN is MapReduce's allocator on YARN (Hadoop 2.6, RMContainerAllocator), one for
@@ -72,9 +71,7 @@ func (y *YARN) Traits() slots.Traits {
 func (y *YARN) Decide(v *slots.View, d *slots.Decision) {
 	y.Update(v, y)
 	started := v.FreeAt(v.Tracker()) > 0 && y.allocate(v, d)
-	if d.WantsReason() {
-		y.decline(v, d, started)
-	}
+	y.Decline(v, d, started, "the pending reduces are not ramped up yet")
 	y.End(v, y)
 	if !started {
 		y.preempt(v, d)
@@ -90,16 +87,16 @@ func (y *YARN) allocate(v *slots.View, d *slots.Decision) bool {
 		if !ok {
 			return false
 		}
-		o := Offer{Job: id, Kind: slots.Map, Rule: RuleFewest}
+		g := slots.GrantOf(id, slots.Map, RuleFewest)
 		switch j := v.Job(id); {
 		case y.Startable(j, slots.Reduce) > 0 && y.rampedUp(v, j) && !(y.Nodes.On() && lacksMap(j)):
-			o.Kind, o.Rule = slots.Reduce, ruleRampUp
+			g.Kind, g.Rule = slots.Reduce, ruleRampUp
 		case y.Startable(j, slots.Map) == 0:
 			y.KeepBack(id) // its maps are not ready, and its reduces wait for them
 			y.Rank(v, j)
 			continue
 		}
-		if y.Grant(v, d, y, o, func() slots.Why { return y.why(v, id) }) {
+		if y.Grant(v, d, y, g, func() slots.Why { return y.why(v, id) }) {
 			return true
 		}
 	}
@@ -214,13 +211,4 @@ func requestNumbers(r request) []slots.Number {
 func (y *YARN) why(v *slots.View, id slots.JobID) slots.Why {
 	j := v.Job(id)
 	return slots.Why{Numbers: append(FairNumbers(j), requestNumbers(y.limits(v, j))...), Beaten: policy.Beaten(&y.fair, id, v, Holds)}
-}
-
-// decline explains the end of a visit: why it starts nothing more of each kind.
-func (y *YARN) decline(v *slots.View, d *slots.Decision, started bool) {
-	for k := range slots.Kind(trace.Kinds) {
-		reason := y.Stopped(v, k, started)
-		reason = cmp.Or(reason, "the pending reduces are not ramped up yet")
-		d.Decline(k, reason)
-	}
 }
