@@ -119,10 +119,6 @@ type Measures struct {
 	instant   bool
 }
 
-// copySmoothing is the weight of the newest reduce in B. [OMO21] gives no value. This is the
-// weight that it gives for F_o and A_o [OMO21, "smoothing and window"].
-const copySmoothing = 0.5
-
 // Sample has the measurements of finished tasks.
 type Sample struct {
 	Tasks [trace.Kinds]int64         // number of finished tasks by kind
@@ -177,17 +173,18 @@ func (m *Measures) Finish(f *slots.Fact) {
 		m.instant = true
 	default:
 		m.instant = false
-		m.bandwidth = smoothed(m.bandwidth, float64(bytes)/copied.Seconds())
+		speed := float64(bytes) / copied.Seconds()
+		m.bandwidth = Moved(cmp.Or(m.bandwidth, speed), speed) // the first speed is the average
 	}
 }
 
-// smoothed returns the moving average after the value next. An average of 0 means that there is
-// none yet.
-func smoothed(average, next float64) float64 {
-	if average == 0 {
-		return next
-	}
-	return float64(copySmoothing*next) + float64((1-copySmoothing)*average)
+// smoothing is α of all moving averages, the weight of the newest value. The paper gives no value [OMO21, "smoothing
+// and window"].
+const smoothing = 0.5
+
+// Moved returns a moving average after another value x.
+func Moved(average, x float64) float64 {
+	return float64(smoothing*x) + float64((1-smoothing)*average)
 }
 
 // CopyBandwidth returns B in bytes per second. Before the first measurement it is that of the

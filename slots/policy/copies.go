@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"time"
-
 	"mrlocal/slots"
 	"mrlocal/trace"
 )
@@ -23,7 +21,6 @@ type Copies struct {
 	running int32                                   // number of running jobs
 	inOrder [trace.Kinds]runningJobs                // by kind; kept only if some jobs are checked and others not
 	counted []bool                                  // by job: it counts in running
-	asked   time.Duration                           // time from which a Probe asked for progress; negative: no Probe is due
 }
 
 // RuleSpeculative is the rule of copies of running tasks.
@@ -46,7 +43,7 @@ func (o *Options) SpeculativeWords() string {
 func NewCopies(o *Options, checked [trace.Kinds]slots.PPM, atInput bool, idle func(v *slots.View, k slots.Kind) int32) *Copies {
 	s := newSpeculation(o)
 	s.local = atInput
-	return &Copies{speculation: s, checked: checked, idle: idle, asked: -1}
+	return &Copies{speculation: s, checked: checked, idle: idle}
 }
 
 // ranked returns how many copies of a job's tasks of kind k may start, for the rank of the job. c
@@ -73,7 +70,7 @@ func (o *Order) copiesIn(id slots.PoolID, k slots.Kind) int32 {
 // changed updates the candidates and the number of running jobs after a change of job j. It
 // reports whether the job runs: it is admitted and has not ended.
 func (c *Copies) changed(v *slots.View, j slots.JobView) (in bool) {
-	c.speculation.changed(v.Now(), j)
+	c.speculation.Changed(v.Now(), j)
 	counted := At(&c.counted, j.ID())
 	if in = j.Runnable() && !j.Ended(); in != *counted {
 		*counted = in
@@ -106,11 +103,7 @@ func (o *Order) look(v *slots.View) {
 	if c == nil {
 		return
 	}
-	looks := c.asked >= 0 && v.Now() >= c.asked
-	if looks { // the Probe is answered; a later look needs another one
-		c.asked = -1
-		looks = o.mayCopy(v)
-	}
+	looks := c.answered(v.Now()) && o.mayCopy(v)
 	if !looks && v.Now() < c.expires {
 		return
 	}
@@ -155,10 +148,7 @@ func (o *Order) askProgress(v *slots.View, d *slots.Decision) {
 	if c == nil || c.running == 0 || c.due < 0 || !o.mayCopy(v) {
 		return
 	}
-	if c.asked < 0 {
-		c.asked = max(c.due, v.Now()+1) // not now: the progress of this Assign is reported already
-	}
-	d.Probe(c.asked)
+	c.probe(v, d)
 	w := v.Weights()
 	if v.Used(slots.Map)+v.Used(slots.Reduce) < w.Times(slots.Map, v.Capacity(slots.Map))+w.Times(slots.Reduce, v.Capacity(slots.Reduce)) {
 		d.WakeAt(max(c.asked, v.Now()))
@@ -172,7 +162,7 @@ type Speculating struct{ Order *Order }
 // Observe implements slots.Observer.
 func (s *Speculating) Observe(f slots.Fact) {
 	if c := s.Order.copies; c != nil {
-		c.observe(&f)
+		c.Observe(&f)
 	}
 }
 

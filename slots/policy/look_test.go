@@ -23,11 +23,11 @@ type looker struct {
 func (*looker) Traits() slots.Traits { return slots.Traits{Name: "looker"} }
 func (*looker) Reset()               {}
 
-func (p *looker) Observe(f slots.Fact) { p.observe(&f) }
+func (p *looker) Observe(f slots.Fact) { p.speculation.Observe(&f) }
 
 func (p *looker) Decide(v *slots.View, d *slots.Decision) {
 	for _, id := range v.Changed(nil) {
-		p.changed(v.Now(), v.Job(id))
+		p.speculation.Changed(v.Now(), v.Job(id))
 	}
 	p.look(v)
 	p.compare(v)
@@ -35,11 +35,11 @@ func (p *looker) Decide(v *slots.View, d *slots.Decision) {
 		for id := range slots.JobID(2) {
 			free := func() bool { return v.RunningAt(v.Tracker(), k) < v.CapacityAt(v.Tracker(), k) && !v.Job(id).Ended() }
 			for free() && v.Job(id).Pending(k) > 0 && d.Grant(slots.Grant{Slot: slots.NoSlot, Job: id, Kind: k, Task: slots.NoTask}) {
-				p.started(v, d.Started())
+				p.Started(v, d.Started())
 			}
 			if c, ok := p.pick(v, id, k); ok && free() && p.draw.IntN(3) == 0 &&
 				d.Grant(slots.Grant{Slot: slots.NoSlot, Job: id, Kind: k, Task: c.Attempt.Task, Speculative: true}) {
-				p.started(v, d.Started())
+				p.Started(v, d.Started())
 			}
 		}
 	}

@@ -389,7 +389,7 @@ func (o *Order) ask(v *slots.View, d *slots.Decision, pool slots.PoolID, g slots
 		o.wait.launched(g.Job, d.Started().Locality)
 	}
 	if o.copies != nil {
-		o.copies.started(v, d.Started())
+		o.copies.Started(v, d.Started())
 	}
 	o.Update(v)
 	return true
@@ -506,6 +506,15 @@ func Beaten[K any](r *slots.Ranking[K], winner slots.JobID, v *slots.View, why f
 		}
 	}
 	return all
+}
+
+// Phased is a policy that opens extra slots and decides by the phases of attempts.
+type Phased interface {
+	slots.Policy
+	slots.Opener
+	slots.PhaseGate
+	slots.Observer
+	slots.Selective
 }
 
 // MapsDone reports whether all maps of the job are done, so that its reduces need not

@@ -28,10 +28,11 @@ type speculation struct {
 	marked int64       // number of calls of markCopied
 	done   []int64     // by tracker: progress of the tasks that finished there, in parts per billion
 
-	due  time.Duration // of the next look; negative: there is nothing to look at
-	at   time.Duration // of the latest look
-	list []candidate   // the longest time left first
-	slow int64         // a tracker with less progress is slow
+	due   time.Duration // of the next look; negative: there is nothing to look at
+	asked time.Duration // time from which a Probe asked for progress; negative: no Probe is due
+	at    time.Duration // of the latest look
+	list  []candidate   // the longest time left first
+	slow  int64         // a tracker with less progress is slow
 
 	worth     [trace.Kinds]int32   // number of candidates by kind
 	inPool    [trace.Kinds][]int32 // the same by pool of their jobs
@@ -164,7 +165,7 @@ type slotState struct {
 
 // newSpeculation returns a speculation for one Ledger, by the options that concern copies.
 func newSpeculation(o *Options) *speculation {
-	s := &speculation{least: o.CopyAfter, given: o.CopyAfter > 0, byAverage: o.CopyRule == copyHadoop, due: -1}
+	s := &speculation{least: o.CopyAfter, given: o.CopyAfter > 0, byAverage: o.CopyRule == copyHadoop, due: -1, asked: -1}
 	if !s.given {
 		s.least = leastRun
 	}
@@ -177,9 +178,9 @@ func (s *speculation) known(k *sample) bool {
 	return enough(k.ended, k.tasks) || s.byAverage && s.given
 }
 
-// started notes an attempt that a grant has started on a slot of the visited tracker. A task
+// Started notes an attempt that a grant has started on a slot of the visited tracker. A task
 // that has a copy now is not a candidate any more.
-func (s *speculation) started(v *slots.View, o slots.Start) {
+func (s *speculation) Started(v *slots.View, o slots.Start) {
 	p := At(&s.places, o.Slot)
 	p.tracker = v.Tracker()
 	p.began = v.Now()
@@ -188,7 +189,7 @@ func (s *speculation) started(v *slots.View, o slots.Start) {
 	p.found, p.copied = -1, -1
 	r := running{o.Slot, p.starts, v.Now()}
 	s.forgetTask(o.Attempt)
-	k := s.sampleOf(o.Attempt)
+	k := &s.of(o.Attempt.Job).kinds[o.Attempt.Kind]
 	if _, _, speculative, _ := v.RunningOn(o.Slot); speculative {
 		c := copied{r, r}
 		for i := range k.running {
@@ -209,9 +210,9 @@ func (s *speculation) started(v *slots.View, o slots.Start) {
 	s.wake(v.Now(), k)
 }
 
-// changed updates the measurements of a job that has changed. It drops those of a job that has
+// Changed updates the measurements of a job that has changed. It drops those of a job that has
 // ended.
-func (s *speculation) changed(now time.Duration, j slots.JobView) {
+func (s *speculation) Changed(now time.Duration, j slots.JobView) {
 	id := j.ID()
 	if j.Ended() {
 		s.forget(func(c *candidate) bool { return c.Attempt.Job == id })
@@ -233,9 +234,9 @@ func (s *speculation) changed(now time.Duration, j slots.JobView) {
 	}
 }
 
-// observe updates the measurements and candidates by a fact: the end of an attempt, the loss of
+// Observe updates the measurements and candidates by a fact: the end of an attempt, the loss of
 // a tracker, or the drop of a task.
-func (s *speculation) observe(f *slots.Fact) {
+func (s *speculation) Observe(f *slots.Fact) {
 	switch {
 	case f.Op == trace.OpDrop: // its attempts are killed, and end later
 		s.forgetTask(slots.AttemptID{Job: slots.JobID(f.Job), Kind: f.Kind, Task: slots.TaskID(f.Task)})
@@ -245,10 +246,29 @@ func (s *speculation) observe(f *slots.Fact) {
 		a := slots.AttemptID{Job: slots.JobID(f.Job), Kind: f.Kind, Task: slots.TaskID(f.Task)}
 		s.forgetTask(a)
 		if f.Has(trace.OK) {
-			s.finished(a, f.At, s.places[f.Slot])
+			p, m := s.places[f.Slot], s.of(a.Job)
+			*At(&s.done, p.tracker) += int64(slots.AllDone)
+			m.kinds[a.Kind].add(f.At - m.since(a.Kind, p.began))
 		}
 		s.wake(f.At, &s.of(a.Job).kinds[a.Kind])
 	}
+}
+
+// answered reports whether the driver has answered the Probe for the next look. A later look needs another one.
+func (s *speculation) answered(now time.Duration) bool {
+	if s.asked < 0 || now < s.asked {
+		return false
+	}
+	s.asked = -1
+	return true
+}
+
+// probe asks for the progress of all running attempts, which the next look needs.
+func (s *speculation) probe(v *slots.View, d *slots.Decision) {
+	if s.asked < 0 {
+		s.asked = max(s.due, v.Now()+1) // not now: the progress of this Assign is reported already
+	}
+	d.Probe(s.asked)
 }
 
 // wake makes a look due soon, if none is due. k has the tasks that were started or have ended.
@@ -259,13 +279,6 @@ func (s *speculation) wake(now time.Duration, k *sample) {
 }
 
 // finished adds the time of an attempt that committed its task. p is where and when the
-// attempt started.
-func (s *speculation) finished(a slots.AttemptID, now time.Duration, p slotState) {
-	*At(&s.done, p.tracker) += int64(slots.AllDone)
-	m := s.of(a.Job)
-	m.kinds[a.Kind].add(now - m.since(a.Kind, p.began))
-}
-
 // since returns the time from which an attempt's time counts: its start, or for a
 // reduce the end of its job's maps. A reduce that waits for maps is not slow.
 func (m *measured) since(k slots.Kind, began time.Duration) time.Duration {
@@ -283,9 +296,6 @@ func (s *speculation) of(id slots.JobID) *measured {
 	}
 	return *m
 }
-
-// sampleOf returns the sample of an attempt's job and kind.
-func (s *speculation) sampleOf(a slots.AttemptID) *sample { return &s.of(a.Job).kinds[a.Kind] }
 
 // forgetTask drops the candidate of the attempt's task, if there is one.
 func (s *speculation) forgetTask(a slots.AttemptID) {

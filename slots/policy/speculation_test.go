@@ -55,7 +55,7 @@ func TestATaskThatIsNotNeededIsNotCopied(t *testing.T) {
 		s.list = append(s.list, candidate{Attempt: slots.AttemptID{Kind: slots.Map, Task: task}})
 	}
 	s.accept()
-	s.observe(&slots.Fact{Op: trace.OpDrop, Kind: slots.Map, Task: 1})
+	s.Observe(&slots.Fact{Op: trace.OpDrop, Kind: slots.Map, Task: 1})
 	if len(s.list) != 1 || s.list[0].Attempt.Task != 0 {
 		t.Errorf("candidates %v, want map 0 alone", s.list)
 	}

@@ -37,9 +37,7 @@ type PI struct {
 
 // NewPI returns the policy pi-dhfs.
 func NewPI(o policy.Options) *PI {
-	p := &PI{base: base{Options: o}, name: "pi-dhfs", sharing: slots.PerKind}
-	p.Reset()
-	return p
+	return &PI{base: base{Options: o}, name: "pi-dhfs", sharing: slots.PerKind}
 }
 
 // NewFIFO returns the policy pi-fifo: Algorithm 1 over one line of all jobs, by
@@ -47,9 +45,7 @@ func NewPI(o policy.Options) *PI {
 // as in Hadoop's FIFO scheduler.
 func NewFIFO(o policy.Options) *PI {
 	o.LocalityDelay = nil
-	p := &PI{base: base{Options: o}, name: "pi-fifo", sharing: slots.LineUp}
-	p.Reset()
-	return p
+	return &PI{base: base{Options: o}, name: "pi-fifo", sharing: slots.LineUp}
 }
 
 // Reset implements slots.Policy.
@@ -137,11 +133,7 @@ func borrowRule(k slots.Kind) slots.Rule {
 type PD struct{ base }
 
 // NewPD returns the policy pd-dhfs.
-func NewPD(o policy.Options) *PD {
-	p := &PD{base{Options: o}}
-	p.Reset()
-	return p
-}
+func NewPD(o policy.Options) *PD { return &PD{base{Options: o}} }
 
 // Reset implements slots.Policy.
 func (p *PD) Reset() {

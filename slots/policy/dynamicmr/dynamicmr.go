@@ -67,7 +67,7 @@ type copying struct {
 
 // withCopies returns d, as a Speculator if SEPB is on.
 func withCopies(d *DynamicMR) slots.Policy {
-	if d.Reset(); !d.options.SEPB {
+	if !d.options.SEPB {
 		return d
 	}
 	return &copying{d, policy.Speculating{Order: d.order}}

@@ -67,20 +67,10 @@ type splitJob struct {
 	below        share              // the keys in the rankings
 }
 
-var _ interface {
-	slots.Policy
-	slots.Opener
-	slots.PhaseGate
-	slots.Observer
-	slots.Selective
-} = (*Split)(nil)
+var _ policy.Phased = (*Split)(nil)
 
 // New returns the policy dynsplit.
-func New(o policy.Options) *Split {
-	s := &Split{options: o}
-	s.Reset()
-	return s
-}
+func New(o policy.Options) *Split { return &Split{options: o} }
 
 // The rules of the policy.
 const (

@@ -80,11 +80,7 @@ const (
 )
 
 // NewDeficit returns the policy fair-deficit.
-func NewDeficit() *Deficit {
-	f := &Deficit{}
-	f.Reset()
-	return f
-}
+func NewDeficit() *Deficit { return &Deficit{} }
 
 // Reset implements slots.Policy.
 func (f *Deficit) Reset() {

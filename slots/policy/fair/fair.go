@@ -33,14 +33,7 @@ type Fair struct {
 }
 
 // New returns the policy fair.
-func New(o policy.Options) *Fair { return newFair("fair", o) }
-
-// newFair returns the fair scheduler without copies, under a name.
-func newFair(name string, o policy.Options) *Fair {
-	f := &Fair{name: name, options: o}
-	f.Reset()
-	return f
-}
+func New(o policy.Options) *Fair { return &Fair{name: "fair", options: o} }
 
 // hadoopsDelay is the default wait of Hadoop's delay scheduling, 1.5 heartbeats of 3 s (Hadoop
 // 1.0.3, FairScheduler).
@@ -50,7 +43,7 @@ const hadoopsDelay = 4500 * time.Millisecond
 // if that is nil.
 func NewDelay(o policy.Options) *Fair {
 	o.LocalityDelay = new(policy.TimeOr(o.LocalityDelay, hadoopsDelay))
-	return newFair("delay", o)
+	return &Fair{name: "delay", options: o}
 }
 
 // Late is the fair scheduler with LATE's copies of slow tasks.
@@ -69,12 +62,11 @@ func NewLate(o policy.Options) *Late {
 // NewCopying returns a fair scheduler with the given name. If copies is true, it copies slow tasks.
 // policy.NewCopies describes checked and atInput.
 func NewCopying(name string, o policy.Options, copies, atInput bool, checked [trace.Kinds]slots.PPM) *Late {
-	f := newFair(name, o)
+	f := &Fair{name: name, options: o}
 	l := &Late{Fair: f, Speculating: policy.Speculating{Order: &f.Order}}
 	if copies {
 		l.copies = func() *policy.Copies { return policy.NewCopies(&o, checked, atInput, f.idle) }
 	}
-	l.Reset()
 	return l
 }
 

@@ -31,11 +31,7 @@ type Fresh struct {
 type work [trace.Kinds]int64
 
 // New returns the policy fresh.
-func New() *Fresh {
-	f := &Fresh{}
-	f.Reset()
-	return f
-}
+func New() *Fresh { return &Fresh{} }
 
 // Reset implements slots.Policy.
 func (f *Fresh) Reset() {

@@ -50,7 +50,6 @@ type asked struct {
 }
 
 const (
-	smoothing      = 0.5                   // α of the moving averages; the paper gives no value [OMO21, "smoothing and window"]
 	longestWindow  = 10 * time.Second      // the paper's T_w [OMO21, section V-C]
 	windowsInAMap  = 3                     // so that maps of 30 s have windows of 10 s
 	shortestWindow = 50 * time.Millisecond // for the short maps of real runs
@@ -124,14 +123,14 @@ func (m *monitor) close(now, mapTime time.Duration) bool {
 		m.frequency, m.averages = f, a
 	} else {
 		// F_o(t) = α·f_t + (1-α)·F_o(t-1), and the same for A_o [OMO21, section IV-A].
-		m.frequency, m.averages = moved(m.frequency, f), moved(m.averages, a)
+		m.frequency, m.averages = policy.Moved(m.frequency, f), policy.Moved(m.averages, a)
 	}
 	m.windows++
 	for i := range m.asked {
 		a := &m.asked[i]
 		f := float64(m.containers(a.request)) / m.length.Seconds()
 		if a.windows++; a.windows > 1 {
-			f = moved(a.frequency, f)
+			f = policy.Moved(a.frequency, f)
 		}
 		a.frequency = f
 	}
@@ -195,9 +194,4 @@ func (m *monitor) soFar(now time.Duration) bool {
 // rates returns f_t and a_t of the current window, which has this length.
 func (m *monitor) rates(length time.Duration) (frequency, available float64) {
 	return float64(m.count) / length.Seconds(), float64(m.area) / float64(length)
-}
-
-// moved returns the moving average after the value x.
-func moved(old, x float64) float64 {
-	return float64(smoothing*x) + float64((1-smoothing)*old)
 }

@@ -112,20 +112,10 @@ type node struct {
 	ends     uint32 // counts what may give room: a task has ended or advanced, or a job needs less
 }
 
-var _ interface {
-	slots.Policy
-	slots.Opener
-	slots.PhaseGate
-	slots.Observer
-	slots.Selective
-} = (*RAS)(nil)
+var _ policy.Phased = (*RAS)(nil)
 
 // New returns the policy ras.
-func New(o policy.Options) *RAS {
-	r := &RAS{options: o}
-	r.Reset()
-	return r
-}
+func New(o policy.Options) *RAS { return &RAS{options: o} }
 
 // Reset implements slots.Policy.
 func (r *RAS) Reset() {

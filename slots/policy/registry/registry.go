@@ -1,7 +1,7 @@
 // Package registry is the table of slot policies. The command, replays and explanations make
 // policies by name here.
 //
-// A policy of this project has one entry in All. Its package is below slots/policy, or is slots/policy/fifo.
+// A policy of this project has one entry in All. Its package is below slots/policy.
 // Close relatives share a package. A user's policy needs no entry, because the drivers take any
 // slots.Policy (examples/policy).
 //
@@ -53,44 +53,36 @@ const (
 func All() []Entry {
 	return []Entry{
 		// The fields are Name, Line, Key, Paper and New.
-		{"fifo", "first job first; map slots run maps, reduce slots run reduces", "", "Hadoop 1.x JobQueueTaskScheduler",
-			func(policy.Options) slots.Policy { return fifo.New() }},
-		{Baseline, "pools share each kind of slots fairly; map slots run maps, reduce slots run reduces", "", "Hadoop 1.x Fair Scheduler (HFS)",
-			func(o policy.Options) slots.Policy { return fair.New(o) }},
+		{"fifo", "first job first; map slots run maps, reduce slots run reduces", "", "Hadoop 1.x JobQueueTaskScheduler", without(fifo.New)},
+		{Baseline, "pools share each kind of slots fairly; map slots run maps, reduce slots run reduces", "", "Hadoop 1.x Fair Scheduler (HFS)", with(fair.New)},
 		// The two policies of the DHFS paper, and the first of them without pools.
-		{"pi-dhfs", "fair in each phase; unused slots of one kind are lent to the other kind's tasks", "DHFS13", dhfs13 + ", Algorithm 1",
-			func(o policy.Options) slots.Policy { return dhfs.NewPI(o) }},
-		{"pd-dhfs", "fair over maps and reduces together; a pool uses both kinds of slots for itself before others do", "DHFS13", dhfs13 + ", Algorithm 2",
-			func(o policy.Options) slots.Policy { return dhfs.NewPD(o) }},
-		{"pi-fifo", "first job first; unused slots of one kind are lent to the other kind's tasks", "DHFS13", dhfs13 + ", Algorithm 1 in FIFO order",
-			func(o policy.Options) slots.Policy { return dhfs.NewFIFO(o) }},
-		{"dynamicmr", "pi-dhfs or pd-dhfs; copies of slow tasks go after pending ones (SEPB), and maps to idle slots at their input (Slot PreScheduling)", "DynamicMR14", dynamicmr14,
-			dynamicmr.New},
-		{"late", "fair, and copies of the tasks that will end last", "LATE08", late08,
-			func(o policy.Options) slots.Policy { return fair.NewLate(o) }},
-		{"delay", "fair, and jobs wait a little for slots at their input", "Delay10", delay10,
-			func(o policy.Options) slots.Policy { return fair.NewDelay(o) }},
-		{"fair-deficit", "the job that is owed most slot-time comes first; map slots run maps, reduce slots run reduces", "", "Hadoop 0.20 Fair Scheduler",
-			func(policy.Options) slots.Policy { return fair.NewDeficit() }},
-		{"capacity", "the queue that uses least of its capacity comes first; in it the first job whose user is below the limit", "", "Hadoop 1.x Capacity Scheduler",
-			func(policy.Options) slots.Policy { return capacity.New() }},
-		{"yarn", "slots take any task; a job's reduces ramp up with the maps that are done, and are killed where they keep all maps from running", "", "Hadoop 2.x MapReduce on YARN",
-			func(o policy.Options) slots.Policy { return yarn.New(o) }},
-		{"fair-containers", "slots take any task; the job that is owed most comes first, its reduces before its maps", "OMO21", omo21 + ", section V-A",
-			func(o policy.Options) slots.Policy { return omo.NewFair(o) }},
-		{"lazy-start", "slots take any task; a job's reduces start, all in a row, when their shuffle would end with its maps", "OMO21", omo21 + ", Algorithm 1",
-			func(o policy.Options) slots.Policy { return omo.NewLazyStart(o) }},
-		{"batch-finish", "slots take any task; the last maps of the job that gains most go first, in one wave", "OMO21", omo21 + ", Algorithm 2",
-			func(o policy.Options) slots.Policy { return omo.NewBatchFinish(o) }},
-		{"omo", "slots take any task; lazy start of reduces, then batch finish of maps, then the job that is owed most", "OMO21", omo21 + ", Algorithm 3",
-			func(o policy.Options) slots.Policy { return omo.New(o) }},
-		{"fresh", "FRESH-like: slots take any task; each kind gets slots by its remaining work, reduces once a job's maps are done", "FRESH14", fresh14,
-			func(policy.Options) slots.Policy { return fresh.New() }},
-		{"ras", "slots take any task; tasks are placed by their needs of CPU, I/O and memory; jobs farthest behind their deadlines get most", "RAS11", ras11,
-			func(o policy.Options) slots.Policy { return ras.New(o) }},
-		{"dynsplit", "slots change their home kind from map to reduce as a job's maps finish; a map in its I/O period lets one more start", "Split11", split11,
-			func(o policy.Options) slots.Policy { return dynsplit.New(o) }},
+		{"pi-dhfs", "fair in each phase; unused slots of one kind are lent to the other kind's tasks", "DHFS13", dhfs13 + ", Algorithm 1", with(dhfs.NewPI)},
+		{"pd-dhfs", "fair over maps and reduces together; a pool uses both kinds of slots for itself before others do", "DHFS13", dhfs13 + ", Algorithm 2", with(dhfs.NewPD)},
+		{"pi-fifo", "first job first; unused slots of one kind are lent to the other kind's tasks", "DHFS13", dhfs13 + ", Algorithm 1 in FIFO order", with(dhfs.NewFIFO)},
+		{"dynamicmr", "pi-dhfs or pd-dhfs; copies of slow tasks go after pending ones (SEPB), and maps to idle slots at their input (Slot PreScheduling)", "DynamicMR14", dynamicmr14, dynamicmr.New},
+		{"late", "fair, and copies of the tasks that will end last", "LATE08", late08, with(fair.NewLate)},
+		{"delay", "fair, and jobs wait a little for slots at their input", "Delay10", delay10, with(fair.NewDelay)},
+		{"fair-deficit", "the job that is owed most slot-time comes first; map slots run maps, reduce slots run reduces", "", "Hadoop 0.20 Fair Scheduler", without(fair.NewDeficit)},
+		{"capacity", "the queue that uses least of its capacity comes first; in it the first job whose user is below the limit", "", "Hadoop 1.x Capacity Scheduler", without(capacity.New)},
+		{"yarn", "slots take any task; a job's reduces ramp up with the maps that are done, and are killed where they keep all maps from running", "", "Hadoop 2.x MapReduce on YARN", with(yarn.New)},
+		{"fair-containers", "slots take any task; the job that is owed most comes first, its reduces before its maps", "OMO21", omo21 + ", section V-A", with(omo.NewFair)},
+		{"lazy-start", "slots take any task; a job's reduces start, all in a row, when their shuffle would end with its maps", "OMO21", omo21 + ", Algorithm 1", with(omo.NewLazyStart)},
+		{"batch-finish", "slots take any task; the last maps of the job that gains most go first, in one wave", "OMO21", omo21 + ", Algorithm 2", with(omo.NewBatchFinish)},
+		{"omo", "slots take any task; lazy start of reduces, then batch finish of maps, then the job that is owed most", "OMO21", omo21 + ", Algorithm 3", with(omo.New)},
+		{"fresh", "FRESH-like: slots take any task; each kind gets slots by its remaining work, reduces once a job's maps are done", "FRESH14", fresh14, without(fresh.New)},
+		{"ras", "slots take any task; tasks are placed by their needs of CPU, I/O and memory; jobs farthest behind their deadlines get most", "RAS11", ras11, with(ras.New)},
+		{"dynsplit", "slots change their home kind from map to reduce as a job's maps finish; a map in its I/O period lets one more start", "Split11", split11, with(dynsplit.New)},
 	}
+}
+
+// with returns Entry.New of a constructor with options.
+func with[P slots.Policy](make func(o policy.Options) P) func(policy.Options) slots.Policy {
+	return func(o policy.Options) slots.Policy { return make(o) }
+}
+
+// without returns Entry.New of a constructor without options.
+func without[P slots.Policy](make func() P) func(policy.Options) slots.Policy {
+	return func(policy.Options) slots.Policy { return make() }
 }
 
 // Names returns the names of all policies, in the order of All.

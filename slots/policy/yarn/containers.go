@@ -32,7 +32,7 @@ func (c *Base) Update(v *slots.View, r Ranker) {
 	c.changed = v.Changed(c.changed[:0])
 	for _, id := range c.changed {
 		if c.Slow != nil {
-			c.Slow.Changed(v, v.Job(id))
+			c.Slow.Changed(v.Now(), v.Job(id))
 		}
 		r.Rank(v, v.Job(id))
 	}
