@@ -28,13 +28,13 @@ type steady struct {
 // attemptTime is how long each attempt takes.
 const attemptTime = 10 * time.Second
 
-func newSteady(t testing.TB, name string, places, jobs int, s *trace.Stream) *steady {
+func newSteady(t testing.TB, name string, places, jobs int, s *trace.Stream, pools ...slots.Pool) *steady {
 	t.Helper()
 	p, err := registry.New(name, policy.DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := slots.Config{Slots: policytest.Typed(places/10, 8, 2)}
+	c := slots.Config{Slots: policytest.Typed(places/10, 8, 2), Pools: pools}
 	l, err := slots.New(c, p)
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func newSteady(t testing.TB, name string, places, jobs int, s *trace.Stream) *st
 		l.SetStream(s)
 	}
 	for i := range jobs {
-		l.Submit(0, slots.JobSpec{Name: fmt.Sprintf("J%04d", i), Pool: fmt.Sprintf("P%03d", i%(jobs/10+1)), Maps: int32(1 << 30 / jobs), MapsSealed: true})
+		l.Submit(0, slots.JobSpec{Name: fmt.Sprintf("J%04d", i), Pool: fmt.Sprintf("P%03d", i%(jobs/10+1)), User: fmt.Sprint("U", i%7), Maps: int32(1 << 30 / jobs), MapsSealed: true})
 	}
 	st := &steady{l: l, probe: -1}
 	for _, o := range l.AssignAll(0).Starts {
@@ -102,6 +102,23 @@ func BenchmarkLedger(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkQueues measures the same under capacity, with queues that have jobs of several users.
+func BenchmarkQueues(b *testing.B) {
+	for _, queues := range []int{1, 10, 100} {
+		var pools []slots.Pool
+		for i := range queues {
+			pools = append(pools, slots.Pool{Name: fmt.Sprintf("P%03d", i), Capacity: slots.One / slots.PPM(queues+1), UserLimitFactor: 10 * slots.One})
+		}
+		b.Run(fmt.Sprintf("queues=%d", queues), func(b *testing.B) {
+			s := newSteady(b, "capacity", 10_000, 1000, nil, pools...)
+			b.ReportAllocs()
+			for b.Loop() {
+				s.step(b)
+			}
+		})
 	}
 }
 

@@ -15,6 +15,10 @@ import (
 // mapred.reduce.parallel.copies).
 const DefaultParallelCopies = 5
 
+// DefaultQueue is the name of the queue of all pools that have no capacity. A pool of this name has its limits,
+// also without a capacity: it then has what the other queues leave.
+const DefaultQueue = "default"
+
 // Config is everything that a Ledger's decisions depend on, apart from the policy and
 // the facts. The header of an event file contains all of it, so that a replay needs
 // nothing else. All zero values are valid, except that of Slots.
@@ -175,7 +179,7 @@ func (c *Config) validate() error {
 		if p.Weight < 1 || min(p.MinMaps, p.MinReduces, p.MaxMaps, p.MaxReduces) < 0 || p.MaxRunning < 0 || min(p.PreemptAfter, p.FairPreemptAfter) < 0 {
 			return errs.Optionf("Options.Pools", "pool %q has a negative number, or no weight", p.Name)
 		}
-		if p.Capacity == 0 && (p.MaxCapacity > 0 || p.MinUserLimit > 0 || p.UserLimitFactor > 0) {
+		if p.Capacity == 0 && p.Name != DefaultQueue && (p.MaxCapacity > 0 || p.MinUserLimit > 0 || p.UserLimitFactor > 0) {
 			return errs.Optionf("Options.Pools", "pool %q has limits of a queue, which need a capacity", p.Name)
 		}
 		if most := cmp.Or(p.MaxCapacity, One); p.Capacity < 0 || p.Capacity > most || most > One || p.MinUserLimit < 0 || p.MinUserLimit > One || p.UserLimitFactor < 0 {

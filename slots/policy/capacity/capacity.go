@@ -7,7 +7,8 @@
 // limit of a user.
 //
 // A pool with a capacity is a queue. All other pools together are the queue default, which has the
-// rest of the slots (mapred.job.queue.name). docs/papers/hadoop.md, "no priorities", says what is not built.
+// rest of the slots (mapred.job.queue.name). A pool of the name default sets the limits of that queue, and
+// its capacity if it has one. docs/papers/hadoop.md, "no priorities", says what is not built.
 //
 // Memory: a policy owns some words for each job, and some for each user of a queue.
 package capacity
@@ -24,20 +25,20 @@ import (
 
 // Capacity is the Capacity Scheduler (Hadoop 1.0.3, CapacityTaskScheduler).
 type Capacity struct {
-	queues  []queue  // the first is default
-	places  []int32  // by pool: its queue
-	jobs    []member // by job
+	queues  []*queue  // the first is default
+	left    slots.PPM // what the others leave of the capacity
+	of      []*queue  // by pool
+	jobs    []member  // by job
 	changed []slots.JobID
 	skips   policy.Skips
 }
 
 // queue is a queue with its users (Hadoop 1.0.3, CapacitySchedulerQueue).
 type queue struct {
-	name    string
-	pool    slots.Pool // its limits; Capacity of the queue default is what the others leave
-	numbers map[string]int32
-	users   []user // by number
-	kinds   [trace.Kinds]struct {
+	pool     slots.Pool // its name and its limits
+	capacity slots.PPM
+	users    map[string]*user
+	kinds    [trace.Kinds]struct {
 		running int32                  // its attempts
 		active  int32                  // users with a job in waiting
 		waiting order.IDs[slots.JobID] // jobs with a pending task
@@ -49,9 +50,8 @@ type user struct{ running, waitingJobs [trace.Kinds]int32 }
 
 // member is a job as it is counted in its queue.
 type member struct {
-	listed  bool // queue and user are set
-	queue   int32
-	user    int32
+	queue   *queue // nil: queue and user are not set yet
+	user    *user
 	running [trace.Kinds]int32
 	waits   [trace.Kinds]bool // a task is pending
 }
@@ -60,7 +60,11 @@ type member struct {
 func New() *Capacity { return &Capacity{} }
 
 // Reset implements slots.Policy.
-func (c *Capacity) Reset() { *c = Capacity{} }
+func (c *Capacity) Reset() {
+	*c = Capacity{left: slots.One, queues: []*queue{{users: map[string]*user{}}}}
+	c.addPool(slots.Pool{Name: slots.DefaultQueue})
+	c.of = nil
+}
 
 // ruleCapacity is the only rule by which the policy grants.
 const ruleCapacity slots.Rule = "capacity"
@@ -111,8 +115,7 @@ func (c *Capacity) grant(v *slots.View, d *slots.Decision, k slots.Kind, near bo
 // kind k. Queues without such a job do not count; nil: there is none (Hadoop 1.0.3, TaskSchedulingMgr.assignTasks). Of
 // equals the queue that comes first in the configuration goes first. In Hadoop a hash table decides.
 func (c *Capacity) first(v *slots.View, k slots.Kind) (first *queue, job slots.JobID) {
-	for i := range c.queues {
-		q := &c.queues[i]
+	for _, q := range c.queues {
 		// next takes longer, so the comparison comes first.
 		if first != nil && !q.emptier(first, v, k) {
 			continue
@@ -141,7 +144,7 @@ func (q *queue) emptier(o *queue, v *slots.View, k slots.Kind) bool {
 // slots returns the capacity of the queue in slots of kind k, rounded down (Hadoop 1.0.3,
 // SlotsUsage.updateCapacities).
 func (q *queue) slots(v *slots.View, k slots.Kind) int32 {
-	return q.pool.Capacity.Of(v.Capacity(k))
+	return q.capacity.Of(v.Capacity(k))
 }
 
 // most returns how many slots of kind k the queue may use, those that it borrows included (Hadoop 1.0.3,
@@ -179,7 +182,7 @@ func (c *Capacity) next(v *slots.View, q *queue, k slots.Kind) (slots.JobID, boo
 	}
 	limit := q.userLimit(v, k)
 	for _, id := range of.waiting {
-		if q.users[c.jobs[id].user].running[k] < limit && !c.skips.Has(id, k) {
+		if c.jobs[id].user.running[k] < limit && !c.skips.Has(id, k) {
 			return id, true
 		}
 	}
@@ -192,11 +195,10 @@ func (c *Capacity) update(v *slots.View) {
 	for _, id := range c.changed {
 		j := v.Job(id)
 		m := policy.At(&c.jobs, id)
-		if !m.listed {
+		if m.queue == nil {
 			c.list(v, j, m)
 		}
-		q := &c.queues[m.queue]
-		u := &q.users[m.user]
+		q, u := m.queue, m.user
 		for k := range slots.Kind(trace.Kinds) {
 			q.kinds[k].running += j.Running(k) - m.running[k]
 			u.running[k] += j.Running(k) - m.running[k]
@@ -228,34 +230,30 @@ func (q *queue) wait(u *user, k slots.Kind, id slots.JobID, waits bool) {
 
 // list sets the queue and the user of a job, which may be new.
 func (c *Capacity) list(v *slots.View, j slots.JobView, m *member) {
-	for p := slots.PoolID(len(c.places)); int(p) < v.Pools(); p++ {
+	for p := slots.PoolID(len(c.of)); int(p) < v.Pools(); p++ {
 		c.addPool(*v.Pool(p).Config())
 	}
-	m.listed, m.queue = true, c.places[j.Pool()]
-	q := &c.queues[m.queue]
-	number, known := q.numbers[j.User()]
-	if !known {
-		number = int32(len(q.users))
-		q.numbers[j.User()] = number
-		q.users = append(q.users, user{})
+	m.queue = c.of[j.Pool()]
+	if m.user = m.queue.users[j.User()]; m.user == nil {
+		m.user = &user{}
+		m.queue.users[j.User()] = m.user
 	}
-	m.user = number
 }
 
-// addPool adds a pool: as a queue if it has a capacity, else to default. It sets the defaults of limits of
-// users: 100 % and 1 (Hadoop 1.0.3, CapacitySchedulerConf).
+// addPool adds the next pool, and its queue if it is one of its own.
 func (c *Capacity) addPool(p slots.Pool) {
-	if len(c.queues) == 0 {
-		c.queues = []queue{{name: "default", pool: slots.Pool{Capacity: slots.One, MinUserLimit: slots.One, UserLimitFactor: slots.One}, numbers: map[string]int32{}}}
-	}
-	if p.Capacity == 0 {
-		c.places = append(c.places, 0)
-		return
-	}
-	c.queues[0].pool.Capacity -= p.Capacity
 	p.MinUserLimit, p.UserLimitFactor = cmp.Or(p.MinUserLimit, slots.One), cmp.Or(p.UserLimitFactor, slots.One)
-	c.places = append(c.places, int32(len(c.queues)))
-	c.queues = append(c.queues, queue{name: p.Name, pool: p, numbers: map[string]int32{}})
+	of := c.queues[0]
+	switch {
+	case p.Name == slots.DefaultQueue:
+		of.pool = p
+	case p.Capacity > 0:
+		of = &queue{pool: p, capacity: p.Capacity, users: map[string]*user{}}
+		c.queues = append(c.queues, of)
+		c.left -= p.Capacity
+	}
+	c.of = append(c.of, of)
+	c.queues[0].capacity = cmp.Or(c.queues[0].pool.Capacity, c.left)
 }
 
 // why returns the reasons of a grant to the first job of a queue, with the other jobs of the queue and the
@@ -263,22 +261,21 @@ func (c *Capacity) addPool(p slots.Pool) {
 func (c *Capacity) why(v *slots.View, k slots.Kind, q *queue, id slots.JobID) slots.Why {
 	limit := q.userLimit(v, k)
 	w := slots.Why{Numbers: []slots.Number{
-		slots.Whole(fmt.Sprintf("%v slots that queue %s uses", k, q.name), q.kinds[k].running), slots.Whole("its capacity", q.slots(v, k)), slots.Whole("its maximum capacity", q.most(v, k)),
-		slots.Whole("slots of the job's user", q.users[c.jobs[id].user].running[k]), slots.Whole("limit of a user", limit),
+		slots.Whole(fmt.Sprintf("%v slots that queue %s uses", k, q.pool.Name), q.kinds[k].running), slots.Whole("its capacity", q.slots(v, k)), slots.Whole("its maximum capacity", q.most(v, k)),
+		slots.Whole("slots of the job's user", c.jobs[id].user.running[k]), slots.Whole("limit of a user", limit),
 	}}
 	for _, other := range q.kinds[k].waiting[:min(len(q.kinds[k].waiting), slots.MostBeaten)] {
 		reason := "it was submitted later"
-		if q.users[c.jobs[other].user].running[k] >= limit {
+		if c.jobs[other].user.running[k] >= limit {
 			reason = "its user is at the limit"
 		}
 		if other != id {
 			w.Beaten = append(w.Beaten, slots.Beaten{Pool: v.Job(other).Pool(), Job: other, Why: reason})
 		}
 	}
-	for i := range c.queues {
-		o := &c.queues[i]
+	for _, o := range c.queues {
 		if other, ok := c.next(v, o, k); ok && o != q {
-			w.Beaten = append(w.Beaten, slots.Beaten{Pool: v.Job(other).Pool(), Job: other, Why: fmt.Sprintf("queue %s uses %d of %d", o.name, o.kinds[k].running, o.slots(v, k))})
+			w.Beaten = append(w.Beaten, slots.Beaten{Pool: v.Job(other).Pool(), Job: other, Why: fmt.Sprintf("queue %s uses %d of %d", o.pool.Name, o.kinds[k].running, o.slots(v, k))})
 		}
 	}
 	return w
