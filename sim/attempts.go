@@ -14,43 +14,11 @@ type simAttempt struct {
 	id       slots.AttemptID
 	state    attemptState
 	advanced bool // the policy allows it to leave its copy phase
-
-	next, before slots.SlotID // in the job's list of copying reduces
+	place    int  // of a copying reduce, in simJob.copying
 }
 
-// none is the end of a list of slots.
+// none stands in simJob.copying for a reduce that does not copy any more.
 const none = slots.NoSlot
-
-// list is a linked list of a job's copying reduces in the order of their starts. The links are
-// in the simAttempts of their slots.
-type list struct{ first, last slots.SlotID }
-
-// append adds a reduce to the end of a list. The reduce must be in no list.
-func (d *driver) append(l *list, id slots.SlotID) {
-	r := &d.slots[id]
-	r.next, r.before = none, l.last
-	if l.last == none {
-		l.first = id
-	} else {
-		d.slots[l.last].next = id
-	}
-	l.last = id
-}
-
-// unlink takes a reduce out of the list that it is in, in O(1).
-func (d *driver) unlink(l *list, id slots.SlotID) {
-	r := &d.slots[id]
-	if r.before == none {
-		l.first = r.next
-	} else {
-		d.slots[r.before].next = r.next
-	}
-	if r.next == none {
-		l.last = r.before
-	} else {
-		d.slots[r.next].before = r.before
-	}
-}
 
 // start begins an attempt on its slot.
 //
@@ -79,10 +47,10 @@ func (d *driver) start(s *slots.Start) {
 		return
 	}
 	invariant.Move(&r.state, attemptCopying)
-	d.append(&j.copying, s.Slot)
+	r.place, j.copying = len(j.copying), append(j.copying, s.Slot)
 	d.model.Set(d.now, &r.Task, cost.Copying)
 	if !j.flow.Complete() {
-		d.reportPhase(s.Slot, slots.PhaseCopy)
+		d.Phase(s.Slot, slots.PhaseCopy)
 		return
 	}
 	d.finishCopy(s.Slot)
@@ -117,7 +85,7 @@ func (d *driver) finishCopy(id slots.SlotID) {
 		return
 	}
 	if r.Started == d.now {
-		d.reportPhase(id, slots.PhaseCopy)
+		d.Phase(id, slots.PhaseCopy)
 	}
 }
 
@@ -125,14 +93,14 @@ func (d *driver) finishCopy(id slots.SlotID) {
 // held otherwise.
 func (d *driver) copied(id slots.SlotID) {
 	r := &d.slots[id]
-	d.unlink(&d.jobs[r.Job].copying, id)
+	d.jobs[r.Job].copying[r.place] = none
 	d.model.Set(d.now, &r.Task, cost.Held)
 	invariant.Move(&r.state, attemptHeld)
 	if !d.holds || r.advanced {
 		d.leaveCopy(r)
 		return
 	}
-	d.reportPhase(id, slots.PhaseHeld)
+	d.Phase(id, slots.PhaseHeld)
 }
 
 // advance allows a reduce to leave its copy phase, as the Ledger orders. A reduce that still
@@ -179,7 +147,7 @@ func (d *driver) kill(a slots.AttemptID) {
 	}
 	r := &d.slots[id]
 	if r.state == attemptCopying {
-		d.unlink(&d.jobs[r.Job].copying, id)
+		d.jobs[r.Job].copying[r.place] = none
 	}
 	r.Gen++ // makes its queued events stale
 	d.end(id, attemptKilled)
@@ -189,7 +157,7 @@ func (d *driver) kill(a slots.AttemptID) {
 func (d *driver) forget(id slots.SlotID) {
 	r := &d.slots[id]
 	if r.state == attemptCopying {
-		d.unlink(&d.jobs[r.Job].copying, id)
+		d.jobs[r.Job].copying[r.place] = none
 	}
 	if r.state < attemptEnded {
 		d.model.Set(d.now, &r.Task, cost.Idle)
@@ -228,10 +196,10 @@ func (d *driver) reportEnd(id slots.SlotID) {
 
 // finishCopying lets all reduces of a job that copy finish. The last map output is available.
 func (d *driver) finishCopying(j *simJob) {
-	for id := j.copying.first; id != none; {
-		next := d.slots[id].next // finishCopy may take id out
-		d.finishCopy(id)
-		id = next
+	for _, id := range j.copying {
+		if id != none {
+			d.finishCopy(id)
+		}
 	}
 }
 
@@ -257,9 +225,6 @@ func (d *driver) outcome(r *simAttempt, i int32) slots.Outcome {
 	return o
 }
 
-// Phase implements cost.Host. The cost model calls it when an attempt enters a phase.
-func (d *driver) Phase(id slots.SlotID, p slots.Phase) { d.reportPhase(id, p) }
-
 // Detail implements cost.Host. It records an event that is neither fact nor decision. first and
 // second are its values.
 func (d *driver) Detail(id slots.SlotID, op trace.Op, first, second int64) {
@@ -272,9 +237,9 @@ func (d *driver) Detail(id slots.SlotID, op trace.Op, first, second int64) {
 	})
 }
 
-// reportPhase reports to the Ledger that an attempt is in another phase: now, or at its
+// Phase implements cost.Host. It reports to the Ledger that an attempt is in another phase: now, or at its
 // tracker's next heartbeat.
-func (d *driver) reportPhase(id slots.SlotID, p slots.Phase) {
+func (d *driver) Phase(id slots.SlotID, p slots.Phase) {
 	if d.o.Heartbeat > 0 {
 		d.reportLater(id, p)
 		return

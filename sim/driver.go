@@ -57,13 +57,13 @@ type driver struct {
 type simJob struct {
 	spec    slots.JobSpec
 	state   jobState
-	id      slots.JobID // once it is in the Ledger
-	blame   int32       // index of the job because of which it does not start; negative: no tracker was left
-	written int64       // number of maps that have written their output
-	faulty  bool        // a fault makes attempts of some task fail
-	placed  bool        // its maps' input has a place
-	flow    *cost.Flow  // its map outputs on their way; the model's
-	copying list        // its reduces that copy
+	id      slots.JobID    // once it is in the Ledger
+	blame   int32          // index of the job because of which it does not start; negative: no tracker was left
+	written int64          // number of maps that have written their output
+	faulty  bool           // a fault makes attempts of some task fail
+	placed  bool           // its maps' input has a place
+	flow    *cost.Flow     // its map outputs on their way; the model's
+	copying []slots.SlotID // its reduces that copy, in the order of their starts, and none for others
 }
 
 // taskKey names a task by the index of its job in the file.
@@ -116,7 +116,7 @@ func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.L
 // reduces are known.
 func (d *driver) newJob(i int, s *setup.Submission, c *slots.Config) simJob {
 	w := &d.file.Jobs[i]
-	j := simJob{spec: s.Spec(), flow: d.model.Flow(int32(i)), copying: list{none, none}}
+	j := simJob{spec: s.Spec(), flow: d.model.Flow(int32(i))}
 	j.spec.Maps = int32(w.Maps)
 	j.spec.MapsSealed = true
 	j.spec.Reduces = int32(w.Reduces)
@@ -297,8 +297,8 @@ func (d *driver) loseOutputs(j *simJob, lost func(a *cost.Available) bool) {
 		return
 	}
 	copying := func(yield func(*cost.Task) bool) {
-		for id := j.copying.first; id != none; id = d.slots[id].next {
-			if !yield(&d.slots[id].Task) {
+		for _, id := range j.copying {
+			if id != none && !yield(&d.slots[id].Task) {
 				return
 			}
 		}

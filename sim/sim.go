@@ -220,7 +220,8 @@ func (d *driver) report() *report.Report {
 // events of an instant before it asks the Ledger, so that decisions know all facts of the
 // instant. It fails if ctx ends, if events cannot be written, or if the run cannot go on.
 func (d *driver) run(ctx context.Context) error {
-	latest := latestTime(len(d.slots))
+	// Up to here the slot time of all slots together is within int64 nanoseconds.
+	latest := time.Duration(1<<62) / time.Duration(max(len(d.slots), 1))
 	for n := 0; d.left > 0 || d.live > 0; n++ {
 		at, ok := d.queue.Next()
 		if !ok {
@@ -242,7 +243,7 @@ func (d *driver) run(ctx context.Context) error {
 			e := d.queue.Pop()
 			d.on[e.Kind()](d.now, e.ID, e.Gen)
 			if err := d.bounds.count(d.now, d.queue.Len()); err != nil {
-				return d.endless(err)
+				return fmt.Errorf("simulation: endless at %v: %w%s", d.ledger.Now(), err, d.waitsFor())
 			}
 		}
 		if d.left == 0 && d.live == 0 {
@@ -259,12 +260,6 @@ func (d *driver) run(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// latestTime returns the latest virtual time at which the slot time of all slots together is
-// within int64 nanoseconds.
-func latestTime(slotCount int) time.Duration {
-	return time.Duration(1<<62) / time.Duration(max(slotCount, 1))
 }
 
 // ask asks for orders, after all facts of this instant. At heartbeat 0 or after a wake-up it asks
@@ -357,12 +352,6 @@ func (d *driver) idleStep() {
 // stalled returns the error of a run in which nothing happens any more.
 func (d *driver) stalled() error {
 	return fmt.Errorf("simulation: stalled at %v%s", d.ledger.Now(), d.waitsFor())
-}
-
-// endless returns the error of a run that has exceeded a bound. It wraps bound, the error of
-// bounds.count.
-func (d *driver) endless(bound error) error {
-	return fmt.Errorf("simulation: endless at %v: %w%s", d.ledger.Now(), bound, d.waitsFor())
 }
 
 // waitsFor says which job the run waits for, and the likely cause. It names only the first

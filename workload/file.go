@@ -78,7 +78,7 @@ type Buffer struct {
 // segments that they copied. The zero value bounds nothing. Then a reduce sorts once, after
 // it has copied everything.
 type Shuffle struct {
-	Copiers      int       // copies at a time (mapred.reduce.parallel.copies); 0: no bound
+	Copiers      int       // copies at a time (mapred.reduce.parallel.copies); 0: no bound, but ras takes slots.DefaultParallelCopies
 	CopyBytes    int64     // bytes of one copy in a second; 0: bounded by the network only
 	MemoryBytes  int64     // memory for segments; 0: the simulator counts no merges
 	MergePercent ppm.Share // a merge starts when this share of MemoryBytes is full; 0: 0.66
