@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -42,10 +43,7 @@ func claimsOf(all []*Result) (claims []*claim) {
 				if l.Check != "" {
 					continue
 				}
-				name := l.Claim
-				if name == "" {
-					name = r.Title
-				}
+				name := cmp.Or(l.Claim, r.Title)
 				at := slices.IndexFunc(claims[first:], func(c *claim) bool { return c.name == name })
 				if at < 0 {
 					at = len(claims) - first
@@ -88,15 +86,9 @@ func (c *claim) holds() holding {
 
 // said returns the words of the table for how much of the claim holds.
 func (c *claim) said() string {
-	switch c.holds() {
-	case holds:
-		return "held"
-	case apart:
-		return "fitted only"
-	case inPart:
-		return fmt.Sprintf("%d of %d", c.held, c.held+len(c.open))
-	}
-	return "not held"
+	return [...]string{
+		holds: "held", inPart: fmt.Sprintf("%d of %d", c.held, c.held+len(c.open)), never: "not held", apart: "fitted only",
+	}[c.holds()]
 }
 
 // why returns the first figure that does not hold, with its reason, and the number of the others.

@@ -140,7 +140,7 @@ func (p *ofPaper) table(b *bytes.Buffer) {
 // agrees returns the verdict for the table of all figures, with the truth value of a comparison. It adds
 // whether something was withdrawn.
 func (l *Line) agrees() string {
-	said := l.Verdict.String()
+	said := string(l.Verdict)
 	if l.Verdict == Words {
 		said += ", " + string(l.Ours)
 	}

@@ -124,7 +124,7 @@ func (l *Line) band() string {
 // judgement returns the verdict, with the band and the direction of an open line. It also says if
 // the figure is fitted or something was withdrawn.
 func (l *Line) judgement() string {
-	said := l.Verdict.String()
+	said := string(l.Verdict)
 	if l.Verdict == Checked {
 		return "check of " + l.Check
 	}
@@ -132,7 +132,7 @@ func (l *Line) judgement() string {
 		said += " " + l.band()
 	}
 	if l.Open() && l.Direction != None {
-		said += ", direction " + l.Direction.String()
+		said += ", direction " + string(l.Direction)
 	}
 	if l.Fitted {
 		said += ", fitted"
@@ -146,7 +146,7 @@ func (l *Line) judgement() string {
 // Summary returns a line with the counts of all verdicts. If a figure that is not open was fitted, or
 // had something withdrawn, it is counted only as such. Checks are no figures.
 func Summary(all []*Result) string {
-	var counts [len(verdictWords)]int
+	counts := map[Verdict]int{}
 	var figures, missing, wrong, fitted, withdrawn, checks int
 	for _, r := range all {
 		for i := range r.Lines {
@@ -187,8 +187,8 @@ func CSV(all []*Result) []byte {
 			if l.Check != "" {
 				continue
 			}
-			_ = w.Write([]string{l.Experiment, l.What, l.Paper, string(l.Ours), string(l.Low), string(l.High), l.Verdict.String(), yes(l.Fitted),
-				strconv.Itoa(l.Seeds), l.Reason, l.Direction.String(), string(l.CILow), string(l.CIHigh), l.Withdrawn})
+			_ = w.Write([]string{l.Experiment, l.What, l.Paper, string(l.Ours), string(l.Low), string(l.High), string(l.Verdict), yes(l.Fitted),
+				strconv.Itoa(l.Seeds), l.Reason, string(l.Direction), string(l.CILow), string(l.CIHigh), l.Withdrawn})
 		}
 	}
 	w.Flush() // never fails: it writes into memory

@@ -13,69 +13,28 @@ import (
 	"mrlocal/workload"
 )
 
-// Verdict is the result of comparing our figure with the paper's.
-type Verdict uint8
+// Verdict is the result of comparing our figure with the paper's, as all formats have it.
+type Verdict string
 
 // These are the verdicts. Line.Ours says whether a comparison is true, and not the verdict.
 const (
-	Exact   Verdict = iota // a run computed the paper's figure, to its last digit
-	Inside                 // our figure is in the band
-	Outside                // our figure is outside of the band, or is not built
-	Words                  // the paper compares in words
-	Checked                // the figure is no result but a check, and it agrees
+	Exact   Verdict = "exact"   // a run computed the paper's figure, to its last digit
+	Inside  Verdict = "inside"  // our figure is in the band
+	Outside Verdict = "outside" // our figure is outside of the band, or is not built
+	Words   Verdict = "words"   // the paper compares in words
+	Checked Verdict = "check"   // the figure is no result but a check, and it agrees
 )
 
-// verdictWords has the words of the verdicts in all formats.
-var verdictWords = [...]string{"exact", "inside", "outside", "words", "check"}
-
-// String returns the word of v.
-func (v Verdict) String() string { return verdictWords[v] }
-
-// MarshalText returns the word of v.
-func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
-
-// UnmarshalText reads the word of a verdict. It fails for any other text.
-func (v *Verdict) UnmarshalText(text []byte) error {
-	i, err := wordIn(verdictWords[:], text)
-	*v = Verdict(i)
-	return err
-}
-
 // Direction says whether our figure is on the same side of the value of no change as the paper's
-// figure. For a comparison it says whether its sides are in the paper's order.
-type Direction uint8
+// figure. For a comparison it says whether its sides are in the paper's order. All formats have the word.
+type Direction string
 
 // These are the directions.
 const (
-	None     Direction = iota // the figure has no direction, or the interval contains the value of no change
-	Same                      // as the paper's
-	Opposite                  // opposite to the paper's
+	None     Direction = "none"     // the figure has no direction, or the interval contains the value of no change
+	Same     Direction = "same"     // as the paper's
+	Opposite Direction = "opposite" // opposite to the paper's
 )
-
-// directionWords has the words of the directions in all formats.
-var directionWords = [...]string{"none", "same", "opposite"}
-
-// String returns the word of d.
-func (d Direction) String() string { return directionWords[d] }
-
-// MarshalText returns the word of d.
-func (d Direction) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
-
-// UnmarshalText reads the word of a direction. It fails for any other text.
-func (d *Direction) UnmarshalText(text []byte) error {
-	i, err := wordIn(directionWords[:], text)
-	*d = Direction(i)
-	return err
-}
-
-// wordIn returns the index of a word in a list. It fails if the list does not have the word.
-func wordIn(words []string, text []byte) (int, error) {
-	i := slices.Index(words, string(text))
-	if i < 0 {
-		return 0, fmt.Errorf("%q is none of %s", text, strings.Join(words, ", "))
-	}
-	return i, nil
-}
 
 // Line is a figure with its verdict. Numbers are in the unit of the paper's figure, and are written
 // without the unit. CSV has fewer fields than JSON.
@@ -187,7 +146,7 @@ func band(f *workload.Figure, paper *quantity) (least, most float64, err error) 
 // judge compares our figure with the paper's. all has the results of its expression, by seed. mean
 // is the result of the expression with the means of all metrics over the seeds.
 func judge(f *workload.Figure, all []relation, mean *relation) (l Line, err error) {
-	l = Line{What: f.What, Claim: f.Target, Paper: f.Paper, Fitted: f.Fitted, Withdrawn: f.Withdrawn, Because: f.Because, Check: f.Check, Seeds: len(all)}
+	l = Line{What: f.What, Claim: f.Target, Paper: f.Paper, Fitted: f.Fitted, Withdrawn: f.Withdrawn, Because: f.Because, Check: f.Check, Seeds: len(all), Direction: None}
 	switch {
 	case f.Ours == "":
 		err = l.unbuilt(f)
