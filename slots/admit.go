@@ -18,13 +18,11 @@ type limit struct {
 	waiting Ranking[Priority]
 }
 
-// newLimit returns a limit of most running jobs; 0: any number.
+// newLimit returns a limit of most running jobs; 0: any number. Of waiting jobs of one priority the smaller id
+// comes first.
 func newLimit(most int32) limit {
-	return limit{most: most, waiting: Ranking[Priority]{Less: higher}}
+	return limit{most: most, waiting: Ranking[Priority]{Less: func(a, b *Priority) bool { return *a > *b }}}
 }
-
-// higher orders waiting jobs. Of equal priority the smaller id comes first.
-func higher(a, b *Priority) bool { return *a > *b }
 
 func (m *limit) full() bool { return m.most > 0 && m.running >= m.most }
 

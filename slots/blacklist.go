@@ -41,18 +41,8 @@ func (j *jobFailures) Failed(k trace.Kind, n, tracker, most int32) {
 	j.tasks[failedTask{k, n}] = append(j.tasks[failedTask{k, n}], tracker)
 }
 
-// On returns the trackers on which attempts of task n of kind k failed, oldest first. The
-// slice belongs to j and must not be changed.
-func (j *jobFailures) On(k trace.Kind, n int32) []int32 { return j.tasks[failedTask{k, n}] }
-
 // faulty reports whether most or more attempts of the job failed on a tracker.
 func (j *jobFailures) faulty(tracker, most int32) bool { return j.flaky > 0 && j.at[tracker] >= most }
-
-// Lists reports whether the job blacklists a tracker: the tracker is faulty, and fewer than a
-// quarter of all trackers are. most is as for Failed, trackers the size of the cluster.
-func (j *jobFailures) Lists(tracker, most int32, trackers int) bool {
-	return j.faulty(tracker, most) && int(j.flaky)*4 < trackers
-}
 
 // mostBlacklists is how many jobs blacklist a tracker before it may be graylisted
 // (Hadoop 1.0.3, mapred.max.tracker.blacklists).

@@ -208,8 +208,9 @@ func (l *Ledger) poolNamed(name string) *ledgerPool {
 
 // addPool adds a pool with the next id.
 func (l *Ledger) addPool(c Pool) *ledgerPool {
-	p := &ledgerPool{Pool: c, id: PoolID(len(l.pools)), use: l.meter.NewPool(float64(c.Weight)), limit: newLimit(c.MaxRunning)}
+	p := &ledgerPool{Pool: c, id: PoolID(len(l.pools)), use: &meteredPool{weight: float64(c.Weight)}, limit: newLimit(c.MaxRunning)}
 	l.pools = append(l.pools, p)
+	l.meter.pools = append(l.meter.pools, p.use)
 	l.poolID[c.Name] = p.id
 	return p
 }

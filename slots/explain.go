@@ -119,46 +119,20 @@ func (d *Decision) Decline(k Kind, reason string, numbers ...Number) {
 	}
 }
 
-// noExplanation returns an Explanation of nothing, for the caller to fill in. In a zero
-// Explanation the ids would name job 0 and slot 0.
-func noExplanation() Explanation {
-	return Explanation{Grant: Grant{Job: NoJob, Slot: NoSlot, Task: NoTask}, Reclaimed: NoSlot, Start: Start{Slot: NoSlot}}
-}
-
-// explainGrant reports a grant that the policy asked for.
-func (l *Ledger) explainGrant(g Grant, r Refusal) {
-	e := noExplanation()
-	e.Grant, e.Refused = g, r
-	if r == Granted {
-		e.Start = l.orders.Starts[len(l.orders.Starts)-1]
-	}
-	l.explain(&e)
-}
-
-// explainReclaim reports that the policy has the attempt on s killed.
-func (l *Ledger) explainReclaim(s SlotID) {
-	e := noExplanation()
-	e.Reclaimed = s
-	l.explain(&e)
-}
-
-// explainEnd reports the end of a visit.
-func (l *Ledger) explainEnd() {
-	x, e := l.explaining, noExplanation()
-	e.Declined = x.declined
-	l.explain(&e)
-	x.declined = x.declined[:0]
-}
-
-// explain completes e with the reasons that the policy gave since the last call, and calls the
-// listener.
-func (l *Ledger) explain(e *Explanation) {
+// explain calls the listener, if there is one, with what set sets, and with the reasons that the policy gave since
+// the last call. Without set it is an explanation of nothing, because a zero id names job 0 or slot 0.
+func (l *Ledger) explain(set func(e *Explanation)) {
 	x := l.explaining
-	e.Now = l.now
-	e.Tracker = l.visited
-	e.Why = x.why
+	if x == nil {
+		return
+	}
+	e := Explanation{
+		Now: l.now, Tracker: l.visited, Why: x.why,
+		Grant: Grant{Job: NoJob, Slot: NoSlot, Task: NoTask}, Start: Start{Slot: NoSlot}, Reclaimed: NoSlot,
+	}
 	x.why = Why{}
-	x.listen(e)
+	set(&e)
+	x.listen(&e)
 }
 
 // View returns the Ledger's state, for drivers and explanations between calls of the

@@ -304,7 +304,9 @@ func (l *Ledger) commit(j *ledgerJob, a AttemptID, on *ledgerSlot) {
 		l.useless(s, task, on)
 		return
 	}
-	l.meter.Committed(&on.use, l.now, a.Kind, &j.clock)
+	if a.Kind == Reduce {
+		l.meter.Wasted.Waiting += j.clock.at(l.now) - on.use.waited
+	}
 	task.state, task.done = taskDone, on.Tracker
 	s.done++
 	l.killTask(task, trace.RuleLostRace)

@@ -331,8 +331,9 @@ func (l *Ledger) visit(t TrackerID) bool {
 	l.visited = t
 	l.idleVisits++
 	l.policy.Decide(l.view, &l.decision)
-	if l.explaining != nil {
-		l.explainEnd()
+	if x := l.explaining; x != nil {
+		l.explain(func(e *Explanation) { e.Declined = x.declined })
+		x.declined = x.declined[:0]
 	}
 	if invariant.Enabled { // a policy that keeps its view then fails
 		l.view.l = nil

@@ -64,12 +64,6 @@ func (c *replicaWalk) next() int32 {
 	return t
 }
 
-// PendingMaps gives an Index the states of the maps of a job.
-type PendingMaps interface {
-	Ready() int32              // maps [0, Ready) may start
-	Startable(task int32) bool // the map is pending and may be chosen by its place
-}
-
 // mapIndex finds the maps of one job by the places of their inputs. It has them in a list
 // per tracker and a list per group of trackers. It owns these lists, which take 4 bytes
 // per replica, and as much again for groups. The zero value has no maps.
@@ -130,9 +124,6 @@ func (x *mapIndex) Put(p *Placement, task, tracker int32) {
 	}
 }
 
-// Given reports whether Put was called.
-func (x *mapIndex) Given() bool { return x.given != nil }
-
 // Level returns how near the input of a map of a job is to a tracker.
 func (x *mapIndex) Level(p *Placement, job, task, tracker int32) Level {
 	level := LevelAny
@@ -181,7 +172,7 @@ func (x *mapIndex) each(p *Placement, job, task int32, do func(*mapList, int32))
 
 // Nearest returns the startable map whose input is nearest to a tracker, and its level. Of
 // several it returns the lowest. found is false if no map is nearer than LevelAny.
-func (x *mapIndex) Nearest(p *Placement, tracker int32, of PendingMaps) (task int32, level Level, found bool) {
+func (x *mapIndex) Nearest(p *Placement, tracker int32, of *jobSide) (task int32, level Level, found bool) {
 	if x.here == nil {
 		return 0, LevelAny, false
 	}
@@ -217,10 +208,10 @@ func (l *mapList) again(task int32) {
 
 // first returns the first startable map and moves next to it. It stops at maps that are not
 // ready, which may become startable later.
-func (l *mapList) first(of PendingMaps) (task int32, found bool) {
-	for ready := of.Ready(); int(l.next) < len(l.tasks); l.next++ {
+func (l *mapList) first(of *jobSide) (task int32, found bool) {
+	for ; int(l.next) < len(l.tasks); l.next++ {
 		t := l.tasks[l.next]
-		if t >= ready {
+		if t >= of.ready {
 			break
 		}
 		if of.Startable(t) {

@@ -6,15 +6,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// maps are the maps of a job, as PendingMaps.
-type maps struct {
-	ready   int32
-	started map[int32]bool
-}
-
-func (m maps) Ready() int32              { return m.ready }
-func (m maps) Startable(task int32) bool { return !m.started[task] }
-
 // homes returns the trackers that have an input, from the levels of all trackers.
 func homes(p *Placement, job, task int32) (at []int32) {
 	for tracker := range p.Trackers {
@@ -51,7 +42,7 @@ func TestTheNearestIsWhatALookAtAllMapsFinds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPlacement(t)
 		const job = 5
-		m := maps{started: map[int32]bool{}}
+		m := &jobSide{}
 		var x mapIndex
 		total := int32(0)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
@@ -63,8 +54,8 @@ func TestTheNearestIsWhatALookAtAllMapsFinds(t *testing.T) {
 			case 1:
 				if m.ready > 0 {
 					task := rapid.Int32Range(0, m.ready-1).Draw(t, "again")
-					if m.started[task] {
-						m.started[task] = false
+					if at := m.task(TaskID(task)); at.state == taskRunning {
+						at.state = taskPending
 						x.Again(&p, job, task)
 					}
 				}
@@ -81,7 +72,7 @@ func TestTheNearestIsWhatALookAtAllMapsFinds(t *testing.T) {
 					t.Fatalf("map %d %v %v, want %d %v", task, level, found, want, wantLevel)
 				}
 				if found {
-					m.started[task] = true
+					m.task(TaskID(task)).state = taskRunning
 				}
 			}
 		}

@@ -18,18 +18,25 @@ import (
 // A Meter keeps a few words for each pool; the callers keep a meteredAttempt for each slot and a
 // Clock for each job. It belongs to the goroutine of its Ledger, and each call costs O(1).
 
+// Totals.Busy that contributed to no result.
+//
+// Steps follow the progress of an attempt between the reports of a driver.
+//
+// A Meter keeps a few words for each pool; the callers keep a meteredAttempt for each slot and a
+// Clock for each job. It belongs to the goroutine of its Ledger, and each call costs O(1).
+
 // phases is the number of phases, trace.PhaseNone among them.
 const phases = int(trace.PhaseHeld) + 1
 
 // Totals are times, added up over slots: slot-seconds, in nanoseconds.
 type Totals struct {
-	Busy          time.Duration         // with an attempt
-	Lent          time.Duration         // with an attempt of the other kind; part of Busy
-	WaitingReduce time.Duration         // with a reduce whose job has unfinished maps (hoarding); part of Busy
-	Open          time.Duration         // of open slots, busy or not
-	Work, Room    time.Duration         // Busy - WaitingReduce, and the home slots, or Work if that is more; under slot weights both in weight
-	Phases        [phases]time.Duration // Busy by phase; nothing is in PhaseNone
-	Wasted        Wasted                // part of Busy
+	Busy          time.Duration            // with an attempt
+	Lent          time.Duration            // with an attempt of the other kind; part of Busy
+	WaitingReduce time.Duration            // with a reduce whose job has unfinished maps (hoarding); part of Busy
+	Open          time.Duration            // of open slots, busy or not
+	Work, Room    time.Duration            // Busy - WaitingReduce, and the home slots, or Work if that is more; under slot weights both in weight
+	Phases        [numPhases]time.Duration // Busy by phase; nothing is in PhaseNone
+	Wasted        Wasted                   // part of Busy
 }
 
 // Utilisation returns Work / Room, and 0 if no slot was open. Extra slots are not room by
@@ -125,24 +132,8 @@ func (m *slotMeter) Enter(a *meteredAttempt, now time.Duration, p trace.Phase) {
 	}
 }
 
-// Committed counts the waiting of an attempt of kind k that has committed its task. c is the
-// clock of its job.
-func (m *slotMeter) Committed(a *meteredAttempt, now time.Duration, k trace.Kind, c *taskClock) {
-	if k == trace.Reduce {
-		m.Wasted.Waiting += c.at(now) - a.waited
-	}
-}
-
 // Took returns the time since the start of an attempt.
 func (a *meteredAttempt) Took(now time.Duration) time.Duration { return now - a.started }
-
-// Running returns the totals up to now. each calls yield with every attempt that still runs,
-// so that the current phases of these attempts count.
-func (m *slotMeter) Running(now time.Duration, each func(yield func(a *meteredAttempt))) Totals {
-	t := m.Totals
-	each(func(a *meteredAttempt) { t.Phases[a.phase] += now - a.since })
-	return t
-}
 
 // meteredPool measures how large a share of the slots a pool gets.
 type meteredPool struct {
@@ -152,13 +143,6 @@ type meteredPool struct {
 	wantTime time.Duration // time in which attempts of it ran or tasks were pending
 	running  int32         // attempts now
 	wants    bool          // it has demand now: running attempts or pending tasks
-}
-
-// NewPool adds a pool. Its weight is above 0; only the weights' ratios matter.
-func (m *slotMeter) NewPool(weight float64) *meteredPool {
-	p := &meteredPool{weight: weight}
-	m.pools = append(m.pools, p)
-	return p
 }
 
 // Set sets how many attempts of a pool run from now on, and how many tasks are pending.

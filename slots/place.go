@@ -6,9 +6,6 @@ import (
 	"mrlocal/trace"
 )
 
-// Ready returns how many maps may start, for mapIndex.
-func (s *jobSide) Ready() int32 { return s.ready }
-
 // Startable reports whether map t may be chosen by its place, for mapIndex. A map
 // that failed before may not: it goes first, wherever its input is.
 func (s *jobSide) Startable(t int32) bool {
@@ -17,7 +14,7 @@ func (s *jobSide) Startable(t int32) bool {
 
 // placed reports whether the inputs of j's maps have places.
 func (l *Ledger) placed(j *ledgerJob) bool {
-	return (l.placement.Replicas > 0 || j.places.Given()) && !j.spec.Unplaced
+	return (l.placement.Replicas > 0 || j.places.given != nil) && !j.spec.Unplaced
 }
 
 // indexed reports whether j.places finds maps by their place. A single tracker has all inputs,
@@ -98,10 +95,10 @@ func (l *Ledger) failedAt(j *ledgerJob, k Kind, t TaskID, at TrackerID) {
 	}
 }
 
-// blacklisted reports whether a tracker gets no more tasks of j, because too many of its
-// attempts failed there.
+// blacklisted reports whether a job blacklists a tracker: the tracker is faulty, and fewer than a quarter of all
+// trackers are.
 func (l *Ledger) blacklisted(j *ledgerJob, at TrackerID) bool {
-	return j.failures.Lists(int32(at), l.config.MaxTrackerFailures, len(l.trackers))
+	return j.failures.faulty(int32(at), l.config.MaxTrackerFailures) && int(j.failures.flaky)*4 < len(l.trackers)
 }
 
 // relist sets how many slots of each home kind are open on trackers whose state on the
@@ -126,7 +123,7 @@ func (l *Ledger) Graylisted(t TrackerID) bool { return l.blacklists.Gray(int32(t
 // avoids reports whether a task failed on a tracker and could run on another one where it did
 // not fail.
 func (l *Ledger) avoids(j *ledgerJob, k Kind, t TaskID, at TrackerID) bool {
-	failed := j.failures.On(k, int32(t))
+	failed := j.failures.tasks[failedTask{k, int32(t)}]
 	if !slices.Contains(failed, int32(at)) {
 		return false
 	}

@@ -218,10 +218,13 @@ type Decision struct {
 // bug in the policy can be the reason.
 func (d *Decision) Grant(g Grant) bool {
 	d.refused = d.l.grant(g)
-	if d.l.explaining != nil {
-		d.l.explainGrant(g, d.refused)
-	}
-	return d.refused == Granted
+	granted := d.refused == Granted
+	d.l.explain(func(e *Explanation) {
+		if e.Grant, e.Refused = g, d.refused; granted {
+			e.Start = d.Started()
+		}
+	})
+	return granted
 }
 
 // Started returns the start that the last successful Grant led to. It panics if none
@@ -236,9 +239,7 @@ func (d *Decision) Refused() Refusal { return d.refused }
 func (d *Decision) Reclaim(s SlotID) {
 	if sl := d.l.slotAt(s); sl != nil && sl.Busy {
 		d.l.kill(sl, trace.RuleReclaim)
-		if d.l.explaining != nil {
-			d.l.explainReclaim(s)
-		}
+		d.l.explain(func(e *Explanation) { e.Reclaimed = s })
 	}
 }
 

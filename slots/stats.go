@@ -15,13 +15,12 @@ type Stats struct {
 func (l *Ledger) Stats() Stats {
 	s := l.stats
 	s.Jain, s.JainInTime = l.meter.Jain(l.now), l.meter.JainInTime()
-	s.Totals = l.meter.Running(l.now, func(yield func(a *meteredAttempt)) {
-		for i := range l.slots {
-			if l.slots[i].Busy {
-				yield(&l.slots[i].use)
-			}
+	s.Totals = l.meter.Totals
+	for i := range l.slots {
+		if sl := &l.slots[i]; sl.Busy {
+			s.Phases[sl.use.phase] += l.now - sl.use.since
 		}
-	})
+	}
 	return s
 }
 
