@@ -239,7 +239,7 @@ func (t *trial) run(ctx context.Context) (*done, error) {
 	released := omo.NewReleases(step)
 	u := utilities{}
 	if r, ok := o.Policy.(*ras.RAS); ok {
-		r.Watch(u.record)
+		r.Watch = u.record
 	}
 	o.Watch = func(s *trace.Stream) { s.Attach(&m.line); s.Attach(released) }
 	r, err := sim.Run(ctx, f, o)

@@ -88,14 +88,6 @@ func (o *Order) rankCopied(v *slots.View, id slots.JobID, k slots.Kind) {
 	o.rankPool(v, o.placeOf(j), k)
 }
 
-// startable returns how many copies of kind k may start, of all jobs.
-func (c *Copies) startable(k slots.Kind) int32 {
-	if !c.open[k] {
-		return 0
-	}
-	return c.worth[k]
-}
-
 // look drops stale candidates. If the driver has answered a Probe, it also finds the tasks that
 // are worth a copy. Then it ranks the jobs again that have or had candidates.
 func (o *Order) look(v *slots.View) {
@@ -169,5 +161,5 @@ func (s *Speculating) Observe(f slots.Fact) {
 // Speculates implements slots.Speculator.
 func (s *Speculating) Speculates(_ *slots.View, k slots.Kind) bool {
 	c := s.Order.copies
-	return c != nil && c.startable(k) > 0
+	return c != nil && c.open[k] && c.worth[k] > 0
 }

@@ -439,7 +439,11 @@ func (o *Order) balance(v *slots.View) {
 func (o *Order) rerank(v *slots.View, k slots.Kind) {
 	if c := o.copies; c != nil && c.current[k] != c.open[k] {
 		c.current[k] = c.open[k]
-		c.each(k, func(c *candidate) { o.rankCopied(v, c.Attempt.Job, k) })
+		for i := range c.list {
+			if a := c.list[i].Attempt; a.Kind == k {
+				o.rankCopied(v, a.Job, k)
+			}
+		}
 	}
 }
 

@@ -164,7 +164,7 @@ func (o *Options) Fields() []setting.Setting {
 	return setting.In("POLICIES", []setting.Setting{
 		setting.Of("borrow-map", "BorrowMap", "`SHARE` of the map slots that reduces may borrow", "1", setting.Share(&o.BorrowMap)),
 		setting.Of("borrow-reduce", "BorrowReduce", "`SHARE` of the reduce slots that maps may borrow", "1", setting.Share(&o.BorrowReduce)),
-		setting.Of("locality-delay", "LocalityDelay", "how long a job waits for a slot near its input, `TIME`; 0: not at all", "4.5s under delay, else 0", localityDelay(&o.LocalityDelay)),
+		setting.Of("locality-delay", "LocalityDelay", "how long a job waits for a slot near its input, `TIME`; 0: not at all", "4.5s under delay, else 0", setting.Optional(&o.LocalityDelay, func(d *time.Duration) setting.Value { return setting.Time(d, 0) })),
 		setting.Of("dhsa", "DHSA", "what dynamicmr allocates by, `pi|pd|off`: as pi-dhfs, as pd-dhfs, or as fair", "pi", setting.Choice(&o.DHSA, "pi", "pd", "off")),
 		setting.Of("sepb", "SEPB", "let dynamicmr copy slow tasks: `on|off`", "on", setting.Either(&o.SEPB, "on", "off", true)),
 		setting.Of("sepb-jobs", "SEPBJobs", "`SHARE` of the running jobs whose pending tasks go before dynamicmr's copies; 0: job-first, as under late; 1: batch-first", "1", setting.Share(&o.SEPBJobs)),
@@ -191,11 +191,6 @@ func (o *Options) Fields() []setting.Setting {
 		setting.Of("required-at-first", "RequiredAtFirst", "`all|one`: how many maps ras takes a job with a goal to require before its first map is done", "all", setting.Choice(&o.RequiredAtFirst, "all", "one")),
 		setting.Of("take-maps-for", "TakeMapsFor", "how long ras takes maps from the job with the highest utility, `room|any`. room: while this utility stays above the lowest one of the jobs that have room for a map. any: while it stays above the lowest one of all other jobs that have a map to place", "room", setting.Choice(&o.TakeMapsFor, "room", "any")),
 	})
-}
-
-// localityDelay returns the value of the time that a job waits for a slot near its input.
-func localityDelay(p **time.Duration) setting.Value {
-	return setting.Optional(p, func(d *time.Duration) setting.Value { return setting.Time(d, 0) })
 }
 
 // override returns the value of a share that replaces another one.

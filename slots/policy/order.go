@@ -323,7 +323,10 @@ func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer
 	o.rerank(v, f.Kind)
 	id := o.firstJob(pool, f.Kind)
 	if f.Rule == trace.RuleNone {
-		f.Rule = o.shareRule(v, pool, f.Kind)
+		f.Rule = RuleFairShare
+		if key := o.poolKey(v, pool, f.Kind); key.needy {
+			f.Rule = RuleMinShare
+		}
 	}
 	g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: f.Kind, Task: slots.NoTask, Rule: f.Rule, Move: f.Move}
 	if f.Kind == slots.Map && !anywhere {
@@ -428,14 +431,6 @@ func (o *Order) putBack(v *slots.View, s skipped) {
 	j := v.Job(s.job)
 	o.rank(v, j, s.kind)
 	o.rankPool(v, o.placeOf(j), s.kind)
-}
-
-// shareRule returns the rule by which a pool gets a slot of fair sharing.
-func (o *Order) shareRule(v *slots.View, p slots.PoolID, k slots.Kind) slots.Rule {
-	if key := o.poolKey(v, p, k); key.needy {
-		return RuleMinShare
-	}
-	return RuleFairShare
 }
 
 // copy turns a grant for a job without pending tasks into a grant of a copy. It returns the

@@ -360,15 +360,6 @@ func (s *speculation) setExpires() {
 	}
 }
 
-// each calls f with every candidate of kind k. f must not keep or change it.
-func (s *speculation) each(k slots.Kind, f func(c *candidate)) {
-	for i := range s.list {
-		if s.list[i].Attempt.Kind == k {
-			f(&s.list[i])
-		}
-	}
-}
-
 // pick returns the task of a job that the visited tracker should copy. Of the candidates on
 // other trackers, it is the one with the longest time left. If s.local is set, it is the one
 // whose input is nearest, and of several the one with the longest time left. ok is false if

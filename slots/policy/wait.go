@@ -70,7 +70,7 @@ func (w *Wait) allowed(v *slots.View, id slots.JobID) slots.Level {
 	switch steps := int64(j.relaxed) + int64(j.waited/w.Delay); {
 	case steps == 0:
 		return w.reach(v, id)
-	case steps == 1 && grouped(v):
+	case steps == 1 && v.Group(slots.TrackerID(v.Trackers()-1)) != v.Group(0): // there are groups
 		return min(w.reach(v, id), slots.LevelGroup)
 	}
 	return slots.LevelAny
@@ -89,11 +89,6 @@ func (w *Wait) reach(v *slots.View, id slots.JobID) (best slots.Level) {
 		}
 	}
 	return best
-}
-
-// grouped reports whether there are several groups of trackers.
-func grouped(v *slots.View) bool {
-	return v.Group(slots.TrackerID(v.Trackers()-1)) != v.Group(0)
 }
 
 // skip marks a job that was offered a slot and has no map near enough. It asks for a visit at

@@ -1,10 +1,6 @@
 package ras
 
-import (
-	"time"
-
-	"mrlocal/slots"
-)
+import "mrlocal/slots"
 
 // preempt kills a reduce for a job with an earlier goal, if Options.PreemptReduces is set
 // [RAS11, "preempted once"]. The paper mentions it but does not do it [RAS11, section 6].
@@ -48,13 +44,10 @@ func (r *RAS) preemptable(v *slots.View, s *rasJob, waits *slots.SlotView) slots
 		case !o.Busy || o.Attempt.Kind != slots.Reduce || !o.Advanced || o.Attempt.N > 0:
 		case o.Killing:
 			return slots.NoSlot // its end gives room already
-		case !later(v.Job(o.Attempt.Job), goal) || !load.Minus(r.needs(v, &o)).Fits(n.capacity):
+		case v.Job(o.Attempt.Job).Deadline() != 0 && v.Job(o.Attempt.Job).Deadline() <= goal || !load.Minus(r.needs(v, &o)).Fits(n.capacity):
 		case newest == slots.NoSlot || o.Started >= v.Slot(newest).Started:
 			newest = id
 		}
 	}
 	return newest
 }
-
-// later reports whether a job's goal is after t, or it has none.
-func later(j slots.JobView, t time.Duration) bool { return j.Deadline() == 0 || j.Deadline() > t }

@@ -75,7 +75,9 @@ type RAS struct {
 	lost  bool // some job has a map to run again (rasJob.reopened)
 	tight bool // on this visit a map did not start because its copies have no room on another tracker
 
-	watch func(now time.Duration, job slots.JobID, utility float64) // see Watch; nil: not set
+	// Watch gets each active job after each placement, with the utility of the job in it [RAS11, Fig. 5]. The utility
+	// is -Inf for a job without a placed map. nil: nothing gets them.
+	Watch func(now time.Duration, job slots.JobID, utility float64)
 
 	// awake has the trackers on which something may start. On another tracker, no more tasks are
 	// placed than run, or none of the placed tasks could start at the last look. At that look
@@ -119,13 +121,8 @@ func New(o policy.Options) *RAS { return &RAS{options: o} }
 
 // Reset implements slots.Policy.
 func (r *RAS) Reset() {
-	*r = RAS{options: r.options, watch: r.watch, blocked: -1, candidates: newCandidates()}
+	*r = RAS{options: r.options, Watch: r.Watch, blocked: -1, candidates: newCandidates()}
 }
-
-// Watch makes the policy call f for each active job after each placement, with the utility of
-// the job in it [RAS11, Fig. 5]. The utility is -Inf for a job without a placed map. f stays
-// set over Reset.
-func (r *RAS) Watch(f func(now time.Duration, job slots.JobID, utility float64)) { r.watch = f }
 
 // ruleLowestUtility is the only rule by which the policy grants.
 const ruleLowestUtility slots.Rule = "lowest-utility"
@@ -213,9 +210,9 @@ func (r *RAS) Decide(v *slots.View, d *slots.Decision) {
 // controlCycle places all tasks and begins a control cycle [RAS11, section 3.2].
 func (r *RAS) controlCycle(v *slots.View, d *slots.Decision) {
 	r.place(v)
-	if r.watch != nil {
+	if r.Watch != nil {
 		for _, s := range r.jobs {
-			r.watch(v.Now(), s.id, s.at(s.allotted).value())
+			r.Watch(v.Now(), s.id, s.at(s.allotted).value())
 		}
 	}
 	r.open(d)

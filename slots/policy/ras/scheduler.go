@@ -111,19 +111,14 @@ func (r *RAS) killReopened(v *slots.View, d *slots.Decision) {
 	}
 }
 
-// ending reports whether a reduce in shuffle is being killed. Its end gives room and leads to
-// a decision, so unblock need not kill another one.
-func (r *RAS) ending(v *slots.View) bool {
-	return slices.ContainsFunc(r.held, func(h held) bool { return v.Slot(h.slot).Killing })
-}
-
 // unblock ends a deadlock [RAS11, "nothing waits for ever"]. In a deadlock only reduces in
 // shuffle run, and none of them can switch. No map can start, because the maps failed on the
 // trackers that have room. Then unblock kills the newest of these reduces. The job of that
 // reduce gets no reduce on the tracker until an attempt of the job has ended.
 func (r *RAS) unblock(v *slots.View, d *slots.Decision) {
 	switch {
-	case r.moved || !r.allHeld(v) || !r.wanted(v) || r.ending(v):
+	case r.moved || !r.allHeld(v) || !r.wanted(v),
+		slices.ContainsFunc(r.held, func(h held) bool { return v.Slot(h.slot).Killing }): // its end gives room
 		r.blocked = -1
 	case r.blocked < 0:
 		r.blocked = v.Now()

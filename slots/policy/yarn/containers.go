@@ -98,8 +98,6 @@ func Unstarted(j slots.JobView) int32 {
 // submitted earlier, which has the lower id.
 type Fewest struct{ containers, weight int64 }
 
-func fewestLess(a, b *Fewest) bool { return a.Less(b) }
-
 // Less reports whether f comes before o. Products compare containers ÷ weight exactly.
 func (f *Fewest) Less(o *Fewest) bool { return f.containers*o.weight < o.containers*f.weight }
 
@@ -107,7 +105,7 @@ func (f *Fewest) Less(o *Fewest) bool { return f.containers*o.weight < o.contain
 func FewestOf(j slots.JobView) Fewest { return Fewest{int64(Held(j)), int64(j.Weight())} }
 
 // NewRanking returns an empty ranking in fair order.
-func NewRanking() slots.Ranking[Fewest] { return slots.Ranking[Fewest]{Less: fewestLess} }
+func NewRanking() slots.Ranking[Fewest] { return slots.Ranking[Fewest]{Less: (*Fewest).Less} }
 
 // First returns the first job of a ranking.
 func First[K any](r *slots.Ranking[K]) (slots.JobID, bool) {
