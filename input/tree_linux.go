@@ -51,35 +51,13 @@ func ctimeNanos(fi os.FileInfo) int64 {
 	return 0
 }
 
-// directory is an open directory. Looking up names relative to it costs a third
-// of walking down their paths.
-type directory int
+// statIn returns the attributes of the file of that name in an open directory, and follows links. Looking up names
+// relative to it costs a third of walking down their paths.
+func statIn(dir *disk.File, name string) (stat, error) { return statAt(int(dir.Fd()), name) }
 
-// openDirectory opens a directory to list it.
-func openDirectory(path string) (directory, error) {
-	fd, err := disk.OpenDirectory(path)
-	return directory(fd), err
-}
-
-func (d directory) close() error { return unix.Close(int(d)) }
-
-// id returns the identity of the directory itself.
-func (d directory) id() (identity, error) {
-	st, err := rawFile(d).stat()
-	return st.id, err
-}
-
-// stat returns the attributes of the file of that name, and follows links.
-func (d directory) stat(name string) (stat, error) { return statAt(int(d), name) }
-
-// readable reports whether the process may read the file of that name.
-func (d directory) readable(name string) bool {
-	return unix.Faccessat(int(d), name, unix.R_OK, unix.AT_EACCESS) == nil
-}
-
-// each calls visit with the names in the directory, as disk.EachName does.
-func (d directory) each(buf []byte, visit func(name []byte, mode fs.FileMode)) error {
-	return disk.EachName(int(d), buf, visit)
+// readableIn reports whether the process may read the file of that name in an open directory.
+func readableIn(dir *disk.File, name string) bool {
+	return unix.Faccessat(int(dir.Fd()), name, unix.R_OK, unix.AT_EACCESS) == nil
 }
 
 // rawFile is the descriptor of an open file. Its methods return bare errors of the system, and

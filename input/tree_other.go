@@ -4,7 +4,6 @@ package input
 
 import (
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -28,43 +27,15 @@ func statOf(fi os.FileInfo) stat {
 // ctimeNanos returns 0: the time of the last change is not known here.
 func ctimeNanos(os.FileInfo) int64 { return 0 }
 
-// directory is an open directory.
-type directory struct{ f *os.File }
-
-func openDirectory(path string) (directory, error) {
-	f, err := os.Open(path)
-	return directory{f}, errs.Cause(err)
-}
-
-func (d directory) close() error { return errs.Cause(d.f.Close()) }
-
-// id returns the identity of the directory itself.
-func (d directory) id() (identity, error) {
-	fi, err := d.f.Stat()
-	if err != nil {
-		return identity{}, errs.Cause(err)
-	}
-	return identityOf(fi), nil
-}
-
-// stat returns the attributes of the file of that name, and follows links.
-func (d directory) stat(name string) (stat, error) {
-	st, err := statPath(filepath.Join(d.f.Name(), name))
+// statIn returns the attributes of the file of that name in an open directory, and follows links.
+func statIn(dir *disk.File, name string) (stat, error) {
+	st, err := statPath(filepath.Join(dir.Name(), name))
 	return st, errs.Cause(err)
 }
 
-// readable reports whether the process may read the file of that name.
-func (d directory) readable(name string) bool {
-	return disk.MayRead(filepath.Join(d.f.Name(), name)) == nil
-}
-
-// each calls visit with the names in the directory, in any order. Their types are not known here.
-func (d directory) each(_ []byte, visit func(name []byte, mode fs.FileMode)) error {
-	names, err := d.f.Readdirnames(-1)
-	for _, name := range names {
-		visit([]byte(name), fs.ModeIrregular)
-	}
-	return errs.Cause(err)
+// readableIn reports whether the process may read the file of that name in an open directory.
+func readableIn(dir *disk.File, name string) bool {
+	return disk.MayRead(filepath.Join(dir.Name(), name)) == nil
 }
 
 // rawFile is an open file.

@@ -108,7 +108,7 @@ func (w *walker) stdin() error {
 func (w *walker) visit(path string, st stat, named bool) error {
 	switch st.mode.Type() {
 	case fs.ModeDir:
-		return w.gather(newTree(w, path), named)
+		return w.gather(path, named)
 	case 0:
 		// If mayRead is false, the plan asks the system later, which knows groups and ACLs.
 		mayRead := st.readable || st.ownerReads && st.owner == w.euid

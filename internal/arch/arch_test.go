@@ -194,14 +194,14 @@ func TestGoroutinesStartOnlyInListedFiles(t *testing.T) {
 	}
 }
 
-// startsGoroutine reports whether a node is a go statement or a call of a method Go.
+// startsGoroutine reports whether a node is a go statement or a call of a method Go or TryGo.
 func startsGoroutine(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.GoStmt:
 		return true
 	case *ast.CallExpr:
 		sel, ok := n.Fun.(*ast.SelectorExpr)
-		return ok && sel.Sel.Name == "Go"
+		return ok && (sel.Sel.Name == "Go" || sel.Sel.Name == "TryGo")
 	}
 	return false
 }

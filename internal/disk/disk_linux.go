@@ -2,6 +2,7 @@ package disk
 
 import (
 	"io"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -99,4 +100,34 @@ func Offset(f *File) (offset int64, atEnd bool) {
 	offset, err = unix.Seek(int(f.Fd()), 0, unix.SEEK_CUR)
 	info, statErr := f.Stat()
 	return offset, err == nil && statErr == nil && info.Size() == offset
+}
+
+// FileType returns the type of a file, without its permissions. mode is that of stat.
+func FileType(mode uint32) fs.FileMode {
+	switch mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		return 0
+	case unix.S_IFDIR:
+		return fs.ModeDir
+	case unix.S_IFIFO:
+		return fs.ModeNamedPipe
+	case unix.S_IFSOCK:
+		return fs.ModeSocket
+	case unix.S_IFCHR:
+		return fs.ModeDevice | fs.ModeCharDevice
+	case unix.S_IFBLK:
+		return fs.ModeDevice
+	case unix.S_IFLNK:
+		return fs.ModeSymlink
+	}
+	return fs.ModeIrregular
+}
+
+// Uninterrupted makes a system call, and repeats it if a signal has interrupted it.
+func Uninterrupted[T any](call func() (T, error)) (T, error) {
+	for {
+		if result, err := call(); err != unix.EINTR {
+			return result, err
+		}
+	}
 }

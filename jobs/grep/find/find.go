@@ -10,7 +10,6 @@
 package find
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"io/fs"
@@ -63,7 +62,7 @@ func Files(roots []string, o Options) (iter.Seq[string], error) {
 		return nil, err
 	}
 	return func(yield func(string) bool) {
-		w := *w // a copy for each walk, because yield and the scratch memory belong to one walk
+		w := *w // a copy for each walk, because yield belongs to one walk
 		w.yield = yield
 		if clock := clockOf(o.Sort); clock != nil {
 			w.byTime(roots, clock)
@@ -98,9 +97,8 @@ type walker struct {
 	here        string // the working directory without links; "" if it is gone
 	yield       func(path string) bool
 
-	base    string        // the absolute path of the current root, with a slash at the end
-	inside  []fs.FileInfo // with Follow, the directories from the root to the current one
-	listing listing       // scratch memory of list
+	base   string        // the absolute path of the current root, with a slash at the end
+	inside []fs.FileInfo // with Follow, the directories from the root to the current one
 }
 
 // clock returns a time of a file, such as that of its last change. It may fail with errNoTime.
@@ -317,64 +315,26 @@ type listed struct {
 // base returns the last name of the path.
 func (l *listed) base() string { return l.path[len(l.path)-l.baseBytes:] }
 
-// listing is the scratch memory of list. It is used again for each directory of a walk.
-type listing struct {
-	buf   []byte // for reading the directory
-	text  []byte // all names, one after the other
-	names []listedName
-}
-
-// listedName is the name text[from:to] of a listing.
-type listedName struct {
-	from, to int
-	mode     fs.FileMode
-}
-
 // list returns the entries of a directory in byte order of their names. With an error it returns the
-// entries that were read before. The caller owns the slice. The paths of all entries are parts of one
-// string, because a string for each path makes a walk slower.
+// entries that were read before. The caller owns the slice.
 func (w *walker) list(name string) ([]listed, error) {
-	l := &w.listing
-	if l.buf == nil {
-		l.buf = make([]byte, listBytes)
-	}
-	l.text, l.names = l.text[:0], l.names[:0]
-	err := disk.ReadNames(cmp.Or(name, "."), l.buf, func(name []byte, mode fs.FileMode) {
-		from := len(l.text)
-		l.text = append(l.text, name...)
-		l.names = append(l.names, listedName{from, len(l.text), mode})
-	})
-	slices.SortFunc(l.names, func(a, b listedName) int { return bytes.Compare(l.text[a.from:a.to], l.text[b.from:b.to]) })
+	short, release := disk.Short(cmp.Or(name, "."))
+	defer release()
+	names, err := disk.ReadDir(short)
 	prefix := name
 	if name != "" && !strings.HasSuffix(name, "/") {
 		prefix += "/"
 	}
-	var paths strings.Builder
-	paths.Grow(len(l.text) + len(l.names)*len(prefix))
-	entries := make([]listed, 0, len(l.names))
-	for _, n := range l.names {
-		from := paths.Len()
-		paths.WriteString(prefix)
-		paths.Write(l.text[n.from:n.to])
-		e := listed{path: paths.String()[from:], baseBytes: n.to - n.from, mode: n.mode}
+	entries := make([]listed, 0, len(names))
+	for _, n := range names {
+		e := listed{path: prefix + n.Name(), baseBytes: len(n.Name()), mode: n.Type()}
 		if e.path == "-" { // the path "-" would mean standard input
 			e.path = "./-"
 		}
-		// Some file systems do not store the type of an entry in the directory.
-		if e.mode == fs.ModeIrregular {
-			info, err := disk.Lstat(e.path)
-			if err != nil {
-				continue // the entry was removed after the directory was read
-			}
-			e.mode = info.Mode().Type()
-		}
 		entries = append(entries, e)
 	}
-	return entries, err
+	return entries, errs.Cause(err)
 }
-
-// listBytes is the number of bytes that one system call reads from a directory.
-const listBytes = 32 << 10
 
 // takes reports whether an entry of a directory is searched. inner is its path from the root.
 // --include, --exclude and --exclude-dir come first. Then, as in ripgrep, -g wins over ignore files,
