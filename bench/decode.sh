@@ -8,7 +8,7 @@
 #
 # Each command counts the lines that match a rare literal, which costs little in comparison with
 # decoding. The peer decodes the file into a pipe to grep, on two cores. The last column is the time on
-# one core divided by the time on two. Only one core can decode a file of one member or frame. Such a
+# one core divided by the time on two. Only one core decodes a file of one member, or of zstd. Such a
 # file has a second row, without a peer: wordcount, whose maps run during the decoding.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -40,7 +40,6 @@ gzip -c "$text" >"$work/one-member.gz"
 bgzip -c "$text" >"$work/small-members.gz"
 parts "$work/large-members.gz" gzip -c
 zstd -q -c "$text" >"$work/one-frame.zst"
-parts "$work/frames.zst" zstd -q -c --no-progress
 
 ours() { taskset -c "$1" "$work/mrlocal" run grep -c -e retry_budget_exhausted "$2" --progress none; }
 peer() { taskset -c 0,1 bash -c "$1 '$2' | grep -c retry_budget_exhausted"; }
@@ -58,7 +57,7 @@ words() {
 }
 
 printf '%-18s %8s %8s %8s  %-12s %6s\n' file 'one core' 'two' peer '' ratio
-for file in blocks.bz2:bzip2 blocks.bz2:'lbzip2 -n2' one-member.gz:gzip small-members.gz:gzip large-members.gz:gzip one-frame.zst:zstd frames.zst:zstd; do
+for file in blocks.bz2:bzip2 blocks.bz2:'lbzip2 -n2' one-member.gz:gzip small-members.gz:gzip large-members.gz:gzip one-frame.zst:zstd; do
 	name=${file%%:*} with=${file#*:}
 	[ "$(ours 0,1 "$work/$name")" = "$(peer "$with -dc" "$work/$name")" ] || die "$name: another count than $with"
 	: >"$work/one" && : >"$work/two" && : >"$work/peer"

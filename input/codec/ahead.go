@@ -13,9 +13,8 @@ type demand struct{ first, more int64 }
 // demands has the demand of each codec. Codecs without a demand are not decoded ahead.
 //
 // A unit of bzip2 is one block: at most 1 MiB as stored and 2 MiB as text. Its
-// decoder has a table of 3.6 MB. A unit of members or frames has 4 MiB as stored and
-// 8 MiB as text at most, which is what pzstd makes by default.
-var demands = [codecs]demand{Bzip2: {16 << 20, 8 << 20}, Gzip: {48 << 20, 16 << 20}, Zstd: {48 << 20, 16 << 20}}
+// decoder has a table of 3.6 MB. A unit of gzip members has 4 MiB as stored and 8 MiB as text at most.
+var demands = [codecs]demand{Bzip2: {16 << 20, 8 << 20}, Gzip: {48 << 20, 16 << 20}}
 
 // AheadBytes returns the bytes that Decoders ask of Spare in all to decode one file ahead with so
 // many goroutines, at least two. It returns 0 if the codec is not decoded ahead.
@@ -30,15 +29,14 @@ func (c Codec) AheadBytes(goroutines int) int64 {
 const mostHelpers = 64
 
 // unit is a part of a compressed file that can be decoded without the parts before it. It is a
-// block of bzip2, or whole members or frames. The reader fills stored and passes the unit to a
-// helper. The helper sets text and ok, and sends done. Then the unit is the reader's again.
+// block of bzip2, or whole gzip members. The reader fills stored and passes the unit to a
+// helper. The helper sets text and ok, and closes done. Then the unit is the reader's again.
 type unit struct {
 	at, end int64 // its range in the file, in bits (bzip2 only)
 	stored  []byte
 	text    []byte
 	ok      bool // text is all of the unit; false: the reader decodes it itself
-	// done has room for one element, so a helper never waits for the reader.
-	done chan struct{}
+	done    chan struct{}
 }
 
 // decoder appends the text of the stored bytes of a unit to dst. It returns false if they are not whole, or
@@ -61,25 +59,25 @@ func appendAll(dst []byte, r io.Reader, most int) ([]byte, bool) {
 // roomBytes is the room behind the text of a unit. A decoder reports the end only with a read that has room.
 const roomBytes = 4 << 10
 
-// ahead decodes units on goroutines of its own, the helpers, while the reader returns the text of
+// ahead decodes units on goroutines of its own, while the reader returns the text of
 // earlier units. The reader itself decodes a unit that a helper cannot decode, so errors do not
 // depend on helpers. Only the reader's goroutine uses ahead.
 type ahead struct {
-	moreBytes int64 // of one more helper
-	spare     func(bytes int64) (release func(), ok bool)
-	decoder   func() decoder // makes the decoder of a helper
-	work      chan *unit     // nil: closed, or not started
-	queue     []*unit        // passed to helpers, in the order of the file
-	unit      *unit          // whose text is read; nil: none
-	sent      int            // bytes of its text that were read
-	idle      []*unit        // to be used again
-	helpers   int            // number of goroutines
-	release   []func()       // of spare
-	ended     sync.WaitGroup
+	moreBytes  int64 // of one more helper
+	spare      func(bytes int64) (release func(), ok bool)
+	newDecoder func() decoder // makes the decoder of a helper
+	decoders   chan decoder   // of the helpers that are idle; nil: closed, or not started
+	queue      []*unit        // passed to helpers, in the order of the file
+	unit       *unit          // whose text is read; nil: none
+	sent       int            // bytes of its text that were read
+	idle       []*unit        // to be used again
+	helpers    int            // number of decoders
+	release    []func()       // of spare
+	ended      sync.WaitGroup
 }
 
 // start starts two helpers. It reports whether there is memory for them.
-func (a *ahead) start(d demand, spare func(int64) (func(), bool), decoder func() decoder) bool {
+func (a *ahead) start(d demand, spare func(int64) (func(), bool), newDecoder func() decoder) bool {
 	if spare == nil {
 		return false
 	}
@@ -87,31 +85,22 @@ func (a *ahead) start(d demand, spare func(int64) (func(), bool), decoder func()
 	if !ok {
 		return false
 	}
-	// The queue has at most one unit more than there are helpers (wants). With this buffer a send
-	// never blocks.
-	*a = ahead{moreBytes: d.more, spare: spare, decoder: decoder, work: make(chan *unit, mostHelpers+1), release: []func(){release}}
+	*a = ahead{moreBytes: d.more, spare: spare, newDecoder: newDecoder, decoders: make(chan decoder, mostHelpers), release: []func(){release}}
 	a.help()
 	a.help()
 	return true
 }
 
-// help starts one helper. close waits for it.
+// help adds a helper.
 func (a *ahead) help() {
 	a.helpers++
-	work := a.work
-	a.ended.Go(func() {
-		decode := a.decoder()
-		for u := range work {
-			u.text, u.ok = decode(u.stored, u.text)
-			u.done <- struct{}{}
-		}
-	})
+	a.decoders <- a.newDecoder()
 }
 
 // wants reports whether another unit should be passed to the helpers. If all of them are busy, it
 // starts another one, if there is memory for it.
 func (a *ahead) wants() bool {
-	if a.work == nil {
+	if a.decoders == nil {
 		return false
 	}
 	// There is one unit for each helper and one that waits, so that no helper is idle between two
@@ -131,21 +120,24 @@ func (a *ahead) wants() bool {
 
 // take returns an empty unit.
 func (a *ahead) take() *unit {
+	u := &unit{}
 	if n := len(a.idle); n > 0 {
-		u := a.idle[n-1]
-		a.idle = a.idle[:n-1]
-		u.stored = u.stored[:0]
-		u.text = u.text[:0]
-		u.ok = false
-		return u
+		u, a.idle = a.idle[n-1], a.idle[:n-1]
 	}
-	return &unit{done: make(chan struct{}, 1)}
+	*u = unit{stored: u.stored[:0], text: u.text[:0], done: make(chan struct{})}
+	return u
 }
 
-// hand passes a unit to the helpers. wants must have returned true, so that work has room.
+// hand passes a unit to the next helper that is idle.
 func (a *ahead) hand(u *unit) {
 	a.queue = append(a.queue, u)
-	a.work <- u
+	decoders := a.decoders
+	a.ended.Go(func() {
+		defer close(u.done)
+		decode := <-decoders
+		u.text, u.ok = decode(u.stored, u.text)
+		decoders <- decode
+	})
 }
 
 // pop waits until the oldest unit of the queue is decoded, and returns it.
@@ -167,31 +159,16 @@ func (a *ahead) read(p []byte) int {
 	return n
 }
 
-// close ends the helpers, waits for them, and gives their memory back. The units of the queue stay
+// close waits for the helpers, and gives their memory back. The units of the queue stay
 // there, and the reader decodes them itself. It may be called again.
 func (a *ahead) close() {
-	if a.work == nil {
-		return
-	}
-	// Units that no helper has begun are done without text.
-	for emptied := false; !emptied; {
-		select {
-		case u := <-a.work:
-			u.done <- struct{}{}
-		default:
-			emptied = true
-		}
-	}
-	close(a.work)
 	a.ended.Wait()
 	// Text that the reader has not read is dropped, because its memory is given back.
 	for _, u := range a.queue {
-		<-u.done
 		u.ok, u.text = false, nil
-		u.done <- struct{}{} // for pop
 	}
 	for _, release := range a.release {
 		release()
 	}
-	a.work, a.idle, a.release = nil, nil, nil
+	a.decoders, a.idle, a.release = nil, nil, nil
 }

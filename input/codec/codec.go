@@ -6,8 +6,8 @@
 // gzip, bzip2, zstd, s2 with snappy, xz and lz4 are decoded. Archives and older
 // formats are only recognised, so that their bytes are not read as text.
 //
-// If the caller has memory to spare (Decoders.Spare), several goroutines decode the bzip2 blocks,
-// gzip members or zstd frames of a large file. The text and the errors are the same.
+// If the caller has memory to spare (Decoders.Spare), several goroutines decode the bzip2 blocks
+// or gzip members of a large file. The text and the errors are the same.
 //
 // Memory: a decoder keeps its window on the Go heap. Decoders charge the window before they
 // allocate it.

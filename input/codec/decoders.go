@@ -122,7 +122,8 @@ func (d *Decoders) open(r io.Reader, asIs bool) (io.Reader, error) {
 	case None:
 		return d.buf, nil
 	case Gzip:
-		if m := (&membersReader{src: d.buf, cut: cutGzip, serial: d.openGzip}); m.ahead.start(demands[Gzip], d.Spare, gzipDecoder) {
+		if m := (&membersReader{from: d.buf, serial: d.openGzip}); m.ahead.start(demands[Gzip], d.Spare, gzipDecoder) {
+			m.src = bufio.NewReaderSize(d.buf, mostStoredBytes)
 			d.ahead = &m.ahead
 			return m, nil
 		}
@@ -136,13 +137,7 @@ func (d *Decoders) open(r io.Reader, asIs bool) (io.Reader, error) {
 		// The decoder's table has 900,000 entries of 4 bytes at most.
 		return bzip2.NewReader(d.buf), d.window(Bzip2, 4<<20)
 	case Zstd:
-		window := zstdWindow(head)
-		serial := func(r io.Reader) (io.Reader, error) { return d.openZstd(window, r) }
-		if m := (&membersReader{src: d.buf, cut: cutZstd, serial: serial}); m.ahead.start(demands[Zstd], d.Spare, zstdDecoder(window)) {
-			d.ahead = &m.ahead
-			return m, nil
-		}
-		return serial(d.buf)
+		return d.openZstd(zstdWindow(head))
 	case S2:
 		if d.s2 == nil {
 			if err := d.window(S2, freeWindowBytes); err != nil {
@@ -219,7 +214,7 @@ func zstdWindow(head []byte) uint64 {
 
 // openZstd returns a zstd decoder with a window of at least the given number of bytes. It makes a new one if
 // the present one has a smaller window.
-func (d *Decoders) openZstd(window uint64, r io.Reader) (io.Reader, error) {
+func (d *Decoders) openZstd(window uint64) (io.Reader, error) {
 	bytes := int64(min(window, 1<<40))
 	if d.zstd == nil || bytes > d.windows[Zstd].bytes {
 		if d.zstd != nil {
@@ -235,7 +230,7 @@ func (d *Decoders) openZstd(window uint64, r io.Reader) (io.Reader, error) {
 		}
 		d.zstd = zr
 	}
-	return d.zstd, d.zstd.Reset(r)
+	return d.zstd, d.zstd.Reset(d.buf)
 }
 
 // window charges the window of the decoder of a codec, unless as many bytes are charged already.

@@ -2,7 +2,9 @@ package codec
 
 import (
 	"bytes"
+	"compress/bzip2"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"testing"
 
@@ -68,6 +70,33 @@ func TestMembersAndFramesAheadAreTheSame(t *testing.T) {
 			spoiled(data, rng, func(what string, data []byte) {
 				sameAhead(t, fmt.Sprintf("%s, seed %d, %s", name, seed, what), data, rng)
 			})
+		}
+	}
+}
+
+// A decoder that fails would only be slow: the reader decodes its units itself. So each decoder is tested alone.
+func TestDecodersOfUnitsDecode(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 7))
+	text := memberText(rng, 300_000)
+	blocks := bzip2Stream(t, '9', payload(rng, 3000))
+	bzip2Text, err := io.ReadAll(bzip2.NewReader(bytes.NewReader(blocks)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		decode       decoder
+		stored, want []byte
+	}{
+		"gzip":  {gzipDecoder(), append(gzipMember(text), gzipMember(text)...), append(bytes.Clone(text), text...)},
+		"bzip2": {bzip2Decoder(), blocks, bzip2Text},
+	} {
+		for range 2 { // a helper uses its decoder again
+			if got, ok := c.decode(c.stored, []byte("before ")); !ok || string(got) != "before "+string(c.want) {
+				t.Errorf("%s: %d bytes, %t; want %d", name, len(got), ok, len(c.want))
+			}
+			if _, ok := c.decode(c.stored[:len(c.stored)-5], nil); ok {
+				t.Errorf("%s: data that is cut short is decoded", name)
+			}
 		}
 	}
 }
