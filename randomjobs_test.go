@@ -123,7 +123,8 @@ func drawJob(rng *rand.Rand) *drawn {
 		d.After = of("sorts", "rereads")
 		d.Bare = d.Bare && d.After == "rereads" // parts without delimiters are other records than their sum
 	}
-	if d.Ordered && !d.Parts && d.Reduces > 1 { // the ranges are those of a sample
+	d.Ordered = d.Ordered && !d.Parts // they exclude each other
+	if d.Ordered && d.Reduces > 1 {   // the ranges are those of a sample
 		d.Flushes = false
 	}
 	return d

@@ -204,7 +204,7 @@ func TestUserCodeThatFailsACutsEndsOnlyTheCuts(t *testing.T) {
 		"Begin that panics":           {jobs.Job{NewMapper: mapOnly(fine).NewMapper, Begin: func(int) jobs.Job { panic("boo") }}, "begin: panic: boo"},
 		"Begin of a mapper, a panic":  {jobs.Job{NewMapper: func() jobs.Mapper { return panicking{} }}, "begin of a sample: panic: boo"},
 		"Close of a mapper, a panic":  {jobs.Job{NewMapper: func() jobs.Mapper { return panicsInClose{} }}, "close of a sample: panic: boo"},
-		"GroupBytes that is too long": {jobs.Job{NewMapper: emitting, GroupBytes: func([]byte) int { return 1 << 20 }}, "map of a sample: panic"},
+		"GroupBytes that is too long": {jobs.Job{NewMapper: emitting, GroupBytes: func([]byte) int { return 1 << 20 }}, "map of a sample: GroupBytes: returned 1048576 for a key of 2 bytes"},
 	} {
 		_, err := mrlocal.Cuts(t.Context(), c.job, 3, input(t, "a\n"))
 		var typed *mrlocal.Error

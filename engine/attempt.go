@@ -127,15 +127,15 @@ func (r *run) ofJob(j *jobs.Job, err error) error {
 	return err
 }
 
-// printStack prints an error of user code or a defect of mrlocal, with its stack. It prints nothing for
-// other errors, and for errors of the user code of built-in jobs.
+// printStack prints a panic of user code or a defect of mrlocal, with its stack. It prints nothing for
+// other errors, and for panics of the user code of built-in jobs.
 func (r *run) printStack(j *jobs.Job, err error) {
 	var ue *guard.Error
 	var internal *guard.Defect
 	switch {
 	case errors.As(err, &internal):
 		writeStack(r.o.Stderr, err, internal.Stack)
-	case errors.As(err, &ue) && !j.BuiltIn:
+	case errors.As(err, &ue) && !j.BuiltIn && ue.Stack != nil:
 		writeStack(r.o.Stderr, err, ue.Stack)
 	}
 }
@@ -193,6 +193,9 @@ func (a *attempt) openPart() (err error) {
 func (a *attempt) emitter(text *textOut) jobs.Emitter {
 	if a.job.spec.Bare {
 		return bareOut{text}
+	}
+	if a.job.readAsRecords() {
+		return wholeOut{text}
 	}
 	return text
 }

@@ -254,7 +254,37 @@ func (c *coordinator) attemptFailed(a *attempt, err error) {
 	a.reportFailure(err)
 	// If the output cannot be written, another attempt would fail too.
 	target := j.chain.target()
-	c.failJob(j, fmt.Errorf("%s: %w", a.name(), err), permanent(err) || target != nil && target.Err() != nil)
+	if j.failures == nil {
+		j.failures = c.run.o.newFailures()
+	}
+	c.failJob(j, fmt.Errorf("%s: %w", a.name(), err), permanent(err) || j.failures.again(a.id, err) || target != nil && target.Err() != nil)
+	if user := new(guard.Error); j.chain.err == nil && errors.As(err, &user) && user.Stack == nil {
+		j.chain.note(fmt.Sprintf("attempt %s failed, and is tried again: %v", a.name(), err))
+	}
+}
+
+// failures has the last error of user code of each task that has failed, by its attempt 0. A nil map takes none.
+type failures map[slots.AttemptID]string
+
+// newFailures returns the failures of a job, or of a sample. They are nil if the user gives the number of attempts.
+func (o *Options) newFailures() failures {
+	if !o.attemptsByDefault {
+		return nil
+	}
+	return failures{}
+}
+
+// again adds err, of an attempt that was not killed. It reports whether user code fails for the second time
+// in the same place with the same error: on one machine, another attempt would not help.
+func (f failures) again(id slots.AttemptID, err error) bool {
+	user, mistake := new(guard.Error), jobs.Mistake("")
+	if f == nil || !errors.As(err, &user) && !errors.As(err, &mistake) {
+		return false
+	}
+	id.N = 0
+	before := f[id]
+	f[id] = err.Error()
+	return before == f[id]
 }
 
 // bookWritten books the success of an attempt whose part had been written by an attempt on a

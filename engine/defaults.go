@@ -16,7 +16,7 @@ import (
 // machine with the limits l. The defaults fit together: whatever the caller leaves out, a run is not
 // refused because of a default, unless the machine has not even 32 MiB for two slots.
 func (o Options) withDefaults(l machine.Limits) Options {
-	o.memoryByDefault = o.MemoryBytes == 0
+	o.memoryByDefault, o.attemptsByDefault = o.MemoryBytes == 0, o.Attempts == 0
 	memoryBytes := cmp.Or(o.MemoryBytes, l.BufferBytes(0))
 	o.mostSlots = int(min(maxSlotCount, l.Slots(memoryBytes)))
 	if o.NoReduces {

@@ -40,6 +40,7 @@ type job struct {
 	counters Counters
 	usage    usage                     // of attempts that committed
 	written  map[slots.TaskID]*attempt // attempts on lost trackers that have committed the part of the task (attemptFailed)
+	failures failures                  // of attempts
 	stuck    map[slots.TaskID]struct{} // maps with an abandoned attempt, which may still read its source
 
 	// ---- shared with attempts
@@ -355,7 +356,13 @@ func (j *job) newReducer() jobs.Reducer {
 func (j *job) passedColumn(reducer jobs.Reducer) (jobs.Column, bool) {
 	id, ok := reducer.(jobs.Identity)
 	passes := id.Out == jobs.ValueColumn || id.Out == jobs.KeyColumn && j.spec.GroupBytes == nil
-	return id.Out, ok && !id.Unique && passes
+	return id.Out, ok && !id.Unique && passes && !j.readAsRecords() // wholeOut looks at each record
+}
+
+// readAsRecords reports whether the next job of the chain divides the text of this one at delimiters.
+func (j *job) readAsRecords() bool {
+	chain := j.chain.job.Chain
+	return j.step+1 < len(chain) && !j.spec.Bare && !chain[j.step+1].Rereads
 }
 
 // partSizes returns the bytes of every part of a job that passes a column of its records

@@ -28,6 +28,7 @@ type mapAttempt struct {
 	out    jobs.Emitter  // buf or text
 	spills bool          // buf has begun to spill
 
+	record    int64 // where the mapper stands in its block (jobs.Block.Watched); -1: it does not say
 	readBytes int64 // of the source, for which it has waited at the tracker's slowed-down disk
 }
 
@@ -82,7 +83,8 @@ func (a *mapAttempt) runMap() (*shuffle.MapOutput, error) {
 	for a.next(in) {
 		b := in.Block()
 		a.lend(b, totalBytes)
-		err := guard.Run("map", func() error { return mapper.Map(b.Block, a.out) })
+		a.record = -1
+		err := guard.Run("map", func() error { return mapper.Map(b.Watched(&a.record), a.out) })
 		if err := cmp.Or(err, a.reclaim()); err != nil {
 			return nil, a.inFile(err, b.Block)
 		}
@@ -273,7 +275,7 @@ func (a *mapAttempt) bufferOptions() spill.Options {
 		o.Ranges = &j.ranges
 	}
 	if group := j.spec.GroupBytes; group != nil && o.Partition == nil {
-		o.Partition = func(key []byte, parts int) int { return spill.HashPartition(key[:group(key):len(key)], parts) }
+		o.Partition = func(key []byte, parts int) int { return spill.HashPartition(jobs.GroupOf(key, group), parts) }
 	}
 	// A total order without cut points has one part. An empty list, unlike nil, keeps the
 	// kvbuffer from dividing keys by their hashes.
@@ -295,7 +297,10 @@ func (a *mapAttempt) inFile(err error, b jobs.Block) error {
 	if b.Path == "" { // the job has no input
 		return err
 	}
-	return fmt.Errorf("%s at byte %d: %w", b.Path, b.Offset, err)
+	if a.record < 0 { // the mapper divides the block itself
+		return fmt.Errorf("%s in the block at byte %d: %w", b.Path, b.Offset, err)
+	}
+	return fmt.Errorf("%s at byte %d: %w", b.Path, b.Offset+a.record, err)
 }
 
 // countRecords returns how many records data has. The last one may lack its delimiter.

@@ -42,7 +42,8 @@ type JobOptions struct {
 
 	// OutputDir or OutputFile is where the result goes; only one of them may be set. If neither
 	// is, the merged result goes to Stdout. If Stdout is nil too, the result is thrown away. The job
-	// fails if a Write of Stdout fails.
+	// fails if a Write of Stdout fails. An existing OutputFile is replaced, as > of a shell does, without
+	// Overwrite. If OutputDir or OutputFile is set, Stdout gets nothing, unless OutputFile is /dev/stdout.
 	OutputDir, OutputFile string
 	Stdout                io.Writer
 
@@ -149,10 +150,11 @@ type Options struct {
 	// profile and an execution trace that the caller takes.
 	Profile bool
 
-	extraSlots      int    // of each tracker, closed until the policy opens them
-	mostSlots       int    // on all trackers, extra slots included
-	memoryByDefault bool   // withDefaults has set MemoryBytes
-	fewer           string // note about home slots that the limits of the process leave out; "": none
+	extraSlots        int    // of each tracker, closed until the policy opens them
+	mostSlots         int    // on all trackers, extra slots included
+	memoryByDefault   bool   // withDefaults has set MemoryBytes
+	attemptsByDefault bool   // withDefaults has set Attempts
+	fewer             string // note about home slots that the limits of the process leave out; "": none
 
 	// The calls of these fields take place on any goroutine. The run waits for each call, and fails if
 	// Events or Watch fails. Note, Warn and Stderr are called one at a time. What they get is lost if

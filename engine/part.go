@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
 
 	"mrlocal/input/feed"
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 	"mrlocal/output"
 )
@@ -31,6 +33,17 @@ func (b bareOut) Emit(key, value []byte) {
 	b.records++
 	b.put(key)
 	b.put(value)
+}
+
+// wholeOut is the Emitter of a job whose text the next job of the chain reads. It writes to a textOut. It refuses a
+// record that would be two records there.
+type wholeOut struct{ *textOut }
+
+func (w wholeOut) Emit(key, value []byte) {
+	if w.err == nil && (bytes.IndexByte(key, w.delim) >= 0 || bytes.IndexByte(value, w.delim) >= 0) {
+		w.err = jobs.Mistakef("the record of the key %s has a delimiter (%q) in it, so the next job of the chain would read two records", errs.Quote(string(key)), w.delim)
+	}
+	w.textOut.Emit(key, value)
 }
 
 // newTextOut makes a textOut that writes to w. Its buffer of at least the given number of bytes is a chunk

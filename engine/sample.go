@@ -17,6 +17,7 @@ import (
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 	"mrlocal/shuffle/record"
+	"mrlocal/slots"
 )
 
 // Bounds of a sample (after Hadoop 1.0.3, InputSampler).
@@ -85,7 +86,7 @@ func (s *sampler) add(key []byte) {
 		return
 	}
 	if s.group != nil {
-		key = key[:s.group(key)] // a cut point inside of a group would divide it
+		key = jobs.GroupOf(key, s.group) // a cut point inside of a group would divide it
 	}
 	key = key[:min(len(key), maxSampleKeyBytes)]
 	if s.distinct {
@@ -301,12 +302,12 @@ type attemptFunc func(ctx context.Context, number int, alive func()) error
 // retry returns a function that calls a try with the numbers 0, 1 and so on until it succeeds, as often as
 // a task may fail (Options.Attempts). Each call takes place apart, so that it may end its goroutine. A call
 // that is not alive for timeout fails, and is left behind. retry notes each failure but the last one. It
-// calls the try no more if ctx has ended, or if an error is permanent.
-func retry(ctx context.Context, attempts int, timeout time.Duration, note func(string)) func(attemptFunc) error {
+// calls the try no more if ctx has ended, or if another try would fail too (permanent, failures).
+func retry(ctx context.Context, attempts int, seen failures, timeout time.Duration, note func(string)) func(attemptFunc) error {
 	return func(once attemptFunc) (err error) {
 		for n := range attempts {
 			err = whileAlive(ctx, max(timeout, guard.LeaveWithin), func(ctx context.Context, alive func()) error { return once(ctx, n, alive) })
-			if err == nil || permanent(err) || ctx.Err() != nil || n+1 == attempts {
+			if err == nil || permanent(err) || seen.again(slots.AttemptID{Kind: slots.Map}, err) || ctx.Err() != nil || n+1 == attempts {
 				break
 			}
 			note(fmt.Sprintf("a sample of the input has failed, and is tried again: %v", err))

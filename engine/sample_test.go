@@ -63,7 +63,7 @@ func TestTheCopyOfASampledPlaceCountsInTheBudget(t *testing.T) {
 		if c.sortKeys {
 			spec.AppendKey = func(dst, record []byte) []byte { return append(dst, record...) }
 		}
-		_, err = sampled{job: &job{spec: spec, plan: plan}, retry: retry(t.Context(), 4, time.Minute, func(text string) { t.Error(text) })}.sample(t.Context(), budget)
+		_, err = sampled{job: &job{spec: spec, plan: plan}, retry: retry(t.Context(), 4, nil, time.Minute, func(text string) { t.Error(text) })}.sample(t.Context(), budget)
 		if err != nil || len(leased) != c.calls || c.calls > 0 && slices.Min(leased) < c.least {
 			t.Errorf("%+v: leased %d while the mapper ran, %v", c, leased, err)
 		}

@@ -32,7 +32,8 @@
 // user code that changes it.
 //
 // Errors: an error that a method returns, and a panic, fails the attempt. The
-// engine starts the task again, up to a number of attempts.
+// engine starts the task again, up to a number of attempts. By default, the job also fails if a task fails twice
+// with the same error. A panic is shown with its stack, and a Mistake or a returned error without one.
 //
 // Optional abilities: a Mapper may be a Flusher and an Attempter too. A Reducer may be a
 // Flusher, an Attempter and a RecordReducer. A Folder may be a Summer, and a Releaser a
@@ -70,6 +71,22 @@ type Block struct {
 	Offset int64  // offset of Data[0] in the file, in bytes; for a compressed file, in its decoded text
 	Data   []byte // borrowed until Map returns
 	Last   bool   // the file ends with this block (Job.ByFile)
+
+	at *int64 // where Records and Fixed say how far they are; nil: nobody asks
+}
+
+// Watched returns a block whose Lines, Records and Fixed keep in at the place in Data of the record that
+// they have yielded last, for messages.
+func (b Block) Watched(at *int64) Block {
+	b.at = at
+	return b
+}
+
+// stands says that the record with which rest begins is yielded.
+func (b Block) stands(rest []byte) {
+	if b.at != nil {
+		*b.at = int64(len(b.Data) - len(rest))
+	}
 }
 
 // Emitter receives the results of a mapper or a reducer. Emit copies key and value before it
@@ -345,7 +362,7 @@ type Job struct {
 	// Ordered gives each reduce task a range of keys. The parts of the output,
 	// one after the other, are then sorted as a whole. The engine samples the
 	// input for the bounds of the ranges. If Ordered is false, keys are divided
-	// by hash.
+	// by hash. It excludes Partition.
 	Ordered bool
 
 	// NoInput is set for a job that reads no input. It has Maps map tasks, at most 10,000,000,
@@ -387,7 +404,7 @@ type Job struct {
 	// secondary sort). All keys of a group go to one reduce.
 	//
 	// The name of a group must not be a prefix of another one. A last byte that occurs nowhere
-	// else in names ensures that. Several goroutines call GroupBytes.
+	// else in names ensures that. A reduce fails if a group comes back after another one has begun. Several goroutines call GroupBytes.
 	GroupBytes func(key []byte) int
 
 	// Rereads makes a later job of a chain read the input of the chain, as the first job does.
@@ -448,7 +465,8 @@ const (
 )
 
 // Chain is a sequence of jobs. The output of each job, in the order of its parts, is the input
-// of the next one, or its side data (Job.Rereads). All but the last need reducers.
+// of the next one, or its side data (Job.Rereads). All but the last need reducers. The output is text, which the next
+// job reads by its records. So a record with a delimiter in it fails the job.
 type Chain []Job
 
 // Check returns the options error with which a run refuses the chain, or nil.
@@ -462,6 +480,8 @@ func (chain Chain) Check() error {
 		switch {
 		case j.NewMapper == nil:
 			return errs.Optionf(object, "has no mapper")
+		case j.Ordered && j.Partition != nil:
+			return errs.Optionf(object, "Ordered and a Partition exclude each other: ranges of keys divide an ordered job")
 		case j.NewReducer == nil && i < len(chain)-1:
 			return errs.Optionf(object, "only the last job of a chain may be map-only")
 		case j.NewFolder != nil && j.NewCombiner != nil:

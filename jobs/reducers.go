@@ -56,6 +56,9 @@ func (s Sum) Reduce(key []byte, vs *Values, out Emitter) error {
 	}
 	var total uint64
 	for vs.Next() {
+		if len(vs.Value()) != 8 {
+			return Mistakef("jobs.Sum: a value of %d bytes, want 8", len(vs.Value()))
+		}
 		total += Uint64(vs.Value())
 	}
 	out.Emit(key, strconv.AppendUint(text[:0], total, 10))
@@ -184,6 +187,7 @@ func (b Block) Lines() iter.Seq[[]byte] { return b.Records(Newline) }
 func (b Block) Fixed(bytes int) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for rest := b.Data; len(rest) >= bytes; rest = rest[bytes:] {
+			b.stands(rest)
 			if !yield(rest[:bytes:bytes]) {
 				return
 			}
@@ -197,6 +201,7 @@ func (b Block) Records(delim Delim) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		rest, end := b.Data, delim.Byte()
 		for len(rest) > 0 {
+			b.stands(rest)
 			n := bytes.IndexByte(rest, end)
 			if n < 0 {
 				yield(rest[:len(rest):len(rest)])

@@ -3,7 +3,6 @@ package shuffle
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 
 	"mrlocal/jobs"
@@ -40,10 +39,11 @@ type prefixGroups struct {
 	prefix func(key []byte) int // bytes of a key's prefix
 	first  []byte               // first key of the group, copied because keys overwrites its key
 	lent   []byte               // a copy of first, which user code may change by mistake
-	length int                  // of the prefix of first
-	begun  bool                 // NextGroup was called
-	within bool                 // keys stands at a key of the group
-	more   bool                 // keys stands at a key
+	name   []byte               // of the group, in first
+	order  jobs.GroupOrder
+	begun  bool // NextGroup was called
+	within bool // keys stands at a key of the group
+	more   bool // keys stands at a key
 	values jobs.Values
 }
 
@@ -62,7 +62,8 @@ func (g *prefixGroups) NextGroup() bool {
 	}
 	g.first = append(g.first[:0], g.keys.Key()...)
 	g.lent = append(g.lent[:0], g.first...)
-	g.length, g.within = len(g.first[:g.prefix(g.first):len(g.first)]), true // it panics for a length that the key does not have
+	g.name, g.within = jobs.GroupOf(g.first, g.prefix), true
+	g.order.Begin(g.name, g.first)
 	g.values.Reset(g)
 	return true
 }
@@ -91,8 +92,7 @@ func (g *prefixGroups) step() {
 		g.within = false
 		return
 	}
-	key := g.keys.Key()
-	g.within = bytes.Equal(key[:g.prefix(key):len(key)], g.first[:g.length])
+	g.within = bytes.Equal(jobs.GroupOf(g.keys.Key(), g.prefix), g.name)
 }
 
 // Combining runs a combiner over the groups of partitions, in the order of their keys. It is the
@@ -164,10 +164,10 @@ func (c *Combining) Emit(key, value []byte) {
 		c.late()
 		return
 	case c.flusher == nil && string(key) != string(c.key):
-		c.err = cmp.Or(c.err, errors.New("combiner: emitted a key other than the one it was given"))
+		c.err = cmp.Or(c.err, jobs.Mistakef("combiner: emitted a key other than the one it was given"))
 		return
 	case c.flusher != nil && c.records > 0 && bytes.Compare(key, c.key) < 0:
-		c.err = cmp.Or(c.err, errors.New("combiner: its keys do not ascend; a combiner must emit the keys in their order"))
+		c.err = cmp.Or(c.err, jobs.Mistakef("combiner: its keys do not ascend; a combiner must emit the keys in their order"))
 		return
 	}
 	if c.flusher != nil {

@@ -2,9 +2,9 @@ package spill
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"mrlocal/internal/membudget"
+	"mrlocal/jobs"
 	"mrlocal/shuffle/record"
 )
 
@@ -48,7 +48,7 @@ func (b *Buffer) fold(key, value []byte) {
 func (b *Buffer) refuseValue(value []byte) {
 	b.stopIfKilled()
 	if b.err == nil && b.out != nil && len(b.load.table.directory) > 0 {
-		b.fail(fmt.Errorf("kvbuffer: jobs.Sum: a value of %d bytes, want 8", len(value)))
+		b.fail(jobs.Mistakef("kvbuffer: jobs.Sum: a value of %d bytes, want 8", len(value)))
 	}
 }
 

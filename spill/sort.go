@@ -1,9 +1,8 @@
 package spill
 
 import (
-	"fmt"
-
 	"mrlocal/internal/membudget"
+	"mrlocal/jobs"
 	"mrlocal/shuffle/record"
 )
 
@@ -304,7 +303,7 @@ func (s *sorting) partOf(a *record.Arena, ref uint64) (int, error) {
 }
 
 func partError(p, parts int) error {
-	return fmt.Errorf("partition %d of %d: out of range", p, parts)
+	return jobs.Mistakef("partition %d of %d: out of range", p, parts)
 }
 
 // newDivider returns the Divider for a buffer whose records the reduces sort

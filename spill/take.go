@@ -2,7 +2,6 @@ package spill
 
 import (
 	"encoding/binary"
-	"errors"
 
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
@@ -35,7 +34,7 @@ func (b *Buffer) Reclaim() {
 		return
 	}
 	if b.lent.seal.Broken() && b.err == nil {
-		b.fail(errors.New("kvbuffer: the mapper has changed a block that Take has passed on"))
+		b.fail(jobs.Mistakef("kvbuffer: the mapper has changed a block that Take has passed on"))
 	}
 	// If the load with the entries was spilled and the spill has ended, no entry refers to the
 	// block.

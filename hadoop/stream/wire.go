@@ -94,7 +94,7 @@ func newWire(job *jobs.Job, o Options, input int) wire {
 	switch {
 	case w.target != nil || w.ordered:
 	case group != nil: // all keys of a group go to one reduce, as in package engine
-		w.target = func(key []byte, parts int) int { return spill.HashPartition(key[:group(key)], parts) }
+		w.target = func(key []byte, parts int) int { return spill.HashPartition(jobs.GroupOf(key, group), parts) }
 	case w.inOrder: // Hadoop would hash the position too
 		w.target = spill.HashPartition
 	}

@@ -19,7 +19,7 @@ import (
 type Error struct {
 	What  string // the function that failed: "map", "reduce", …
 	Cause error
-	Stack []byte // of the goroutine, for the user
+	Stack []byte // of the goroutine that has panicked; nil: f has returned the error
 }
 
 func (e *Error) Error() string { return e.What + ": " + e.Cause.Error() }
@@ -34,14 +34,17 @@ func Named(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// Run runs user code. It returns a *Error with the stack if f fails or panics. what names
+// Run runs user code. It returns a *Error if f fails, and one with the stack if f panics. what names
 // the code in messages. If an Emitter has ended f because the attempt is killed, Run returns
 // jobs.ErrKilled.
 func Run(what string, f func() error) (err error) {
 	defer func() {
 		p := recover()
+		mistake, is := p.(jobs.Mistake)
 		if t := thrown(p); t != nil {
 			err = t
+		} else if is {
+			err = &Error{What: what, Cause: mistake}
 		} else if p != nil {
 			cause, isErr := p.(error)
 			if isErr {
@@ -53,7 +56,7 @@ func Run(what string, f func() error) (err error) {
 		}
 	}()
 	if err := f(); err != nil {
-		return &Error{What: what, Cause: err, Stack: debug.Stack()}
+		return &Error{What: what, Cause: err}
 	}
 	return nil
 }
@@ -84,7 +87,12 @@ func Job(j jobs.Job) jobs.Job {
 	j.Name = cmp.Or(j.Name, "job")
 	j.NewMapper = guardNew("new mapper", j.NewMapper)
 	j.NewReducer = guardNew("new reducer", j.NewReducer)
-	j.NewCombiner = guardNew("new combiner", j.NewCombiner)
+	j.NewCombiner = guardNew("new combiner", j.NewCombiner, func(r jobs.Reducer) error {
+		if _, sum := r.(jobs.Sum); sum {
+			return errors.New("jobs.Sum is a Folder, for Job.NewFolder; as a combiner it would emit text")
+		}
+		return nil
+	})
 	j.NewFolder = guardNew("new folder", j.NewFolder)
 	j.NewReleaser = guardNew("new releaser", j.NewReleaser)
 	return j
@@ -146,8 +154,8 @@ func (g guardedReader) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// guardNew guards one constructor.
-func guardNew[T any](what string, create func() T) func() T {
+// guardNew guards one constructor. checks may refuse what it has made.
+func guardNew[T any](what string, create func() T, checks ...func(T) error) func() T {
 	if create == nil {
 		return nil // nil stays nil: it means that the job has no reducer, combiner and so on
 	}
@@ -155,6 +163,11 @@ func guardNew[T any](what string, create func() T) func() T {
 		err := Run(what, func() error {
 			if made = create(); any(made) == nil {
 				return errors.New("returned nil")
+			}
+			for _, check := range checks {
+				if err := check(made); err != nil {
+					return err
+				}
 			}
 			return nil
 		})

@@ -47,7 +47,20 @@ type Cut struct {
 	Reduces int
 
 	spares bool // bytes that user code borrows stay as they are after its call
+	whole  bool // the next job reads the result by its records
+	way    way  // in which values are folded or combined
 }
+
+// way is one of the ways in which an engine may fold and combine the values of a key.
+type way uint8
+
+const (
+	once      way = iota // values in their order; the combiner runs once a split
+	backwards            // values in the reverse order; no combiner runs
+	twice                // two parts of the values, and then the results; the combiner runs twice a split
+)
+
+func (w way) String() string { return [...]string{"once", "backwards", "in two parts"}[w] }
 
 // Output is the result of a chain.
 type Output struct {
@@ -85,6 +98,7 @@ func Run(chain jobs.Chain, files []File, cut Cut) (out Output, err error) {
 		if job.Rereads && i > 0 {
 			cut.Side = out.Data
 		}
+		cut.whole = i < len(chain)-1 && !job.Bare && !chain[i+1].Rereads
 		for round := 1; ; round++ {
 			if i < len(chain)-1 && (job.Rounds > 1 || chain[i+1].Rereads) && len(out.Data) > jobs.MaxSideBytes {
 				return out, fmt.Errorf("%s: more than %d bytes of side data", job.Name, jobs.MaxSideBytes)
@@ -116,7 +130,7 @@ func partsOf(job string, out Output) (files []File) {
 // runJob runs one job of a chain on files.
 func runJob(job jobs.Job, files []File, cut Cut) (Output, error) {
 	job = jobs.Checked(job)
-	out, all := &writer{delim: job.Delim.Byte(), bare: job.Bare}, &shared{named: map[string]*writer{}, side: bytes.Clone(cut.Side), spares: cut.spares}
+	out, all := &writer{delim: job.Delim.Byte(), bare: job.Bare, whole: cut.whole}, &shared{named: map[string]*writer{}, side: bytes.Clone(cut.Side), spares: cut.spares, way: cut.way}
 	var parts [][]byte
 	split, err := splits(job, files, cut)
 	if err == nil && job.NewReducer != nil {
@@ -124,7 +138,7 @@ func runJob(job jobs.Job, files []File, cut Cut) (Output, error) {
 	} else if err == nil {
 		err = mapOnly(job, split, out, all)
 	}
-	err = cmp.Or(err, all.late)
+	err = cmp.Or(err, all.late, out.err)
 	if err == nil && !bytes.Equal(all.side, cut.Side) {
 		err = errors.New("the side data was changed; attempts borrow it")
 	}
@@ -172,6 +186,7 @@ type shared struct {
 	late  error // of user code that has emitted after its last call
 
 	spares bool // Cut.spares
+	way    way
 }
 
 // attempt is an attempt at a task.
@@ -295,10 +310,22 @@ func (a *attempt) mapSplit(job jobs.Job, split []jobs.Block, partitions [][]pair
 		}
 		partitions[part] = append(partitions[part], p)
 	}
-	if job.NewCombiner == nil || len(c.pairs) == 0 {
+	if job.NewCombiner == nil || len(c.pairs) == 0 || a.way == backwards {
 		return nil
 	}
+	err := a.combine(job, partitions)
+	if err == nil && a.way == twice {
+		err = a.combine(job, partitions)
+	}
+	return err
+}
+
+// combine runs a combiner over each partition, and replaces its pairs.
+func (a *attempt) combine(job jobs.Job, partitions [][]pair) error {
 	combiner := job.NewCombiner()
+	if _, sum := combiner.(jobs.Sum); sum {
+		return errors.New("jobs.Sum is a Folder; as a combiner it would emit text")
+	}
 	a.begin(combiner)
 	for i, pairs := range partitions {
 		combined := &collector{of: a}
@@ -430,7 +457,8 @@ func appendBlocks(dst []jobs.Block, file int32, f File, blockBytes int, job jobs
 }
 
 // Check tests that a chain keeps the rules of package jobs, and that its result does not depend on how
-// its input is cut. It runs the chain on files whole, and cut into small blocks and splits. Borrowed bytes
+// its input is cut, or on how values are folded and combined. It runs the chain on files whole, and cut into small
+// blocks and splits, with folds in another order and in parts, without combiners and with two rounds. Borrowed bytes
 // are overwritten after each call. One more run leaves them as they are. If its result differs, user code
 // has kept borrowed bytes.
 func Check(t testing.TB, chain jobs.Chain, files []File) {
@@ -443,13 +471,13 @@ func Check(t testing.TB, chain jobs.Chain, files []File) {
 	if kept, err := Run(chain, files, Cut{spares: true}); err != nil || !bytes.Equal(kept.Data, want) {
 		t.Errorf("the result depends on borrowed bytes after the call: user code keeps them, or reads them too late (error %v)", err)
 	}
-	for _, cut := range []Cut{{BlockBytes: 1}, {BlockBytes: 1, SplitBlocks: 1}, {BlockBytes: 1 << 10, SplitBlocks: 2}} {
+	for _, cut := range []Cut{{BlockBytes: 1}, {BlockBytes: 1, SplitBlocks: 1}, {BlockBytes: 1 << 10, SplitBlocks: 2}, {way: backwards}, {way: twice}, {BlockBytes: 1, SplitBlocks: 3, way: twice}} {
 		got, err := Run(chain, files, cut)
 		switch {
 		case err != nil:
-			t.Errorf("blocks of %d bytes, %d to a split: %v", cut.BlockBytes, cut.SplitBlocks, err)
+			t.Errorf("blocks of %d bytes, %d to a split, folded and combined %v: %v", cut.BlockBytes, cut.SplitBlocks, cut.way, err)
 		case !bytes.Equal(got.Data, want):
-			t.Errorf("blocks of %d bytes, %d to a split: %d bytes, want %d as for whole files", cut.BlockBytes, cut.SplitBlocks, len(got.Data), len(want))
+			t.Errorf("blocks of %d bytes, %d to a split, folded and combined %v: %d bytes, want %d as for whole files", cut.BlockBytes, cut.SplitBlocks, cut.way, len(got.Data), len(want))
 		}
 	}
 }

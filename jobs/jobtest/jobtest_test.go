@@ -1,6 +1,8 @@
 package jobtest
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -111,5 +113,77 @@ func TestEveryFileYieldsABlockAndBlocksAreWholeRecords(t *testing.T) {
 	}
 	if want := "empty:$ f:ab\n | f:c\n f:\nd$ |"; strings.Join(got, " ") != want {
 		t.Errorf("%q, want %q", strings.Join(got, " "), want)
+	}
+}
+
+// failures is a testing.TB that keeps the first failure.
+type failures struct {
+	testing.TB
+	first string
+}
+
+func (f *failures) Helper() {}
+
+func (f *failures) Errorf(format string, args ...any) {
+	f.first = cmp.Or(f.first, fmt.Sprintf(format, args...))
+}
+
+// lastFold keeps the value that it folds last.
+type lastFold struct{}
+
+func (lastFold) Fold(acc, value []byte) []byte { return append(acc[:0], value...) }
+
+// lastReducer emits the last value of a group.
+func lastReducer(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+	var last []byte
+	for vs.Next() {
+		last = append(last[:0], vs.Value()...)
+	}
+	out.Emit(key, last)
+	return nil
+}
+
+// TestCheckFindsFoldsAndCombinersThatDependOnOrderOrNumber: the values of the key k are 1, 2 and 3.
+func TestCheckFindsFoldsAndCombinersThatDependOnOrderOrNumber(t *testing.T) {
+	counting := jobs.ReducerFunc(func(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+		n := 0
+		for vs.Next() {
+			n++
+		}
+		out.Emit(key, fmt.Append(nil, n))
+		return nil
+	})
+	for name, c := range map[string]struct {
+		fold    jobs.Folder
+		combine jobs.Reducer
+		reduce  jobs.Reducer
+		want    string
+	}{
+		"a fold that does not commute":      {lastFold{}, nil, jobs.ReducerFunc(lastReducer), "blocks of 0 bytes, 0 to a split, folded and combined backwards: 4 bytes, want 4 as for whole files"},
+		"a combiner that counts its values": {nil, counting, counting, "blocks of 1 bytes, 1 to a split, folded and combined once: 4 bytes, want 4 as for whole files"},
+		"a combiner that keeps the rules":   {nil, jobs.ReducerFunc(lastReducer), jobs.ReducerFunc(lastReducer), ""},
+	} {
+		job := jobs.Job{
+			NewMapper: func() jobs.Mapper {
+				return jobs.MapperFunc(func(b jobs.Block, out jobs.Emitter) error {
+					for line := range b.Lines() {
+						out.Emit([]byte("k"), line)
+					}
+					return nil
+				})
+			},
+			NewReducer: func() jobs.Reducer { return c.reduce },
+		}
+		if c.fold != nil {
+			job.NewFolder = func() jobs.Folder { return c.fold }
+		}
+		if c.combine != nil {
+			job.NewCombiner = func() jobs.Reducer { return c.combine }
+		}
+		f := &failures{TB: t}
+		Check(f, jobs.Chain{job}, []File{{Path: "a", Data: []byte("1\n2\n3\n")}})
+		if f.first != c.want {
+			t.Errorf("%s: %q, want %q", name, f.first, c.want)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package jobtest
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"slices"
 
 	"mrlocal/jobs"
@@ -76,12 +77,16 @@ type writer struct {
 	bytes.Buffer
 	delim   byte
 	bare    bool
+	whole   bool // no record may have delim in it
 	records int64
+	err     error
 }
 
 // emit writes key, TAB, value and delimiter.
 func (w *writer) emit(key, value []byte) {
-	w.records++
+	if w.records++; w.whole && bytes.IndexByte(slices.Concat(key, value), w.delim) >= 0 {
+		w.err = fmt.Errorf("a record has a delimiter (%q) in it", w.delim)
+	}
 	w.Write(key)
 	if !w.bare && len(key) > 0 && len(value) > 0 {
 		w.WriteByte('\t')
@@ -99,7 +104,7 @@ func (a *attempt) reduce(job jobs.Job, pairs []pair, w *writer) error {
 	a.begin(r)
 	if job.NewFolder != nil {
 		sortPairs(pairs)
-		pairs = folded(job.NewFolder(), pairs)
+		pairs = folded(job.NewFolder(), pairs, a.way)
 	}
 	reduce := func(key []byte, vs *jobs.Values) error { return r.Reduce(key, vs, out) }
 	if each, ok := r.(jobs.RecordReducer); ok && job.GroupBytes == nil {
@@ -128,13 +133,18 @@ func (a *attempt) eachGroup(pairs []pair, prefix func(key []byte) int, do func(k
 		if prefix == nil {
 			return p.key
 		}
-		return p.key[:prefix(p.key):len(p.key)] // panics for a length that the key does not have
+		return jobs.GroupOf(p.key, prefix)
 	}
+	seen := map[string]bool{}
 	for len(pairs) > 0 {
 		n, first := 1, name(pairs[0])
 		for n < len(pairs) && bytes.Equal(name(pairs[n]), first) {
 			n++
 		}
+		if seen[string(first)] {
+			return fmt.Errorf("GroupBytes: the group %q comes back", first)
+		}
+		seen[string(first)] = true
 		var vs jobs.Values
 		values, key := &group{pairs: pairs[:n], whole: prefix != nil, of: a.shared}, a.lend(pairs[0].key)
 		vs.Reset(values)
@@ -150,19 +160,33 @@ func (a *attempt) eachGroup(pairs []pair, prefix func(key []byte) int, do func(k
 }
 
 // folded returns one pair for each key of sorted pairs.
-func folded(f jobs.Folder, pairs []pair) (all []pair) {
+func folded(f jobs.Folder, pairs []pair, w way) (all []pair) {
 	for len(pairs) > 0 {
-		var acc []byte
-		n := 0
-		for ; n < len(pairs) && bytes.Equal(pairs[n].key, pairs[0].key); n++ {
-			if acc = f.Fold(acc, pairs[n].value); acc == nil {
-				acc = []byte{} // a nil accumulator is that of a new key
-			}
+		n := 1
+		for n < len(pairs) && bytes.Equal(pairs[n].key, pairs[0].key) {
+			n++
 		}
-		all = append(all, pair{pairs[0].key, acc})
-		pairs = pairs[n:]
+		same := slices.Clone(pairs[:n])
+		switch pairs = pairs[n:]; {
+		case w == backwards:
+			slices.Reverse(same)
+		case w == twice && n > 1:
+			same = []pair{fold(f, same[n/2:]), fold(f, same[:n/2])}
+		}
+		all = append(all, fold(f, same))
 	}
 	return all
+}
+
+// fold returns the pair of the folded values of pairs, which have one key.
+func fold(f jobs.Folder, pairs []pair) pair {
+	var acc []byte
+	for _, p := range pairs {
+		if acc = f.Fold(acc, p.value); acc == nil {
+			acc = []byte{} // a nil accumulator is that of a new key
+		}
+	}
+	return pair{pairs[0].key, acc}
 }
 
 // group is a jobs.Refiller with one value in each window. So it finds reducers that expect a

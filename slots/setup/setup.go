@@ -194,7 +194,7 @@ func (c *Config) Fields(b Bounds) []setting.Setting {
 		setting.Of("replicas", "Replicas", "place the input of each map on `N` trackers, at random", or+"no placement", setting.Count(&c.Replicas, 1, b.Trackers)),
 		setting.Of("seed", "Seed", "seed `N` of drawn times and of the placement", "1", setting.Seed(&c.Seed)),
 	}), setting.In("FAULTS AND EFFECTS", []setting.Setting{
-		setting.Of("attempts", "Attempts", "`N` attempts at each task", "4", setting.Count(&c.Attempts, 1, MostCount)),
+		setting.Of("attempts", "Attempts", "`N` attempts at each task; by default a job also fails if its own code fails twice in a place with the same error", "4", setting.Count(&c.Attempts, 1, MostCount)),
 		setting.Of("slow", "Slow", "`TRACKER=FACTOR`: that tracker has FACTOR times the speed of the others, as in 3=0.5, above 1 only in a simulation; may be repeated, or have several with commas between", or+"none", setting.Value{Set: c.readSlow, Show: c.showSlow}),
 		setting.Of("remote-penalty", "RemotePenalty", "a map away from its input takes `X` times as long", "1", setting.Factor(&c.RemotePenalty, slots.One, MostFactor)),
 		setting.Of("shuffle-bw", "ShuffleBytesPerSecond", "limit the copying of the reduces of each tracker to `SIZE` a second", "no limit", setting.Rate(&c.ShuffleBytesPerSecond, max(1, b.Rate))),

@@ -108,7 +108,7 @@ func TopJob(name string, delim jobs.Delim, o Kept, newFormat func() CountFormat)
 	job := jobs.Job{
 		Name:       name,
 		Delim:      delim,
-		Ordered:    true,
+		Ordered:    o.Top == 0,
 		NewMapper:  func() jobs.Mapper { return &rank{name: name, delim: delim, format: newFormat(), best: best{n: top}} },
 		NewReducer: func() jobs.Reducer { return &head{left: top, format: newFormat()} },
 		BuiltIn:    true,

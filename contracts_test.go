@@ -1,0 +1,226 @@
+package mrlocal_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"mrlocal"
+	"mrlocal/jobs"
+	"mrlocal/jobs/jobtest"
+
+	"pgregory.net/rapid"
+)
+
+// perWord is a job that emits each word with the count 1, and returns the number of values of each group.
+func perWord() jobs.Job {
+	return jobs.Job{
+		Name: "words",
+		NewMapper: func() jobs.Mapper {
+			return jobs.MapperFunc(func(b jobs.Block, out jobs.Emitter) error {
+				for line := range b.Lines() {
+					for w := range bytes.FieldsSeq(line) {
+						out.Emit(w, jobs.AppendUint64(nil, 1))
+					}
+				}
+				return nil
+			})
+		},
+		NewReducer: func() jobs.Reducer {
+			return jobs.ReducerFunc(func(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+				n := 0
+				for vs.Next() {
+					n++
+				}
+				out.Emit(key, fmt.Append(nil, n))
+				return nil
+			})
+		},
+	}
+}
+
+// TestUserCodeThatBreaksARuleFailsWithOneMessage: the message names the rule, and no stack of the engine is shown.
+func TestUserCodeThatBreaksARuleFailsWithOneMessage(t *testing.T) {
+	grouped := func(n func(key []byte) int) func(*jobs.Job) { return func(j *jobs.Job) { j.GroupBytes = n } }
+	for name, c := range map[string]struct {
+		change func(j *jobs.Job)
+		want   string
+	}{
+		"a group that comes back":   {grouped(func(key []byte) int { return len(key) - 1 }), "words r-000000_1: reduce: GroupBytes: the group a comes back at the key az; its name must not be a prefix of another one"},
+		"a group of -1 bytes":       {grouped(func([]byte) int { return -1 }), "words r-000000_1: reduce: GroupBytes: returned -1 for a key of 2 bytes"},
+		"a group that is too long":  {grouped(func(key []byte) int { return len(key) + 1 }), "words r-000000_1: reduce: GroupBytes: returned 3 for a key of 2 bytes"},
+		"Ordered with Partition":    {func(j *jobs.Job) { j.Ordered, j.Partition = true, func([]byte, int) int { return 0 } }, "job words: Ordered and a Partition exclude each other: ranges of keys divide an ordered job"},
+		"Sum as a combiner":         {func(j *jobs.Job) { j.NewCombiner = func() jobs.Reducer { return jobs.NewSum() } }, "words m-000000_1: new combiner: jobs.Sum is a Folder, for Job.NewFolder; as a combiner it would emit text"},
+		"Sum of other values":       {sumOf("1"), "words r-000000_1: reduce: jobs.Sum: a value of 1 bytes, want 8"},
+		"Sum as the Folder of text": {func(j *jobs.Job) { sumOf("1")(j); j.NewFolder = func() jobs.Folder { return jobs.NewSum() } }, "words m-000000_1: in in the block at byte 0: kvbuffer: jobs.Sum: a value of 1 bytes, want 8"},
+	} {
+		j := perWord()
+		c.change(&j)
+		var stderr strings.Builder
+		o := input(t, "aa aba az\n")
+		_, err := mrlocal.Run(t.Context(), j, mrlocal.Options{JobOptions: o, Stderr: &stderr})
+		if err == nil || strings.ReplaceAll(err.Error(), o.Inputs[0], "in") != c.want || stderr.Len() > 0 {
+			t.Errorf("%s: %v\nwant %s\n%s", name, err, c.want, &stderr)
+		}
+	}
+}
+
+// sumOf makes the values of a job text, and its reducer a jobs.Sum.
+func sumOf(text string) func(j *jobs.Job) {
+	return func(j *jobs.Job) {
+		j.NewMapper = func() jobs.Mapper {
+			return jobs.MapperFunc(func(_ jobs.Block, out jobs.Emitter) error { out.Emit([]byte("k"), []byte(text)); return nil })
+		}
+		j.NewReducer = func() jobs.Reducer { return jobs.NewSum() }
+	}
+}
+
+// TestAGroupComesBackIfAMapOfGroupsFindsIt compares GroupOrder with a map of all names.
+func TestAGroupComesBackIfAMapOfGroupsFindsIt(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		keys := rapid.SliceOfN(rapid.StringMatching(`[ab]{1,5}`), 1, 12).Draw(rt, "keys")
+		lengths := rapid.SliceOfN(rapid.IntRange(0, 4), 31, 31).Draw(rt, "length by sum of the bytes")
+		group := func(key []byte) int {
+			sum := 0
+			for _, c := range key {
+				sum = sum*2 + int(c)
+			}
+			return min(lengths[sum%31], len(key))
+		}
+		j := perWord()
+		j.GroupBytes = group
+		in := strings.Join(keys, " ")
+		o := input(t, in)
+		o.Reducers = 1
+		var out bytes.Buffer
+		o.Stdout = &out
+		_, err := mrlocal.Run(t.Context(), j, mrlocal.Options{JobOptions: o, Config: mrlocal.Config{Attempts: 1}})
+		want, failure := jobtest.Reference(jobs.Chain{j}, []jobtest.File{{Path: "in", Data: []byte(in)}})
+		if (err == nil) != (failure == nil) || err == nil && !bytes.Equal(out.Bytes(), want) {
+			rt.Fatalf("%q, %v; want %q, %v", out.Bytes(), err, want, failure)
+		}
+	})
+}
+
+// TestTheSameErrorInTheSamePlaceIsNotTriedAgain: a returned error and a panic end the job at the second time. Another
+// error, or a number of attempts that the user gives, leaves all attempts.
+func TestTheSameErrorInTheSamePlaceIsNotTriedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		attempts int
+		fail     func(n int32) error
+		want     int32
+	}{
+		"the same error":                {0, func(int32) error { return errors.New("no number") }, 2},
+		"the same panic":                {0, func(int32) error { panic("no number") }, 2},
+		"another error each time":       {0, func(n int32) error { return fmt.Errorf("no number %d", n) }, 4},
+		"another error between":         {0, func(n int32) error { return fmt.Errorf("no number %d", n%2) }, 4},
+		"a number of attempts is given": {3, func(int32) error { return errors.New("no number") }, 3},
+		"four attempts are given":       {4, func(int32) error { return errors.New("no number") }, 4},
+		"an error that does not come back": {0, func(n int32) error {
+			if n == 0 {
+				return errors.New("no number")
+			}
+			return nil
+		}, 2},
+	} {
+		var calls atomic.Int32
+		j := perWord()
+		j.NewMapper = func() jobs.Mapper {
+			return jobs.MapperFunc(func(jobs.Block, jobs.Emitter) error { return c.fail(calls.Add(1) - 1) })
+		}
+		_, err := mrlocal.Run(t.Context(), j, mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Attempts: c.attempts}})
+		if calls.Load() != c.want || (err == nil) != (name == "an error that does not come back") {
+			t.Errorf("%s: %d attempts, want %d: %v", name, calls.Load(), c.want, err)
+		}
+	}
+}
+
+// TestAnErrorOfMapNamesTheRecord: the offset is that of the record that Lines, Records or Fixed has yielded. A mapper
+// that divides the block itself gets that of the block.
+func TestAnErrorOfMapNamesTheRecord(t *testing.T) {
+	bad := errors.New("bad")
+	for name, c := range map[string]struct {
+		m    func(b jobs.Block) error
+		want string
+	}{
+		"lines": {func(b jobs.Block) error {
+			for line := range b.Lines() {
+				if string(line) == "bad" {
+					return bad
+				}
+			}
+			return nil
+		}, "at byte 10: map: bad"},
+		"records of fixed size": {func(b jobs.Block) error {
+			for r := range b.Fixed(5) {
+				if bytes.HasPrefix(r, []byte("bad")) {
+					return bad
+				}
+			}
+			return nil
+		}, "at byte 10: map: bad"},
+		"a loop of its own": {func(jobs.Block) error { return bad }, "in the block at byte 0: map: bad"},
+	} {
+		j := perWord()
+		j.NewMapper = func() jobs.Mapper {
+			return jobs.MapperFunc(func(b jobs.Block, _ jobs.Emitter) error { return c.m(b) })
+		}
+		o := input(t, "good\nfine\nbad\nrest\n")
+		_, err := mrlocal.Run(t.Context(), j, mrlocal.Options{JobOptions: o})
+		if want := "words m-000000_1: " + filepath.ToSlash(o.Inputs[0]) + " " + c.want; err == nil || err.Error() != want {
+			t.Errorf("%s: %v\nwant %s", name, err, want)
+		}
+	}
+}
+
+// TestARecordThatTheNextJobWouldReadAsTwoIsRefused: the text between the jobs of a chain has one record a line. Side
+// data, binary records and the last job may have any bytes.
+func TestARecordThatTheNextJobWouldReadAsTwoIsRefused(t *testing.T) {
+	emits := func(key, value string) jobs.Job {
+		j := perWord()
+		j.NewReducer = func() jobs.Reducer {
+			return jobs.ReducerFunc(func(_ []byte, _ *jobs.Values, out jobs.Emitter) error {
+				out.Emit([]byte(key), []byte(value))
+				return nil
+			})
+		}
+		return j
+	}
+	rereads := perWord()
+	rereads.Rereads = true
+	bare := emits("x\n", "y")
+	bare.Bare = true
+	keys := emits("", "")
+	keys.NewMapper = func() jobs.Mapper {
+		return jobs.MapperFunc(func(_ jobs.Block, out jobs.Emitter) error { out.Emit([]byte("x\ny"), nil); return nil })
+	}
+	keys.NewReducer = func() jobs.Reducer { return jobs.Identity{Out: jobs.KeyColumn} }
+	for name, c := range map[string]struct {
+		chain jobs.Chain
+		fails bool
+	}{
+		"a newline in a value":             {jobs.Chain{emits("k", "x\ny"), perWord()}, true},
+		"a newline in a key":               {jobs.Chain{emits("x\n", "y"), perWord()}, true},
+		"in a key that passes through":     {jobs.Chain{keys, perWord()}, true},
+		"a newline of the last job":        {jobs.Chain{perWord(), emits("k", "x\ny")}, false},
+		"a newline in side data":           {jobs.Chain{emits("k", "x\ny"), rereads}, false},
+		"a newline in binary records":      {jobs.Chain{bare, perWord()}, false},
+		"a TAB, as lines of text may have": {jobs.Chain{emits("k", "x\ty"), perWord()}, false},
+	} {
+		var out bytes.Buffer
+		o := input(t, "aa\n")
+		o.Stdout = &out
+		_, err := mrlocal.RunChain(t.Context(), c.chain, mrlocal.Options{JobOptions: o})
+		want, failure := jobtest.Reference(c.chain, []jobtest.File{{Path: o.Inputs[0], Data: []byte("aa\n")}})
+		if (err != nil) != c.fails || (failure != nil) != c.fails || !c.fails && !bytes.Equal(out.Bytes(), want) {
+			t.Errorf("%s: %v, %q; in memory %v, %q", name, err, out.Bytes(), failure, want)
+		}
+		if c.fails && !strings.Contains(fmt.Sprint(err), `has a delimiter ('\n') in it, so the next job of the chain would read two records`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
