@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,7 +56,7 @@ func TestEverydayCommands(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("no bash to run the commands")
 	}
-	files, missing := everydayFiles(60), map[string]bool{}
+	d, missing := &directory{base: t.TempDir(), files: everydayFiles(60)}, map[string]bool{}
 	for i, p := range pairs {
 		t.Run(fmt.Sprint(i, " ", p.ours), func(t *testing.T) {
 			for _, m := range programs.FindAllStringSubmatch(p.ours+" && "+p.peer, -1) {
@@ -66,7 +67,7 @@ func TestEverydayCommands(t *testing.T) {
 					t.Skipf("%s is not installed, or of another make", m[1])
 				}
 			}
-			got, want := runLine(t, files, p.ours), runLine(t, files, p.peer)
+			got, want := d.runLine(t, p.ours), d.runLine(t, p.peer)
 			switch same := got == want; {
 			case same && p.differs != "":
 				t.Logf("the same with this release of the peer: %s", p.differs)
@@ -99,10 +100,47 @@ type outcome struct {
 	complain bool // standard error is not empty
 }
 
-// runLine runs a line in a shell, in a directory of its own with these files.
-func runLine(t *testing.T, files map[string]string, line string) outcome {
+// directory has these files, and no others, when a line begins. Few lines change a file, and to make
+// all files again for each line would take most of the time of the test.
+type directory struct {
+	base  string // where it is made
+	files map[string]string
+	path  string   // "": it must be made
+	held  []string // what listing returns for the files
+}
+
+// runLine runs a line in a shell, in the directory.
+func (d *directory) runLine(t *testing.T, line string) outcome {
 	t.Helper()
-	return runLineIn(t, writeFiles(t, t.TempDir(), files), line, os.Getenv("PATH"))
+	if d.path == "" {
+		path, err := os.MkdirTemp(d.base, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.path = writeFiles(t, path, d.files)
+		d.held = listing(t, d.path)
+	}
+	o := runLineIn(t, d.path, line, os.Getenv("PATH"))
+	if !slices.Equal(listing(t, d.path), d.held) {
+		d.path = ""
+	}
+	return o
+}
+
+// listing returns the path, the mode, the size and the time of each file and directory below dir.
+func listing(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, _ error) error {
+		info, err := os.Lstat(path)
+		if err == nil {
+			all = append(all, fmt.Sprint(path, info.Mode(), info.Size(), info.ModTime()))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // writeFiles writes the files into a temporary directory and returns its path.

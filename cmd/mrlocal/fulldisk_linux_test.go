@@ -96,7 +96,7 @@ func fullDeviceLines() (lines map[string][]string, silent map[string]string) {
 			"batch": {"b.yaml --progress none"}, "sim": {"w.yaml", "w.yaml --events /dev/full", "w.yaml --html /dev/full"}, "sweep": {"w.yaml --map-slots 1..2", "w.yaml --map-slots 1..2 --csv /dev/full"},
 			"workload generate": {"--jobs 3", "--jobs 3 -o /dev/full"}, "workload import": {"--swim swim", "--swim swim -o /dev/full"},
 			"profile": {"b.yaml --runs 1"}, "profile wordcount": {"in"}, "tune wordcount": {"in --rounds 1"}, "validate": {"measured.yaml --sched fair --runs 1"},
-			"reproduce": {"--list", "table1 --format csv"}, "replay": {"e"}, "explain": {"e", "e --lent", "e --job A", "e --slot 0"}, "compare": {"e e"}, "show": {"e --svg -", "e --trace -", "e --metrics /dev/full", "e --html -"},
+			"reproduce": {"--list", "x.yaml --format csv"}, "replay": {"e"}, "explain": {"e", "e --lent", "e --job A", "e --slot 0"}, "compare": {"e e"}, "show": {"e --svg -", "e --trace -", "e --metrics /dev/full", "e --html -"},
 			"gen": {"lines --size 10 -", "lines --size 10 /dev/full"}, "clean": {"--dry-run"}, "demo": {"--list", "borrow --speed fast --no-questions"},
 			"policies": {""}, "completion": {"bash"}, "man": {""}, "version": {"", "--licenses"},
 		}, map[string]string{
@@ -115,6 +115,8 @@ func TestAFullDeviceIsAFailure(t *testing.T) {
 		"in": "a b c d\n", "sequences": "a|b|c|in\t1\n", "swim": "J1\t0\t0\t100\t100\t100\n",
 		"w.yaml": "cluster: {map_slots: 1, reduce_slots: 1}\njobs:\n  - {name: A, maps: 2, map_time: 1s}\n",
 		"b.yaml": "jobs:\n  - {name: A, job: wordcount, args: {input: [in], output-file: out}}\n",
+		"x.yaml": "jobs:\n  - {name: A, maps: 2, map_time: 1s}\nexperiments:\n  - name: x\n    paper: none\n    runs: [{name: a, sched: fifo}]\n" +
+			"    figures: [{what: time, paper: 2 s, ours: \"makespan[a]\"}]\n",
 	}))
 	on := func(device, line string, prefix ...string) (int, string) {
 		stdout, err := os.OpenFile(device, os.O_WRONLY, 0)

@@ -56,6 +56,8 @@ func TestScripts(t *testing.T) {
 			switch cond {
 			case "root":
 				return os.Geteuid() == 0, nil
+			case "long":
+				return testkit.Long(), nil
 			case "checked": // also each build with the race detector, which has memory of its own
 				return invariant.Enabled, nil
 			}
@@ -219,7 +221,8 @@ func exists(path string) bool {
 }
 
 // readme runs the lines of the shell blocks in README.md and then docs/tour.md that call mrlocal. It
-// makes the text and the blocks of the workload file smaller, so that the test is fast.
+// makes the text and the blocks of the workload file smaller, so that the test is fast. Only with -long it
+// measures jobs, which takes many runs; the script validate does so in any case.
 func readme(ts *testscript.TestScript, neg bool, args []string) {
 	var text string
 	for _, page := range []string{"README.md", "docs/tour.md"} {
@@ -236,6 +239,9 @@ func readme(ts *testscript.TestScript, neg bool, args []string) {
 	ran := 0
 	for _, line := range strings.Split(strings.ReplaceAll(strings.Join(blocks, "\n"), "\\\n", " "), "\n") { // a backslash continues a line
 		if !strings.Contains(line, "mrlocal") || strings.HasPrefix(line, "go build") {
+			continue
+		}
+		if !testkit.Long() && strings.Contains(line, "measured.yaml") {
 			continue
 		}
 		if got := exitCodeOf(ts, "bash", "-c", here.Replace(line)); got != 0 {
