@@ -28,7 +28,7 @@ func History1(name string, r io.Reader, o Reading) (*Set, error) {
 			err = p.add(h.set, o)
 		}
 	}
-	return h.set.whole(name, err)
+	return h.set.result(name, err)
 }
 
 // history1 is the state of History1.

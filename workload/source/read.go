@@ -296,9 +296,9 @@ func Join(sets []*Set) (*Set, error) {
 	return all, all.distinct()
 }
 
-// whole returns what a Reader has read: s, or err. It fails if s has no jobs, unless some were dropped, or if two
+// result returns what a Reader has read: s, or err. It fails if s has no jobs, unless some were dropped, or if two
 // have the same name.
-func (s *Set) whole(name string, err error) (*Set, error) {
+func (s *Set) result(name string, err error) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}

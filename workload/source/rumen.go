@@ -31,7 +31,7 @@ func Rumen(name string, r io.Reader, o Reading) (*Set, error) {
 		}
 		return s.build(&b, o)
 	})
-	return s.whole(name, err)
+	return s.result(name, err)
 }
 
 // readRumen reads the fields of a job.

@@ -72,7 +72,7 @@ type slsJob struct {
 // end. It is a Reader.
 func SLS(name string, r io.Reader, o Reading) (*Set, error) {
 	s, in := &Set{Notes: []string{"jobs of the SLS load " + name + "; the wait of a task for its container is not in them"}}, newObjects(name, r)
-	number := 1
+	number := 0 // of the jobs
 	err := in.each(func(at string) error {
 		j := slsJob{building: o.building(at)}
 		if err := j.read(in); err != nil {
@@ -92,9 +92,9 @@ func SLS(name string, r io.Reader, o Reading) (*Set, error) {
 			}
 		}
 		number++
-		return s.addSLS(&j, number-1, o)
+		return s.addSLS(&j, number, o)
 	})
-	return s.whole(name, err)
+	return s.result(name, err)
 }
 
 // read reads the fields of a document.

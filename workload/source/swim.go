@@ -55,7 +55,7 @@ func SWIM(name string, r io.Reader, o Reading) (*Set, error) {
 		b.err = b.readSWIM(strings.Split(strings.TrimSuffix(line, "\r"), "\t"))
 		return s.add(&b, o, 1)
 	})
-	return s.whole(name, err)
+	return s.result(name, err)
 }
 
 // readSWIM sets the job from the fields of a line.
