@@ -11,7 +11,6 @@ import (
 	"mrlocal/internal/errs"
 	"mrlocal/internal/flags"
 	"mrlocal/internal/hdfs"
-	"mrlocal/internal/setting"
 	"mrlocal/jobs"
 )
 
@@ -24,9 +23,8 @@ const streamHelp = "SIDE is map, combine or reduce, which read standard input; o
 // streamCommand has the options of mrlocal stream for one job.
 type streamCommand struct {
 	Env
-	job  *job
-	o    stream.Options
-	cuts string // the file of the cuts
+	job *job
+	o   stream.Options
 }
 
 // makeStream returns mrlocal stream, a child of Hadoop Streaming. The user writes SIDE JOB, and
@@ -35,15 +33,7 @@ type streamCommand struct {
 func makeStream(e Env) *flags.Command {
 	return forEachJob("do one side of a job as the child of Hadoop Streaming", streamHelp, "SIDE JOB [FLAGS] [PATH…]", func(j *job) *flags.Command {
 		c := &streamCommand{Env: e, job: j}
-		return &flags.Command{Run: c.run, Settings: slices.Concat([]setting.Setting{
-			setting.Of("input", "Inputs", "an input of the job is `PATH`, in the order given; may be repeated", "", setting.List(&c.o.Inputs)),
-			setting.Of("step", "Step", "do job `N` of the chain", "1", setting.Count(&c.o.Step, 1, 100)),
-			setting.Of("reduces", "Reduces", "the job has `N` reduces", "1", setting.Count(&c.o.Reduces, 1, mrlocal.MostReducers)),
-			setting.Of("cuts", "Cuts", "the keys that begin the ranges of a total order are in `FILE`", "", setting.Text(&c.cuts)),
-			setting.Of("in-order", "InOrder", "values of a key keep the order of the input", "", setting.Toggle(&c.o.InOrder)),
-			setting.Of("files", "Files", "the input has `N` files", "1 outside of Hadoop", setting.Count(&c.o.Files, 1, 1<<31-1)),
-			setting.Of("results", "Results", "write results as `text|typedbytes`: carriage returns need typedbytes, which needs UTF-8", "text", setting.Enum(&c.o.Results, "text", "typedbytes")),
-		}, hdfsSettings(&j.JobOptions), j.Own)}
+		return &flags.Command{Run: c.run, Settings: slices.Concat(c.o.Fields(), hdfsSettings(&j.JobOptions), j.Own)}
 	})
 }
 
@@ -89,11 +79,6 @@ func (c *streamCommand) run(ctx context.Context, line *flags.Line) (int, error) 
 		return Done, c.sample(ctx, chain, append(words[1:], c.o.Inputs...))
 	}
 	// Only a job with a total order over several reduces has cuts.
-	if c.cuts != "" {
-		if c.o.Cuts, err = stream.ReadCuts(c.cuts); err != nil {
-			return 0, err
-		}
-	}
 	c.o.Task = stream.TaskOf(c.Getenv)
 	return Done, stream.Run(ctx, chain, side, c.o, c.Stdin, c.Stdout, c.Stderr)
 }

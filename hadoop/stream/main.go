@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 	"mrlocal/jobs"
 )
 
@@ -29,13 +30,14 @@ import (
 // Main returns the exit code: 0, 2 for wrong arguments, or 3 if the job failed. An error is one
 // line on stderr.
 func Main(chain jobs.Chain, args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string) int {
+	var o Options
 	var err error
+	all := o.Fields()
 	if len(args) == 1 && args[0] == DescribeWord {
 		err = json.NewEncoder(stdout).Encode(describe(chain))
 	} else {
 		var side Side
-		var o Options
-		if side, o, err = parse(args); err == nil {
+		if side, err = parse(args, all); err == nil {
 			o.Task = TaskOf(getenv)
 			err = Run(context.Background(), chain, side, o, stdin, stdout, stderr)
 		}
@@ -43,64 +45,38 @@ func Main(chain jobs.Chain, args []string, stdin io.Reader, stdout, stderr io.Wr
 	if err == nil {
 		return 0
 	}
-	// Errors name fields of Options. The flags have the same names.
-	text := err.Error()
-	for _, field := range []string{"Step", "Reduces", "Cuts", "Results", "Files"} {
-		text = strings.ReplaceAll(text, "Options."+field, "--"+strings.ToLower(field))
-	}
-	text = strings.ReplaceAll(text, "Options.Inputs", "--input")
-	fmt.Fprintf(stderr, "stream: %s\n", errs.OneLine(text))
+	fmt.Fprintf(stderr, "stream: %s\n", errs.OneLine(setting.Fields(all)(err.Error())))
 	if errs.IsUsage(err) {
 		return 2
 	}
 	return 3
 }
 
-// parse reads the arguments of Main. Its errors are of kind errs.BadOptions.
-func parse(args []string) (Side, Options, error) {
-	var o Options
+// parse reads the arguments of Main. all are the settings of its options. Errors are of kind errs.BadOptions.
+func parse(args []string, all []setting.Setting) (Side, error) {
 	if len(args) == 0 {
-		return 0, o, errs.Optionf("stream", "name a side: %s", strings.Join(Sides(), ", "))
+		return 0, errs.Optionf("stream", "name a side: %s", strings.Join(Sides(), ", "))
 	}
 	side, err := ParseSide(args[0])
 	for args = args[1:]; len(args) > 0 && err == nil; {
 		name, value, attached := strings.Cut(args[0], "=")
-		args = args[1:]
-		if name == "--in-order" {
-			o.InOrder = true
-			continue
-		}
-		if !attached && len(args) == 0 {
-			return side, o, errs.Optionf(name, "needs a value")
-		}
-		if !attached {
+		long, isLong := strings.CutPrefix(name, "--")
+		s := setting.Named(all, long)
+		switch args = args[1:]; {
+		case s == nil || !isLong:
+			return side, errs.Optionf(name, "no such flag")
+		case !attached && s.Toggle():
+			value = "true"
+		case !attached && len(args) == 0:
+			return side, errs.Optionf(name, "needs a value")
+		case !attached:
 			value, args = args[0], args[1:]
 		}
-		err = o.set(name, value)
-	}
-	return side, o, err
-}
-
-// set sets the option of a flag that has a value. name has its hyphens.
-func (o *Options) set(name, value string) (err error) {
-	numbers := map[string]*int{"--step": &o.Step, "--reduces": &o.Reduces, "--files": &o.Files}
-	if to := numbers[name]; to != nil {
-		if *to, err = strconv.Atoi(value); err != nil {
-			err = errs.Optionf(name, "%q is not a number", value)
+		if err = s.Value.Set(value); err != nil {
+			err = errs.Optionf(name, "%w", err)
 		}
-		return err
 	}
-	switch name {
-	case "--input":
-		o.Inputs = append(o.Inputs, value)
-	case "--results":
-		o.Results, err = ParseResults(value)
-	case "--cuts":
-		o.Cuts, err = ReadCuts(value)
-	default:
-		return errs.Optionf(name, "no such flag")
-	}
-	return err
+	return side, err
 }
 
 // ParseSide returns the side with that name, one of Sides. The error is of kind errs.BadOptions.
@@ -111,19 +87,7 @@ func ParseSide(name string) (Side, error) {
 	return 0, errs.Optionf(strconv.Quote(name), "no side of a job; give %s", strings.Join(Sides(), ", "))
 }
 
-// ParseResults returns the form of results with that name: text or typedbytes. The error is of
-// kind errs.BadOptions.
-func ParseResults(name string) (Results, error) {
-	switch name {
-	case "text":
-		return Text, nil
-	case "typedbytes":
-		return TypedBytes, nil
-	}
-	return 0, errs.Optionf("Options.Results", "%q: give text or typedbytes", name)
-}
-
-// WriteCuts writes cuts in the form that ReadCuts reads: a line for each, escaped as on the wire.
+// WriteCuts writes cuts in the form that Options.Fields reads: a line for each, escaped as on the wire.
 func WriteCuts(w io.Writer, cuts [][]byte) error {
 	b := bufio.NewWriter(w)
 	var line []byte
@@ -134,18 +98,17 @@ func WriteCuts(w io.Writer, cuts [][]byte) error {
 	return b.Flush()
 }
 
-// ReadCuts reads a file of cuts, which WriteCuts has written. The cuts belong to the caller. Errors
-// are of kind errs.BadOptions.
-func ReadCuts(path string) ([][]byte, error) {
+// readCuts reads a file of cuts, which WriteCuts has written. The cuts belong to the caller.
+func readCuts(path string) ([][]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, errs.Optionf("Options.Cuts", "%s: %w", path, errs.Cause(err))
+		return nil, fmt.Errorf("%s: %w", path, errs.Cause(err))
 	}
 	cuts := [][]byte{}
 	for line := range (jobs.Block{Data: text}).Lines() {
 		cut, err := appendUnescaped(nil, line)
 		if err != nil {
-			return nil, errs.Optionf("Options.Cuts", "%s: line %d: %w", path, len(cuts)+1, err)
+			return nil, fmt.Errorf("%s: line %d: %w", path, len(cuts)+1, err)
 		}
 		cuts = append(cuts, cut)
 	}

@@ -46,6 +46,7 @@ import (
 	"time"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/setting"
 	"mrlocal/jobs"
 )
 
@@ -97,6 +98,22 @@ type Options struct {
 	TableBytes int64 // first size of the kvbuffer in which a map folds or combines values; 0: 64 MiB
 
 	Task Task
+}
+
+// Fields returns the settings of a child.
+func (o *Options) Fields() []setting.Setting {
+	return []setting.Setting{
+		setting.Of("input", "Inputs", "an input of the job is `PATH`, in the order given; may be repeated", "", setting.List(&o.Inputs)),
+		setting.Of("step", "Step", "do job `N` of the chain", "1", setting.Count(&o.Step, 1, 100)),
+		setting.Of("reduces", "Reduces", "the job has `N` reduces", "1", setting.Count(&o.Reduces, 1, jobs.MostReducers)),
+		setting.Of("cuts", "Cuts", "the keys that begin the ranges of a total order are in `FILE`", "", setting.Func(func(path string) (err error) {
+			o.Cuts, err = readCuts(path)
+			return err
+		})),
+		setting.Of("in-order", "InOrder", "values of a key keep the order of the input", "", setting.Toggle(&o.InOrder)),
+		setting.Of("files", "Files", "the input has `N` files", "1 outside of Hadoop", setting.Count(&o.Files, 1, 1<<31-1)),
+		setting.Of("results", "Results", "write results as `text|typedbytes`: carriage returns need typedbytes, which needs UTF-8", "text", setting.Enum(&o.Results, "text", "typedbytes")),
+	}
 }
 
 // Task describes the task that a child runs in.
