@@ -2,7 +2,6 @@ package count
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 
 	"mrlocal/jobs"
@@ -57,30 +56,12 @@ type wholeMapper struct {
 }
 
 // Map implements jobs.Mapper. It fails if the Emitter is not a jobs.Taker.
-//
-// hot: one iteration for each line.
 func (m *wholeMapper) Map(b jobs.Block, out jobs.Emitter) error {
-	if len(b.Data) == 0 {
-		return nil
-	}
-	taker, ok := out.(jobs.Taker)
-	if !ok {
-		return errors.New("count: the Emitter cannot take blocks (jobs.Taker)")
-	}
 	if m.fold {
 		lines.Lower(b.Data)
 	}
-	m.lines = m.lines[:0]
-	for off := 0; off < len(b.Data); {
-		n := bytes.IndexByte(b.Data[off:], m.delim)
-		if n < 0 { // the last line of a file
-			n = len(b.Data) - off
-		}
-		m.lines = append(m.lines, jobs.Span{Off: uint32(off), Len: uint32(n)})
-		off += n + 1
-	}
-	taker.Take(b, m.lines)
-	return nil
+	m.lines = lines.AppendSpans(m.lines[:0], b.Data, m.delim)
+	return lines.Take("count", b, m.lines, out)
 }
 
 // keyMapper builds the keys of records in memory of its own, and emits them in steps.

@@ -48,10 +48,5 @@ func (m *selfJoinMapper) Map(b jobs.Block, out jobs.Emitter) error {
 		}
 		at += len(line) + 1
 	}
-	if taker, ok := out.(jobs.Taker); ok {
-		taker.Take(b, m.spans)
-		return nil
-	}
-	jobs.EmitSpans(out, b.Data, m.spans, nil)
-	return nil
+	return lines.Take("self-join", b, m.spans, out)
 }

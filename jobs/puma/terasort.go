@@ -1,12 +1,12 @@
 package puma
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 
 	"mrlocal/internal/errs"
 	"mrlocal/jobs"
+	"mrlocal/jobs/internal/lines"
 )
 
 // This file has a job that sorts binary records of fixed length by their first bytes. It is
@@ -71,16 +71,9 @@ type teraSortMapper struct {
 
 // Map passes on the records of a block. The Emitter must be a jobs.Taker.
 func (m *teraSortMapper) Map(b jobs.Block, out jobs.Emitter) error {
-	taker, ok := out.(jobs.Taker)
-	if !ok {
-		return errors.New("terasort: the Emitter cannot take blocks (jobs.Taker)")
-	}
 	m.spans = m.spans[:0]
 	for at := 0; at < len(b.Data); at += m.bytes {
 		m.spans = append(m.spans, jobs.Span{Off: uint32(at), Len: uint32(m.bytes)})
 	}
-	if len(m.spans) > 0 {
-		taker.Take(b, m.spans)
-	}
-	return nil
+	return lines.Take("terasort", b, m.spans, out)
 }

@@ -21,10 +21,10 @@ package sort
 
 import (
 	"bytes"
-	"errors"
 
 	"mrlocal/internal/errs"
 	"mrlocal/jobs"
+	"mrlocal/jobs/internal/lines"
 )
 
 // Options are options of GNU sort, with their letters. The zero value sorts lines by their
@@ -110,14 +110,7 @@ type mapper struct {
 // Map implements jobs.Mapper. It passes the whole block to the Emitter, which must be a
 // jobs.Taker. It fails for a line that is not JSON if the order needs JSON lines.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
-	if len(b.Data) == 0 {
-		return nil
-	}
-	taker, ok := out.(jobs.Taker)
-	if !ok {
-		return errors.New("sort: the Emitter cannot take blocks (jobs.Taker)")
-	}
-	m.lines = appendLines(m.lines[:0], b.Data, m.delim)
+	m.lines = lines.AppendSpans(m.lines[:0], b.Data, m.delim)
 	// The check is here because AppendKey cannot fail.
 	if m.order.json {
 		for _, s := range m.lines {
@@ -130,44 +123,27 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if m.unique {
 		m.lines = withoutRepeats(m.lines, b.Data)
 	}
-	taker.Take(b, m.lines)
-	return nil
-}
-
-// appendLines appends the spans of the lines of data, without their delimiter. The last line
-// may lack it. data must have less than 4 GiB.
-//
-// hot: one iteration for each line; IndexByte does the search.
-func appendLines(dst []jobs.Span, data []byte, delim byte) []jobs.Span {
-	for off := 0; off < len(data); {
-		n := bytes.IndexByte(data[off:], delim)
-		if n < 0 {
-			n = len(data) - off
-		}
-		dst = append(dst, jobs.Span{Off: uint32(off), Len: uint32(n)})
-		off += n + 1
-	}
-	return dst
+	return lines.Take("sort", b, m.lines, out)
 }
 
 // withoutRepeats removes, in place, each line that equals the one before it. The result keeps
 // only the first of equal lines, so the others need not be sorted.
 //
 // hot: with -u, one iteration for each line; mostly the lengths differ.
-func withoutRepeats(lines []jobs.Span, data []byte) []jobs.Span {
-	if len(lines) == 0 {
-		return lines
+func withoutRepeats(all []jobs.Span, data []byte) []jobs.Span {
+	if len(all) == 0 {
+		return all
 	}
 	n := 1
-	last := data[lines[0].Off : lines[0].Off+lines[0].Len]
-	for _, s := range lines[1:] {
+	last := data[all[0].Off : all[0].Off+all[0].Len]
+	for _, s := range all[1:] {
 		line := data[s.Off : s.Off+s.Len]
 		if bytes.Equal(line, last) {
 			continue
 		}
 		last = line
-		lines[n] = s
+		all[n] = s
 		n++
 	}
-	return lines[:n]
+	return all[:n]
 }

@@ -316,7 +316,7 @@ func TestUniqueLeavesOutRepeats(t *testing.T) {
 	} {
 		data := []byte(text)
 		var got []string
-		for _, s := range withoutRepeats(appendLines(nil, data, '\n'), data) {
+		for _, s := range withoutRepeats(lines.AppendSpans(nil, data, '\n'), data) {
 			got = append(got, text[s.Off:s.Off+s.Len])
 		}
 		if strings.Join(got, " ") != want {
@@ -343,7 +343,7 @@ func BenchmarkMap(b *testing.B) {
 func BenchmarkWithoutRepeats(b *testing.B) {
 	for name, data := range map[string][]byte{"equal": bytes.Repeat([]byte("the same line again, and once more\n"), 7000), "different": linesOf(7000, 35)} {
 		b.Run("lines="+name, func(b *testing.B) {
-			all := appendLines(nil, data, '\n')
+			all := lines.AppendSpans(nil, data, '\n')
 			var some []jobs.Span
 			b.SetBytes(int64(len(data)))
 			for b.Loop() {
@@ -378,7 +378,7 @@ func TestSpansAreTheLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		data := rapid.SliceOf(rapid.SampledFrom([]byte("ab\n\x00"))).Draw(t, "data")
 		var got, want [][]byte
-		for _, s := range appendLines(nil, data, '\n') {
+		for _, s := range lines.AppendSpans(nil, data, '\n') {
 			got = append(got, data[s.Off:s.Off+s.Len])
 		}
 		for line := range (jobs.Block{Data: data}).Lines() {

@@ -5,6 +5,7 @@
 //   - ratings of movies (ratings.go),
 //   - keys with their counts (counts.go),
 //   - lists that grow with the data (list.go),
+//   - blocks with the spans of their lines (spans.go),
 //   - text with NUL and newline exchanged (exchange.go).
 //
 // Memory: results are parts of the line or belong to the caller. A Growing line belongs to one
