@@ -134,21 +134,15 @@ func unlessGone(err error) error {
 	return err
 }
 
-// notes writes the notes of several runs, each text once. Runs of the same file give the same
-// notes. One goroutine uses it.
-type notes struct {
-	w    io.Writer
-	seen map[string]bool
-}
-
-// newNotes returns a Notes that writes to w, a line for each note.
-func newNotes(w io.Writer) *notes { return &notes{w: w, seen: map[string]bool{}} }
-
-// Note writes text unless it has written the same text before.
-func (n *notes) Note(text string) {
-	if !n.seen[text] {
-		n.seen[text] = true
-		_, _ = io.WriteString(n.w, noteLine(errors.New(text)))
+// notes returns a function that writes the notes of several runs to w, a line for each note, and each text once. Runs of
+// the same file give the same notes. One goroutine uses it.
+func notes(w io.Writer) func(text string) {
+	seen := map[string]bool{}
+	return func(text string) {
+		if !seen[text] {
+			seen[text] = true
+			_, _ = io.WriteString(w, noteLine(errors.New(text)))
+		}
 	}
 }
 
@@ -157,7 +151,7 @@ func noteOf(e Env, quiet bool) func(string) {
 	if quiet {
 		return func(string) {}
 	}
-	return newNotes(e.Stderr).Note
+	return notes(e.Stderr)
 }
 
 // Scheduling has the slots, the placement, and the options of policies. Runs, batches and simulations take

@@ -136,7 +136,7 @@ func (c *session) forReal(ctx context.Context, i int, t *lessonRun, screen *term
 func (c *session) job(b *mrlocal.BatchJob, t *lessonRun, f *workload.File, j int) (err error) {
 	listed := &f.Jobs[j]
 	if in := c.lesson.Input; in != nil {
-		out := newDigest()
+		out := &digest{hash: sha256.New()}
 		t.result = append(t.result, out)
 		b.JobOptions = mrlocal.JobOptions{Inputs: []string{c.input}, Stdout: out, Reducers: listed.Reduces, BlockBytes: in.BlockBytes[listed.Name]}
 		if in.Wiki {
@@ -263,8 +263,6 @@ type digest struct {
 	hash  hash.Hash
 	lines int
 }
-
-func newDigest() *digest { return &digest{hash: sha256.New()} }
 
 // Write takes the next bytes. It never fails.
 func (d *digest) Write(p []byte) (int, error) {

@@ -109,7 +109,7 @@ func (c *simCommand) runAll(ctx context.Context, name string, p *page) (int, err
 	if files.toStdout {
 		c.Stdout = c.Stderr
 	}
-	notes, code := newNotes(c.Stderr), Done
+	note, code := notes(c.Stderr), Done
 	var reports []*report.Report
 	var kept [2]bytes.Buffer // with --compare, the events of both runs
 	for i, name := range c.Names {
@@ -117,7 +117,7 @@ func (c *simCommand) runAll(ctx context.Context, name string, p *page) (int, err
 		if err != nil {
 			return 0, err
 		}
-		o.Events, o.Note, o.Watch = files.Events(i), notes.Note, files.Watch(i, p.Watch(name, c.picture.Watcher()))
+		o.Events, o.Note, o.Watch = files.Events(i), note, files.Watch(i, p.Watch(name, c.picture.Watcher()))
 		switch {
 		// The comparison reads the events from memory, and --events writes them too.
 		case c.compare && o.Events != nil:
@@ -132,7 +132,7 @@ func (c *simCommand) runAll(ctx context.Context, name string, p *page) (int, err
 		// The report of a run with failed jobs is kept, because it names them.
 		reports = append(reports, done)
 		for _, text := range term.Failures(done) {
-			notes.Note(text)
+			note(text)
 			code = Failed
 		}
 		if err := c.Write(c.picture.Of(name, len(c.Names), term.Width(c.Stdout), true)); err != nil {
@@ -182,13 +182,13 @@ func (c *simCommand) runSeeds(ctx context.Context, line *flags.Line, name string
 	if out == nil {
 		keep = nil
 	}
-	notes := newNotes(c.Stderr)
-	study, err := p.Study(ctx, runtime.GOMAXPROCS(0), nil, c.simulate(p, files), notes.Note, keep)
+	note := notes(c.Stderr)
+	study, err := p.Study(ctx, runtime.GOMAXPROCS(0), nil, c.simulate(p, files), note, keep)
 	if err != nil {
 		return 0, err
 	}
 	if c.seeds > 1 && !study.Vary() {
-		notes.Note(fmt.Sprintf("seeds: %d seeds change nothing: nothing in the workload is drawn at random, or nothing depends on it", c.seeds))
+		note(fmt.Sprintf("seeds: %d seeds change nothing: nothing in the workload is drawn at random, or nothing depends on it", c.seeds))
 	}
 	if out != nil {
 		return exitCode(study.Failed()), errors.Join(report.WriteJSON(out, reports), out.Close())

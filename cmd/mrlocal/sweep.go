@@ -156,7 +156,7 @@ func (c *sweepCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 		return 0, err
 	}
 	defer cleanUp()
-	failed, err := c.files.write(ctx, s, work{Inputs: []string{s.name}, Stdout: c.Stdout}, c.Stderr, newNotes(c.Stderr).Note)
+	failed, err := c.files.write(ctx, s, work{Inputs: []string{s.name}, Stdout: c.Stdout}, c.Stderr, notes(c.Stderr))
 	return exitCode(failed), err
 }
 

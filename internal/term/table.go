@@ -66,18 +66,10 @@ func summary(r *report.Report) string {
 	}
 	lent := "none lent"
 	if r.Moves > 0 || r.LentSlotSeconds > 0 {
-		lent = fmt.Sprintf("%s, %s of slot time lent", Moves(r.Moves), seconds(r.LentSlotSeconds))
+		lent = fmt.Sprintf("%s, %s of slot time lent", errs.Counted(r.Moves, "move"), seconds(r.LentSlotSeconds))
 	}
 	return fmt.Sprintf("%s in all%s under %s; %d slots %.0f%% used, %s; peak memory %s\n",
 		seconds(r.MakespanSeconds), rate, r.Policy, len(r.Slots), 100*r.Utilisation, lent, bytesOf(r.PeakRSSBytes))
-}
-
-// Moves formats a number of moves, as "1 move" or "2 moves".
-func Moves(n int64) string {
-	if n == 1 {
-		return "1 move"
-	}
-	return fmt.Sprintf("%d moves", n)
 }
 
 // bytesOf formats a number of bytes with a binary unit. A negative number counts as 0.

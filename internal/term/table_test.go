@@ -35,7 +35,7 @@ func TestTheTableOfManyJobsIsCut(t *testing.T) {
 }
 
 func TestOneMoveIsNotSeveral(t *testing.T) {
-	if one, two := Moves(1), Moves(2); one != "1 move" || two != "2 moves" {
+	if one, two := summary(&report.Report{Moves: 1}), summary(&report.Report{Moves: 2}); !strings.Contains(one, " 1 move,") || !strings.Contains(two, " 2 moves,") {
 		t.Errorf("%s, %s", one, two)
 	}
 }
