@@ -37,7 +37,7 @@ experiments:
 	}
 	for _, ours := range []string{"4", "task_maps[one]", "task_maps[one] / 2 > 1"} {
 		_, err := ofFile(t, file(`, ours: "`+ours+`"`))
-		if err == nil || err.Error() != "e.yaml:7:15: maps: nothing here comes from a run, so it is no result; say check: input" {
+		if err == nil || err.Error() != "e.yaml:7:15: maps: nothing here comes from a run, so it is not a result; say check: input" {
 			t.Errorf("%s: %v", ours, err)
 		}
 	}

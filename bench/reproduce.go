@@ -239,7 +239,7 @@ func (r *Result) judge(results [][]relation, taken []map[string]value) error {
 				return meanOf(taken, key(metric, words)), nil
 			})
 			if err == nil && !computed && f.Check == "" {
-				err = errors.New("nothing here comes from a run, so it is no result; say check: input")
+				err = errors.New("nothing here comes from a run, so it is not a result; say check: input")
 			}
 			if err != nil {
 				return r.file.Errorf(f.Pos, f.What, "%v", err)

@@ -176,7 +176,7 @@ func Summary(all []*Result) string {
 		errs.Counted(len(all), "experiment"), errs.Counted(figures, "figure"), counts[Exact], counts[Inside], counts[Outside], counts[Words], wrong, missing, fitted, withdrawn, errs.Counted(checks, "check"))
 }
 
-// CSV returns all figures as CSV: a record for each that is no check, after a record of headings.
+// CSV returns all figures as CSV: a record for each that is not a check, after a record of headings.
 func CSV(all []*Result) []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)

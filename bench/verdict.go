@@ -22,7 +22,7 @@ const (
 	Inside  Verdict = "inside"  // our figure is in the band
 	Outside Verdict = "outside" // our figure is outside of the band, or is not built
 	Words   Verdict = "words"   // the paper compares in words
-	Checked Verdict = "check"   // the figure is no result but a check, and it agrees
+	Checked Verdict = "check"   // the figure is not a result but a check, and it agrees
 )
 
 // Direction says whether our figure is on the same side of the value of no change as the paper's

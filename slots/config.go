@@ -94,7 +94,7 @@ type Pool struct {
 	FairPreemptAfter time.Duration `json:"fair_preempt_after_ns,omitempty"`
 
 	// Settings of a queue of the Capacity Scheduler (Hadoop 1.0.3, CapacitySchedulerQueue).
-	Capacity        PPM `json:"capacity,omitempty"`          // share of the slots of each kind; 0: the pool is no queue of its own
+	Capacity        PPM `json:"capacity,omitempty"`          // share of the slots of each kind; 0: the pool is not a queue of its own
 	MaxCapacity     PPM `json:"max_capacity,omitempty"`      // share that it may use if others leave it; 0: all
 	MinUserLimit    PPM `json:"min_user_limit,omitempty"`    // share of the queue that a user may always use; 0: 1.0
 	UserLimitFactor PPM `json:"user_limit_factor,omitempty"` // multiple of Capacity that one user may use; 0: 1.0
@@ -183,7 +183,7 @@ func (c *Config) validate() error {
 			return errs.Optionf("Options.Pools", "pool %q has limits of a queue, which need a capacity", p.Name)
 		}
 		if most := cmp.Or(p.MaxCapacity, One); p.Capacity < 0 || p.Capacity > most || most > One || p.MinUserLimit < 0 || p.MinUserLimit > One || p.UserLimitFactor < 0 {
-			return errs.Optionf("Options.Pools", "pool %q: its capacity is not from 0 to its maximum capacity, or a limit of users is no share", p.Name)
+			return errs.Optionf("Options.Pools", "pool %q: its capacity is not from 0 to its maximum capacity, or a limit of users is not a share", p.Name)
 		}
 		if queues += p.Capacity; queues > One {
 			return errs.Optionf("Options.Pools", "pool %q: the capacities of the pools are together over 1", p.Name)

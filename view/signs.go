@@ -163,7 +163,7 @@ type Theme struct {
 	Line   Colour `json:"line"`
 	Soft   Colour `json:"soft"` // a line of less weight
 	Accent Colour `json:"accent"`
-	Hues   []Hue  `json:"hues"` // HueCount of them, and then two grey ones for what is no single job or pool
+	Hues   []Hue  `json:"hues"` // HueCount of them, and then two grey ones for what is not a single job or pool
 }
 
 // hues are the colours of Okabe and Ito, which colour-blind people can tell apart, and three greys.

@@ -12,7 +12,7 @@ import (
 
 // Edit returns the text of a workload file with another value at a place, and leaves all other text as it is. path
 // has the keys of mappings; after "pools" comes the name of a pool. Edit adds missing keys, and writes them like the
-// lines around them. value is a number. Edit fails with errs.BadOptions if the text is no mapping, or has something
+// lines around them. value is a number. Edit fails with errs.BadOptions if the text is not a mapping, or has something
 // else than a plain value there.
 func Edit(text string, path []string, value string) (string, error) {
 	var doc yaml.Node

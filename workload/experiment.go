@@ -49,7 +49,7 @@ type Figure struct {
 	Beyond    string   // the value of no change: values on one side of it have the same direction; "": none
 	Fitted    bool     // a constant was fitted to the figure, or chosen after a run that showed it
 	Withdrawn string   // the band, limit or wording that was set after a run and no longer counts; "": none
-	Check     string   // why the figure is no result: input, formula or repeat (docs/workloads.md); "": it is a result
+	Check     string   // why the figure is not a result: input, formula or repeat (docs/workloads.md); "": it is a result
 	Because   string   // the reason why our value is outside its band, or the comparison false
 	Isolate   []Trial  // changes that are tried one at a time to find the reason; one with a name changes the runs of that name, others all runs
 	Pos       Pos

@@ -237,7 +237,7 @@ func (r *replayer) give(e *trace.Event) (*Difference, error) {
 
 // end returns the result at the end of the file. err is what the decoder returned, io.EOF for
 // a whole file. In a file that is cut short, or cannot be read to its end, the last decisions may be
-// missing, which is no difference.
+// missing, which is not a difference.
 func (r *replayer) end(err error) (*Difference, error) {
 	if errors.Is(err, trace.ErrCut) || r.decoder.Failed() {
 		return nil, err

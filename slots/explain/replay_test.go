@@ -439,7 +439,7 @@ func TestReplayOfAFileThatIsNotWhole(t *testing.T) {
 }
 
 // A compressed file that is cut short gives the events before the cut, and then an error. The decisions
-// behind the cut are missing, which is no difference.
+// behind the cut are missing, which is not a difference.
 func TestReplayOfAFileThatCannotBeReadToItsEnd(t *testing.T) {
 	file := recordRun(t, "pi-dhfs")
 	for n := 0; n <= len(file); n += 97 {

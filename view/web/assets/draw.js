@@ -18,7 +18,7 @@ export class Paint {
     [this.bodies, this.hatches, this.edges, this.columns] = [[], [], [], []]; // rectangles of a lane, until flush
   }
 
-  /** hue returns the colours of job or pool i. -1 and -2 are grey, for what is no single job or pool. */
+  /** hue returns the colours of job or pool i. -1 and -2 are grey, for what is not a single job or pool. */
   hue(i) { return this.hues[i < 0 ? HUES - 1 - i : i % HUES]; }
 
   // phase returns the sign of a phase; a phase of a newer version looks like a map.
