@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -90,14 +91,10 @@ func (o *outline) title() string {
 	return fmt.Sprintf("%s (%s)", o.Name, printable(o.policy))
 }
 
-// decided is a decision about an attempt or a slot, in 40 bytes. Two are compared with ==.
+// decided is a decision about an attempt or a slot without its rule, in 40 bytes. The fields are those of the event.
+// Two are compared with ==.
 type decided struct {
-	at   time.Duration
-	what decidedWhat
-}
-
-// decidedWhat is a decision without its time and its rule. The fields are those of the event.
-type decidedWhat struct {
+	at            time.Duration
 	op            trace.Op
 	kind          trace.Kind
 	job, task, n  int32
@@ -177,7 +174,7 @@ func (o *outline) add(e *trace.Event, texts []string) {
 		}
 	}
 	if compared(e, texts) {
-		o.decisions = append(o.decisions, decided{e.At, decidedWhat{e.Op, e.Kind, e.Job, e.Task, e.N, e.Slot, e.Has(trace.Speculative)}})
+		o.decisions = append(o.decisions, decided{e.At, e.Op, e.Kind, e.Job, e.Task, e.N, e.Slot, e.Has(trace.Speculative)})
 	}
 }
 
@@ -187,9 +184,9 @@ func (o *outline) add(e *trace.Event, texts []string) {
 func writeFirst(w *bufio.Writer, both [2]*outline) (at int, differ bool, err error) {
 	a, b := both[0].decisions, both[1].decisions
 	// same returns how many decisions at the start of both runs are equal.
-	same := func(equal func(x, y *decided) bool) int {
+	same := func(equal func(x, y decided) bool) int {
 		n := 0
-		for n < min(len(a), len(b)) && equal(&a[n], &b[n]) {
+		for n < min(len(a), len(b)) && equal(a[n], b[n]) {
 			n++
 		}
 		return n
@@ -197,14 +194,15 @@ func writeFirst(w *bufio.Writer, both [2]*outline) (at int, differ bool, err err
 	// Times count only if all decisions are equal. Otherwise writeFirst would show a heartbeat
 	// that came a little later, and not the first decision that differs.
 	how := "decide otherwise"
-	at = same(func(x, y *decided) bool { return x.what == y.what })
+	at = same(func(x, y decided) bool { x.at = y.at; return x == y })
 	if at == len(a) && at == len(b) {
 		how = "decide the same, but not at the same time"
-		if at = same(func(x, y *decided) bool { return *x == *y }); at == len(a) {
+		if at = same(func(x, y decided) bool { return x == y }); at == len(a) {
 			return at, false, nil
 		}
 	}
-	fmt.Fprintf(w, "The first %s; then the runs %s:\n", countedAre(at, "decision"), how)
+	first := strings.TrimPrefix(errs.Counted(at, "decision"), "1 ")
+	fmt.Fprintf(w, "The first %s %s the same; then the runs %s:\n", first, verb(at, "is", "are"), how)
 	for _, o := range both {
 		text := "It made no further decision.\n"
 		if at < len(o.decisions) {
@@ -215,14 +213,6 @@ func writeFirst(w *bufio.Writer, both [2]*outline) (at int, differ bool, err err
 		fmt.Fprintf(w, "\n%s:\n%s", o.title(), text)
 	}
 	return at, true, nil
-}
-
-// countedAre returns "1 decision is the same" or "2 decisions are the same".
-func countedAre(n int, noun string) string {
-	if n == 1 {
-		return noun + " is the same"
-	}
-	return fmt.Sprintf("%d %ss are the same", n, noun)
 }
 
 // decision returns the paragraph on a decision, with its reasons. number is its index in
@@ -291,7 +281,7 @@ func writeJobs(w *bufio.Writer, both [2]*outline) bool {
 	if len(rows) == 0 && a.line.End == b.line.End {
 		return false
 	}
-	fmt.Fprintf(w, "\nFirst is %s, second is %s. %s:\n", a.title(), b.title(), countedDiffer(len(rows)))
+	fmt.Fprintf(w, "\nFirst is %s, second is %s. %s %s:\n", a.title(), b.title(), errs.Counted(len(rows), "job"), verb(len(rows), "differs", "differ"))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "job\tfirst\tsecond\tdifference\tloans of first\tof second\t")
 	for _, r := range rows[:min(len(rows), mostDifferent)] {
@@ -303,14 +293,6 @@ func writeJobs(w *bufio.Writer, both [2]*outline) bool {
 		fmt.Fprintf(w, "(and %d more jobs)\n", len(rows)-mostDifferent)
 	}
 	return true
-}
-
-// countedDiffer returns "1 job differs" or "2 jobs differ".
-func countedDiffer(n int) string {
-	if n == 1 {
-		return "1 job differs"
-	}
-	return fmt.Sprintf("%d jobs differ", n)
 }
 
 // loans returns the number of starts on lent slots.

@@ -81,7 +81,7 @@ func Sentences(w io.Writer, r io.Reader, o Options) error {
 // newExplainer returns an explainer without a mode. The caller sets the mode before run.
 func newExplainer(w io.Writer, o Options) *explainer {
 	o.Name = cmp.Or(o.Name, "events")
-	return &explainer{w: bufio.NewWriter(w), o: o, worded: map[slots.Rule]bool{}, asked: slots.AllTrackers, newest: slots.NoJob}
+	return &explainer{w: bufio.NewWriter(w), o: o, worded: map[slots.Rule]bool{}, reclaims: map[slots.SlotID]slots.Why{}, asked: slots.AllTrackers, newest: slots.NoJob}
 }
 
 // run replays the events of r and lets the mode complete its answer. It writes what the mode
@@ -193,7 +193,6 @@ type explainer struct {
 	active     []slots.JobID   // jobs that have not ended, by id
 	newest     slots.JobID     // a submitted job that has no paragraph yet; or NoJob
 	now        time.Duration   // of the latest event
-	seq        uint64          // of the latest event
 	lost       int             // number of lost trackers
 	heartbeats bool            // the driver asks for one tracker at a time
 	asked      slots.TrackerID // the tracker of the latest Assign; or AllTrackers
@@ -204,11 +203,11 @@ type explainer struct {
 	// Answers of the policy during an Assign. grants and reclaims wait for the start and
 	// kill events that confirm them; endAssign empties both. The end of a visit moves
 	// refused to visits.
-	starts   []about     // the recorded starts of the Assign, in order
-	kills    bool        // the mode accepts one of its kills
-	grants   []paragraph // one for each grant that was applied, in order
-	reclaims []reclaim
-	refused  []refusal
+	starts   []about                    // the recorded starts of the Assign, in order
+	kills    bool                       // the mode accepts one of its kills
+	grants   []paragraph                // one for each grant that was applied, in order
+	reclaims map[slots.SlotID]slots.Why // by slot whose attempt the policy had killed: why; never iterated
+	refused  []slots.Explanation        // grants that the Ledger did not apply; only Grant and Refused are set
 
 	visits      []visit         // the latest visit of each tracker, by tracker id
 	last        slots.TrackerID // the tracker that was visited last
@@ -223,27 +222,12 @@ type jobInfo struct {
 	sealed           bool // the number of its maps is final
 }
 
-// reclaim is an attempt that the policy had killed, and why. The kill event that follows
-// names the same slot.
-type reclaim struct {
-	slot slots.SlotID
-	why  slots.Why
-}
-
-// refusal is a grant that the Ledger did not apply. It explains an idle slot, or a job that
-// was passed over.
-type refusal struct {
-	grant  slots.Grant
-	reason slots.Refusal
-}
-
 // visit lists what the policy declined on a tracker, and the grants that the Ledger refused
 // there. The next visit of the tracker overwrites the slices.
 type visit struct {
 	ask      int // number of the Assign, from 1; 0: the tracker was never visited
-	at       time.Duration
 	declined []slots.Declined
-	refused  []refusal
+	refused  []slots.Explanation // as explainer.refused
 }
 
 // choose sets the mode for the question. If several options are set, the first case that
@@ -323,16 +307,18 @@ func (t *explainer) explained(e *slots.Explanation) {
 	switch {
 	case e.EndOfVisit(): // what was declined and refused explains idle slots of the tracker
 		v := &t.visits[e.Tracker]
-		v.ask, v.at = t.asks, e.Now
+		v.ask = t.asks
 		v.declined = append(v.declined[:0], e.Declined...)
 		v.refused = append(v.refused[:0], t.refused...)
 		t.refused = t.refused[:0]
 		t.last = e.Tracker
 	// killed words a reclaim later, because the kill event comes at the end of the Assign.
 	case e.Reclaimed != slots.NoSlot:
-		t.reclaims = append(t.reclaims, reclaim{e.Reclaimed, copyOf(e.Why)})
+		if _, twice := t.reclaims[e.Reclaimed]; !twice {
+			t.reclaims[e.Reclaimed] = copyOf(e.Why)
+		}
 	case e.Refused != slots.Granted:
-		t.refused = append(t.refused, refusal{e.Grant, e.Refused})
+		t.refused = append(t.refused, slots.Explanation{Grant: e.Grant, Refused: e.Refused})
 	// A grant that the mode rejects still gets an entry, without a text. So the n-th start
 	// event of the Assign belongs to the n-th entry.
 	default: // the grant is worded now, because the numbers in the Ledger change with the next grant
@@ -368,7 +354,7 @@ func (t *explainer) event(e *trace.Event, texts []string) bool {
 	if e.At > t.now {
 		t.mode.passes()
 	}
-	t.now, t.seq = e.At, e.Seq
+	t.now = e.At
 	if t.known(e) {
 		t.word(e, texts)
 	}
@@ -398,7 +384,8 @@ func (t *explainer) endAssign() {
 		return
 	}
 	t.decidedAsks = t.asks
-	t.grants, t.reclaims = t.grants[:0], t.reclaims[:0]
+	t.grants = t.grants[:0]
+	clear(t.reclaims)
 }
 
 // offer adds a paragraph about a to the answer if the mode accepts it. It calls text only

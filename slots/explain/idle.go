@@ -319,8 +319,8 @@ func (m *idle) declined(s slots.SlotView, k slots.Kind) string {
 		words = append(words, fmt.Sprintf("%s declined: %s", t.c.PolicyName, text))
 	}
 	for _, r := range v.refused {
-		text := fmt.Sprintf("a %v of %s was refused: %s", k, t.jobName(r.grant.Job), refusalWords(r.reason))
-		if r.grant.Kind == k && len(words) < mostAlso && !slices.Contains(words, text) {
+		text := fmt.Sprintf("a %v of %s was refused: %s", k, t.jobName(r.Grant.Job), refusalWords(r.Refused))
+		if r.Grant.Kind == k && len(words) < mostAlso && !slices.Contains(words, text) {
 			words = append(words, text)
 		}
 	}

@@ -147,7 +147,7 @@ func (t *explainer) basis(e *slots.Explanation) string {
 		pending++
 	}
 	return fmt.Sprintf("Before it, %s pending and %d %s running; the cluster has %s.",
-		countedWere(pending, k.String()), running, were(running), errs.Counted(t.v.Capacity(k), k.String()+" slot"))
+		countedWere(pending, k.String()), running, verb(running, "was", "were"), errs.Counted(t.v.Capacity(k), k.String()+" slot"))
 }
 
 // passedOver lists the candidates that did not get the slot: those that the Ledger refused
@@ -157,8 +157,8 @@ func (t *explainer) passedOver(e *slots.Explanation) string {
 	// The policy asked for these grants earlier in this visit.
 	var words []string
 	for _, r := range t.refused {
-		if r.grant.Kind == e.Grant.Kind {
-			words = append(words, fmt.Sprintf("%s (refused: %s)", t.jobName(r.grant.Job), refusalWords(r.reason)))
+		if r.Grant.Kind == e.Grant.Kind {
+			words = append(words, fmt.Sprintf("%s (refused: %s)", t.jobName(r.Grant.Job), refusalWords(r.Refused)))
 		}
 	}
 	for _, b := range e.Why.Beaten {
@@ -260,7 +260,7 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 	case trace.OpKill:
 		a := aboutOf(e)
 		if a.rule = trace.RuleOf(texts); t.mode.accepts(a) {
-			t.mode.add(paragraph{a, t.killed(e, a), t.reclaimed(a.slot)})
+			t.mode.add(paragraph{a, t.killed(e, a), t.reclaims[a.slot]})
 		}
 	case trace.OpLostTracker:
 		t.lost++
@@ -470,26 +470,13 @@ func (t *explainer) killed(e *trace.Event, a about) string {
 		why = "Its job has ended."
 	case trace.RuleReclaim:
 		why = fmt.Sprintf("%s took the slot back (rule reclaim). The attempt does not count as failed.", t.c.PolicyName)
-		for _, r := range t.reclaims {
-			if r.slot == id && len(r.why.Numbers) > 0 {
-				grounds = "Numbers: " + numbers(r.why.Numbers) + "."
-			}
+		if n := t.reclaims[id].Numbers; len(n) > 0 {
+			grounds = "Numbers: " + numbers(n) + "."
 		}
 	default:
 		why = fmt.Sprintf("Rule %v of %s.", a.rule, t.c.PolicyName)
 	}
 	return paragraphOf(first, why, grounds)
-}
-
-// reclaimed returns why the policy killed the attempt on a slot, or an empty Why if the kill
-// was not the policy's.
-func (t *explainer) reclaimed(slot slots.SlotID) slots.Why {
-	for _, r := range t.reclaims {
-		if r.slot == slot {
-			return r.why
-		}
-	}
-	return slots.Why{}
 }
 
 // holds says what runs on a busy slot, such as "map 7 of J01 since 10.0s, lent".

@@ -27,16 +27,18 @@ func seconds(d time.Duration) string {
 	return text + "s"
 }
 
-// were returns the verb for n things, "was" or "were".
-func were[N int | int32](n N) string {
+// verb returns the form of a verb for n things.
+func verb[N int | int32](n N, one, more string) string {
 	if n == 1 {
-		return "was"
+		return one
 	}
-	return "were"
+	return more
 }
 
 // countedWere returns "1 map was" or "2 maps were".
-func countedWere(n int32, noun string) string { return errs.Counted(n, noun) + " " + were(n) }
+func countedWere(n int32, noun string) string {
+	return errs.Counted(n, noun) + " " + verb(n, "was", "were")
+}
 
 // list joins words as in a sentence, such as "a, b and c".
 func list(words []string) string {

@@ -175,68 +175,61 @@ type guarded struct {
 	stack []byte
 }
 
-// caught keeps the panic of the call that it is deferred in.
-func (g *guarded) caught() {
-	p := recover()
-	if p == nil {
-		return
+// do calls ask, which asks the policy, unless the policy has panicked before. It keeps a panic of ask.
+func (g *guarded) do(ask func()) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		cause, isErr := p.(error)
+		if !isErr {
+			cause = fmt.Errorf("%v", p)
+		}
+		g.err = &errs.Error{Kind: errs.JobFailed, Object: "Options.Policy", Cause: fmt.Errorf("%s: panic: %w", g.name, cause)}
+		g.stack = debug.Stack()
+	}()
+	if g.err == nil {
+		ask()
 	}
-	cause, isErr := p.(error)
-	if !isErr {
-		cause = fmt.Errorf("%v", p)
-	}
-	g.err = &errs.Error{Kind: errs.JobFailed, Object: "Options.Policy", Cause: fmt.Errorf("%s: panic: %w", g.name, cause)}
-	g.stack = debug.Stack()
 }
 
 func (g *guarded) Traits() (t slots.Traits) {
-	defer g.caught()
-	if g.err == nil {
+	g.do(func() {
 		t = g.inner.Traits()
 		g.name = t.Name
+	})
+	return t
+}
+
+func (g *guarded) Reset() { g.do(g.inner.Reset) }
+
+func (g *guarded) Decide(v *slots.View, d *slots.Decision) { g.do(func() { g.inner.Decide(v, d) }) }
+
+func (g *guarded) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
+	if g.selective != nil && g.err == nil {
+		next := slots.TrackerID(-1) // after a panic
+		g.do(func() { next = g.selective.NextVisit(v, t) })
+		return next
 	}
 	return t
 }
 
-func (g *guarded) Reset() {
-	defer g.caught()
-	if g.err == nil {
-		g.inner.Reset()
+func (g *guarded) Speculates(v *slots.View, k slots.Kind) (yes bool) {
+	g.do(func() { yes = g.speculator != nil && g.speculator.Speculates(v, k) })
+	return yes
+}
+
+func (g *guarded) HoldsCopy() (yes bool) {
+	g.do(func() { yes = g.gate != nil && g.gate.HoldsCopy() })
+	return yes
+}
+
+func (g *guarded) Extra(home [2]int32, most int) (n int) {
+	if g.opener != nil {
+		g.do(func() { n = g.opener.Extra(home, most) })
 	}
-}
-
-func (g *guarded) Decide(v *slots.View, d *slots.Decision) {
-	defer g.caught()
-	if g.err == nil {
-		g.inner.Decide(v, d)
-	}
-}
-
-func (g *guarded) NextVisit(v *slots.View, t slots.TrackerID) (next slots.TrackerID) {
-	defer g.caught()
-	if g.selective == nil || g.err != nil {
-		return t
-	}
-	next = -1 // after a panic
-	return g.selective.NextVisit(v, t)
-}
-
-func (g *guarded) Speculates(v *slots.View, k slots.Kind) bool {
-	defer g.caught()
-	return g.speculator != nil && g.err == nil && g.speculator.Speculates(v, k)
-}
-
-func (g *guarded) HoldsCopy() bool {
-	defer g.caught()
-	return g.gate != nil && g.err == nil && g.gate.HoldsCopy()
-}
-
-func (g *guarded) Extra(home [2]int32, most int) int {
-	defer g.caught()
-	if g.opener == nil || g.err != nil {
-		return 0
-	}
-	return g.opener.Extra(home, most)
+	return n
 }
 
 // observing is guarded for a policy that is an Observer. The Ledger keeps facts for observers
@@ -246,9 +239,4 @@ type observing struct {
 	observer slots.Observer
 }
 
-func (o *observing) Observe(f slots.Fact) {
-	defer o.caught()
-	if o.err == nil {
-		o.observer.Observe(f)
-	}
-}
+func (o *observing) Observe(f slots.Fact) { o.do(func() { o.observer.Observe(f) }) }
