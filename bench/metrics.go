@@ -19,10 +19,11 @@ import (
 // it.
 func (d *done) metric(name string, words []string) (value, error) {
 	one := func(n float64) (value, error) { return value{v: []float64{n}}, nil }
-	if of, ok := ofRun()[name]; ok {
-		if len(words) > 0 {
-			return value{}, fmt.Errorf("takes only runs, and not %s", strings.Join(words, ", "))
-		}
+	of, ok := ofRun()[name]
+	switch {
+	case (ok || name == "released" || name == "expected") && len(words) > 0:
+		return value{}, fmt.Errorf("takes only runs, and not %s", strings.Join(words, ", "))
+	case ok:
 		return one(of(d))
 	}
 	if of, ok := ofCores()[name]; ok && len(words) == 0 {
@@ -35,19 +36,16 @@ func (d *done) metric(name string, words []string) (value, error) {
 	case "last_batch":
 		return value{v: d.lastBatches()}, nil
 	case "released", "expected":
-		if len(words) > 0 {
-			return value{}, fmt.Errorf("takes only runs, and not %s", strings.Join(words, ", "))
-		}
 		return d.releasesOf(name), nil
 	case "finish", "maps_done", "start", "response", "submit", "deadline":
 		if len(words) != 1 {
 			return value{}, fmt.Errorf("needs one job: %s[run, job]", name)
 		}
-		j := d.job(words[0])
-		if j == nil {
+		i := d.job(words[0])
+		if i < 0 {
 			return value{}, fmt.Errorf("no job %s", words[0])
 		}
-		deadline := 0.0
+		j, deadline := &d.Jobs[i], 0.0
 		if j.DeadlineS != nil {
 			deadline = *j.DeadlineS
 		}
@@ -140,14 +138,9 @@ func goalMet(j *report.JobReport) int64 {
 	return 0
 }
 
-// job returns the job of that name; nil: the run has none.
-func (d *done) job(name string) *report.JobReport {
-	for i := range d.Jobs {
-		if d.Jobs[i].Name == name {
-			return &d.Jobs[i]
-		}
-	}
-	return nil
+// job returns the index of a job in the report; negative: there is none.
+func (d *done) job(name string) int {
+	return slices.IndexFunc(d.Jobs, func(j report.JobReport) bool { return j.Name == name })
 }
 
 // sum returns the sum of a number over all jobs.
@@ -307,12 +300,7 @@ func (u utilities) at(job slots.JobID, at time.Duration) float64 {
 //	utility_first  the utility when the first task of the job is placed
 //	utility_back   the time in seconds at which the utility is 0 or more again, after it was below 0
 func (d *done) utility(name, job, which string) (v value, err error) {
-	id := slots.JobID(-1)
-	for i := range d.Jobs {
-		if d.Jobs[i].Name == job {
-			id = slots.JobID(i)
-		}
-	}
+	id := slots.JobID(d.job(job))
 	switch {
 	case id < 0:
 		return v, fmt.Errorf("no job %s", job)
