@@ -1,9 +1,9 @@
 package slots
 
 import (
-	"math/bits"
 	"time"
 
+	"mrlocal/internal/ppm"
 	"mrlocal/trace"
 )
 
@@ -75,13 +75,8 @@ func (s *Steps) grown(p Progress, d time.Duration) Progress {
 	if d <= 0 {
 		return p
 	}
-	hi, lo := bits.Mul64(uint64(d), uint64(s.Last-s.before))
-	took := uint64(s.lastAt - s.beforeAt)
-	if hi >= took {
-		return AllDone
-	}
-	more, _ := bits.Div64(hi, lo, took)
-	return min(p+Progress(min(more, uint64(AllDone))), AllDone)
+	more := ppm.Scaled(int64(d), int64(s.Last-s.before), int64(s.lastAt-s.beforeAt))
+	return min(p+min(Progress(more), AllDone), AllDone)
 }
 
 // Phase notes that a reduce has entered another phase. The next report is a fact.

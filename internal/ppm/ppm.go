@@ -38,6 +38,17 @@ func Parse(text string) (Share, error) {
 	return Share(n), nil
 }
 
+// Scaled returns floor(n·num/den), or the largest number if the result does not fit or den is 0. None of the
+// numbers may be negative.
+func Scaled(n, num, den int64) int64 {
+	hi, lo := bits.Mul64(uint64(n), uint64(num))
+	if hi >= uint64(den) {
+		return math.MaxInt64
+	}
+	q, _ := bits.Div64(hi, lo, uint64(den))
+	return int64(min(q, math.MaxInt64))
+}
+
 // Near returns the share that is nearest to x. It rounds halves away from 0.
 func Near(x float64) Share { return Share(math.Round(x * float64(One))) }
 

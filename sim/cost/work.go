@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/bits"
 	"time"
+
+	"mrlocal/internal/ppm"
 )
 
 // This file has the arithmetic of the cost models of the simulator, in which attempts share a
@@ -11,16 +13,8 @@ import (
 //
 // The package is pure, and its values are plain numbers.
 
-// Scaled returns floor(n·num/den). n and num must not be negative, den must be above 0. If the
-// result does not fit, Scaled returns the largest time.
-func Scaled(n, num, den int64) time.Duration {
-	hi, lo := bits.Mul64(uint64(n), uint64(num))
-	if hi >= uint64(den) {
-		return math.MaxInt64
-	}
-	q, _ := bits.Div64(hi, lo, uint64(den))
-	return time.Duration(min(q, math.MaxInt64))
-}
+// Scaled is ppm.Scaled for times.
+func Scaled(n, num, den int64) time.Duration { return time.Duration(ppm.Scaled(n, num, den)) }
 
 // Later returns at + d, or the largest time if the sum does not fit. d must not be negative.
 func Later(at, d time.Duration) time.Duration {

@@ -2,10 +2,10 @@ package policy
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 	"time"
 
+	"mrlocal/internal/ppm"
 	"mrlocal/slots"
 	"mrlocal/trace"
 )
@@ -36,13 +36,8 @@ const (
 // total returns the time that a task takes in all if its rate stays as it is so far:
 // rate = score/elapsed, total = 1/rate [LATE08]. score is its progress.
 func total(elapsed time.Duration, score slots.Progress) time.Duration {
-	hi, lo := bits.Mul64(uint64(elapsed), uint64(slots.AllDone))
-	score = max(score, 1)    // a task without progress takes a billion times its elapsed time
-	if hi >= uint64(score) { // the quotient does not fit into 64 bits
-		return 1<<63 - 1
-	}
-	q, _ := bits.Div64(hi, lo, uint64(score))
-	return time.Duration(min(q, 1<<63-1))
+	// A task without progress takes a billion times its elapsed time.
+	return time.Duration(ppm.Scaled(int64(elapsed), int64(slots.AllDone), int64(max(score, 1))))
 }
 
 // takes reports whether total is at least t, without a division.

@@ -7,7 +7,7 @@ import (
 
 // batchFinishMap starts a map of the job that gains most from finishing its last maps
 // in one batch [OMO21, Alg. 2]. It reports whether one started.
-func (s *scheduler) batchFinishMap(v *slots.View, d *slots.Decision) bool {
+func (s *OMO) batchFinishMap(v *slots.View, d *slots.Decision) bool {
 	if !s.batch {
 		return false
 	}
@@ -32,7 +32,7 @@ func (s *scheduler) batchFinishMap(v *slots.View, d *slots.Decision) bool {
 // nextBatch returns the job whose batch gets the container [OMO21, "batch for each
 // container"]. It is the job that gains most. With Options.BatchReserve it is the job whose
 // batch has begun, as long as that job has maps to start.
-func (s *scheduler) nextBatch(v *slots.View) (slots.JobID, bool) {
+func (s *OMO) nextBatch(v *slots.View) (slots.JobID, bool) {
 	if s.batching >= 0 {
 		if j := v.Job(s.batching); !j.Ended() && s.Startable(j, slots.Map) > 0 {
 			return s.batching, true
@@ -45,7 +45,7 @@ func (s *scheduler) nextBatch(v *slots.View) (slots.JobID, bool) {
 // benefit returns t_fair - t_batch of a job, in seconds [OMO21, eq. 4-5]. It is 0 if
 // the job is not a candidate. A candidate has begun its reduce stage [OMO21, "batch
 // candidates"], needs one wave for its maps [OMO21, "one wave"], and has finished a map.
-func (s *scheduler) benefit(j slots.JobView) float64 {
+func (s *OMO) benefit(j slots.JobView) float64 {
 	if s.requireReduceStarted && !s.jobs[j.ID()].begun {
 		return 0
 	}

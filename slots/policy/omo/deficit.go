@@ -45,7 +45,7 @@ func (a *account) accrue(now time.Duration, has int32) {
 // deficitEvery, and when a job was submitted. With many jobs it waits until an eighth of
 // them have changed. The rule is deficit += (fair share - running) * time, where jobs with a
 // task to run share by weight (Hadoop 0.20.2, FairScheduler.update).
-func (s *scheduler) updateDeficits(v *slots.View) {
+func (s *OMO) updateDeficits(v *slots.View) {
 	now := v.Now()
 	if s.options.ContainerOrder != orderDeficit || !s.newJob && now-s.updated < deficitEvery || s.changes*8 < len(s.live) {
 		return

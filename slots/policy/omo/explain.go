@@ -13,7 +13,7 @@ import (
 // are on (Decision.Explaining).
 
 // whyFewest returns the reasons of a grant by the fair scheduler, with the jobs after the winner.
-func (s *scheduler) whyFewest(v *slots.View, id slots.JobID) slots.Why {
+func (s *OMO) whyFewest(v *slots.View, id slots.JobID) slots.Why {
 	w := slots.Why{Numbers: yarn.FairNumbers(v.Job(id)), Beaten: policy.Beaten(&s.fair, id, v, yarn.Holds)}
 	if s.options.ContainerOrder == orderDeficit {
 		deficit := func(j slots.JobView) float64 { return s.jobs[j.ID()].account.deficit }
@@ -26,7 +26,7 @@ func (s *scheduler) whyFewest(v *slots.View, id slots.JobID) slots.Why {
 }
 
 // whyReduce returns the reasons of a reduce by [OMO21, Alg. 1].
-func (s *scheduler) whyReduce(v *slots.View, id slots.JobID, rule slots.Rule) slots.Why {
+func (s *OMO) whyReduce(v *slots.View, id slots.JobID, rule slots.Rule) slots.Why {
 	j := v.Job(id)
 	w := slots.Why{Numbers: s.overlapNumbers(v, j)}
 	if rule == ruleConsecutive {
@@ -49,7 +49,7 @@ func andThen(all, more []slots.Beaten) []slots.Beaten {
 }
 
 // overlapNumbers returns the numbers of [OMO21, eq. 2-3] for a job, as far as they are known.
-func (s *scheduler) overlapNumbers(v *slots.View, j slots.JobView) []slots.Number {
+func (s *OMO) overlapNumbers(v *slots.View, j slots.JobView) []slots.Number {
 	all := []slots.Number{slots.Whole("pending maps m'", yarn.Unstarted(j))}
 	g, ok := s.gapOf(v, j)
 	if !ok {
@@ -64,7 +64,7 @@ func (s *scheduler) overlapNumbers(v *slots.View, j slots.JobView) []slots.Numbe
 }
 
 // whyBatch returns the reasons of a grant by batch finish, in the paper's symbols.
-func (s *scheduler) whyBatch(v *slots.View, id slots.JobID) slots.Why {
+func (s *OMO) whyBatch(v *slots.View, id slots.JobID) slots.Why {
 	j := v.Job(id)
 	observed, level, _ := s.estimates(j.ID())
 	return slots.Why{

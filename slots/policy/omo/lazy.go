@@ -11,7 +11,7 @@ import (
 // begin now, it takes the job with the fewest containers. Principle 1 is broken only if the
 // Ledger refuses a reduce. It does so if the deadlock guard keeps a slot for maps, or if the
 // reduce failed on this tracker.
-func (s *scheduler) lazyStartReduce(v *slots.View, d *slots.Decision) bool {
+func (s *OMO) lazyStartReduce(v *slots.View, d *slots.Decision) bool {
 	if !s.lazy {
 		return false
 	}
@@ -29,7 +29,7 @@ func (s *scheduler) lazyStartReduce(v *slots.View, d *slots.Decision) bool {
 
 // nextReduce returns the job whose reduce should start, and the rule; "": there is none. It
 // checks a job of s.ready again, because the estimates may have changed since it was ranked.
-func (s *scheduler) nextReduce(v *slots.View) (slots.JobID, slots.Rule) {
+func (s *OMO) nextReduce(v *slots.View) (slots.JobID, slots.Rule) {
 	if id, ok := yarn.First(&s.begun); ok {
 		return id, ruleConsecutive
 	}
@@ -46,7 +46,7 @@ func (s *scheduler) nextReduce(v *slots.View) (slots.JobID, slots.Rule) {
 }
 
 // launch starts a reduce, counts it in its job's reduce stage, and reports whether it started.
-func (s *scheduler) launch(v *slots.View, d *slots.Decision, g slots.Grant, why func() slots.Why) bool {
+func (s *OMO) launch(v *slots.View, d *slots.Decision, g slots.Grant, why func() slots.Why) bool {
 	at := &s.jobs[g.Job]
 	before := *at
 	if !at.begun {
@@ -71,7 +71,7 @@ func (s *scheduler) launch(v *slots.View, d *slots.Decision, g slots.Grant, why 
 // "signed argmin". It begins at the latest when all maps have started. It does not begin
 // before the first map is done, because the times of the maps are unknown [OMO21, "shuffle
 // estimate"]. As long as the number of maps is not final, the size of the shuffle is unknown.
-func (s *scheduler) starts(v *slots.View, j slots.JobView) bool {
+func (s *OMO) starts(v *slots.View, j slots.JobView) bool {
 	pending := yarn.Unstarted(j)
 	switch {
 	case !j.Sealed():
@@ -95,7 +95,7 @@ const roomOfShare = "share"
 
 // gapOf is the execution predictor EP for one job [OMO21, section V-A]. It returns T_s, T_m
 // and F_e, and false as long as they are not known.
-func (s *scheduler) gapOf(v *slots.View, j slots.JobView) (overlap, bool) {
+func (s *OMO) gapOf(v *slots.View, j slots.JobView) (overlap, bool) {
 	observed, level, known := s.estimates(j.ID())
 	m := s.Of(j.ID())
 	if !known || m.Tasks[slots.Map] == 0 {

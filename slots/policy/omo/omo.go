@@ -19,44 +19,33 @@ import (
 	"mrlocal/slots/policy/yarn"
 )
 
-// OMO is the paper's scheduler [OMO21, Alg. 3]: lazy start of reduces, then batch finish
-// of maps, then the fair scheduler over containers. New returns all of it. The other
-// constructors leave out lazy start, batch finish or both.
-type OMO struct{ scheduler }
-
 // New returns the policy omo.
 func New(o policy.Options) *OMO {
-	return with(o, scheduler{name: "omo", lazy: true, batch: true, requireReduceStarted: true})
+	return &OMO{options: o, name: "omo", lazy: true, batch: true, requireReduceStarted: true}
 }
 
 // NewLazyStart returns the policy lazy-start: [OMO21, Alg. 1] over the fair scheduler.
-func NewLazyStart(o policy.Options) *OMO { return with(o, scheduler{name: "lazy-start", lazy: true}) }
+func NewLazyStart(o policy.Options) *OMO { return &OMO{options: o, name: "lazy-start", lazy: true} }
 
 // NewBatchFinish returns the policy batch-finish: [OMO21, Alg. 2] over the fair
 // scheduler.
 func NewBatchFinish(o policy.Options) *OMO {
-	return with(o, scheduler{name: "batch-finish", batch: true})
+	return &OMO{options: o, name: "batch-finish", batch: true}
 }
 
 // NewFair returns the policy fair-containers: the fair scheduler over containers alone
 // [OMO21, Table 3].
-func NewFair(o policy.Options) *OMO { return with(o, scheduler{name: "fair-containers"}) }
+func NewFair(o policy.Options) *OMO { return &OMO{options: o, name: "fair-containers"} }
 
-// with returns the policy with the parts of s.
-func with(o policy.Options, s scheduler) *OMO {
-	s.options = o
-	p := &OMO{s}
-	p.Reset()
-	return p
-}
-
-// scheduler is [OMO21, Alg. 3], whole or in part.
+// OMO is the paper's scheduler [OMO21, Alg. 3]: lazy start of reduces, then batch finish
+// of maps, then the fair scheduler over containers. New returns all of it. The other
+// constructors leave out lazy start, batch finish or both.
 //
 // The estimates F_o, A_o and D are common to all jobs. When they change, each job's
 // rank among the candidates can change. All jobs are ranked again only when an eighth of
 // them have changed. So the cost of a decision does not grow with the number of jobs. A job
 // that changes is always ranked by the newest estimates.
-type scheduler struct {
+type OMO struct {
 	yarn.Base
 	name string
 
@@ -124,7 +113,7 @@ func owedLess(a, b *owed) bool {
 	return a.Less(&b.Fewest)
 }
 
-// noJob stands for no job in scheduler.batching.
+// noJob stands for no job in OMO.batching.
 const noJob slots.JobID = -1
 
 // The rules of the policies, in addition to yarn.RuleFewest.
@@ -137,7 +126,7 @@ const (
 
 // Traits implements slots.Policy. With lazy start the gate of reduces is open, and
 // [OMO21, Alg. 1] decides; else they start at the run's slowstart.
-func (s *scheduler) Traits() slots.Traits {
+func (s *OMO) Traits() slots.Traits {
 	rules := map[slots.Rule]string{
 		yarn.RuleFewest: yarn.FewestWords,
 		ruleDeficit:     "its job is the one that is owed most: fair share of the containers less those it has, over time",
@@ -152,12 +141,12 @@ func (s *scheduler) Traits() slots.Traits {
 	if s.options.ContainerCopies {
 		rules[policy.RuleSpeculative] = s.options.SpeculativeWords() + "; no pending task could start on the tracker"
 	}
-	return slots.Traits{Name: s.name, Uses: slots.JobWeight | slots.JobPriority, Lends: true, OwnSlowstart: s.lazy, ByDemand: s.Nodes.On(), Options: s.options, Rules: rules}
+	return slots.Traits{Name: s.name, Uses: slots.JobWeight | slots.JobPriority, Lends: true, OwnSlowstart: s.lazy, ByDemand: s.options.Containers == yarn.OfResources, Options: s.options, Rules: rules}
 }
 
 // Reset implements slots.Policy.
-func (s *scheduler) Reset() {
-	*s = scheduler{
+func (s *OMO) Reset() {
+	*s = OMO{
 		name: s.name, lazy: s.lazy, batch: s.batch, requireReduceStarted: s.requireReduceStarted, given: s.given,
 		options: s.options, batching: noJob,
 	}
@@ -173,7 +162,7 @@ func (s *scheduler) Reset() {
 }
 
 // Observe implements slots.Observer. It measures finished tasks and released containers.
-func (s *scheduler) Observe(f slots.Fact) {
+func (s *OMO) Observe(f slots.Fact) {
 	if s.Slow != nil {
 		s.Slow.Observe(&f)
 	}
@@ -189,7 +178,7 @@ func (s *scheduler) Observe(f slots.Fact) {
 }
 
 // Decide is one heartbeat, which starts one task.
-func (s *scheduler) Decide(v *slots.View, d *slots.Decision) {
+func (s *OMO) Decide(v *slots.View, d *slots.Decision) {
 	s.Nodes.See(v)
 	windows := s.monitor.windows
 	if s.monitor.close(v.Now(), s.All.Mean(slots.Map)) {
@@ -215,13 +204,13 @@ func (s *scheduler) Decide(v *slots.View, d *slots.Decision) {
 }
 
 // Speculates implements slots.Speculator.
-func (s *scheduler) Speculates(_ *slots.View, k slots.Kind) bool {
+func (s *OMO) Speculates(_ *slots.View, k slots.Kind) bool {
 	return s.Slow != nil && s.Slow.Worth(k) > 0
 }
 
 // copySlow starts a copy of a running task, and reports whether one started [OMO21, "duplicate
 // tasks"].
-func (s *scheduler) copySlow(v *slots.View, d *slots.Decision) bool {
+func (s *OMO) copySlow(v *slots.View, d *slots.Decision) bool {
 	if s.Slow == nil {
 		return false
 	}
@@ -234,7 +223,7 @@ func (s *scheduler) copySlow(v *slots.View, d *slots.Decision) bool {
 
 // lookAround notes the free resources of the trackers if a window of releases has begun. windows
 // is monitor.windows before the call that may have begun one.
-func (s *scheduler) lookAround(windows int64) {
+func (s *OMO) lookAround(windows int64) {
 	if s.Nodes.On() && s.monitor.windows != windows {
 		s.monitor.left = s.Nodes.Free(s.monitor.left[:0])
 	}
@@ -242,7 +231,7 @@ func (s *scheduler) lookAround(windows int64) {
 
 // allocate is [OMO21, Alg. 3] for one container, and reports whether a task started. Lazy start
 // goes before batch finish [OMO21, "lazy start first"].
-func (s *scheduler) allocate(v *slots.View, d *slots.Decision) bool {
+func (s *OMO) allocate(v *slots.View, d *slots.Decision) bool {
 	return s.lazyStartReduce(v, d) || s.batchFinishMap(v, d) || s.fairScheduler(v, d)
 }
 
@@ -250,7 +239,7 @@ func (s *scheduler) allocate(v *slots.View, d *slots.Decision) bool {
 // job with the largest deficit, or with the fewest containers for its weight [OMO21, "order by
 // containers"]. If the run's slowstart opens the gate, a job's reduces go before its maps and
 // so start one after the other.
-func (s *scheduler) fairScheduler(v *slots.View, d *slots.Decision) bool {
+func (s *OMO) fairScheduler(v *slots.View, d *slots.Decision) bool {
 	for {
 		id, ok := yarn.First(&s.fair)
 		if !ok {
@@ -279,7 +268,7 @@ func available(v *slots.View) int32 {
 
 // estimates returns F_o and A_o for the maps of a job. known is false until a container has been
 // released.
-func (s *scheduler) estimates(id slots.JobID) (frequency, available float64, known bool) {
+func (s *OMO) estimates(id slots.JobID) (frequency, available float64, known bool) {
 	m := &s.monitor
 	if s.given > 0 {
 		return s.given, m.averages, m.averages > 0
@@ -289,7 +278,7 @@ func (s *scheduler) estimates(id slots.JobID) (frequency, available float64, kno
 }
 
 // refresh ranks all jobs by the newest estimates, if that is due.
-func (s *scheduler) refresh(v *slots.View) {
+func (s *OMO) refresh(v *slots.View) {
 	if !s.stale || s.changes*8 < len(s.live) {
 		return
 	}
@@ -306,7 +295,7 @@ func (s *scheduler) refresh(v *slots.View) {
 
 // Rank implements yarn.Ranker. It updates the state of a job that may have changed, and ranks it
 // among the candidates of each step.
-func (s *scheduler) Rank(v *slots.View, j slots.JobView) {
+func (s *OMO) Rank(v *slots.View, j slots.JobView) {
 	id := j.ID()
 	s.changes++
 	at := policy.At(&s.jobs, id)

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"time"
 
+	"mrlocal/internal/ppm"
 	"mrlocal/slots"
 )
 
@@ -49,9 +50,9 @@ func (l *logs) mapUtility(placed, required, pending int32) utility {
 	case placed < 1:
 		return none
 	case placed >= required:
-		return utility(ratio(int64(placed-required), int64(one), int64(pending-required)))
+		return utility(ppm.Scaled(int64(placed-required), int64(one), int64(pending-required)))
 	}
-	return utility(ratio(l.of(placed), int64(one), l.of(required))) - one
+	return utility(ppm.Scaled(l.of(placed), int64(one), l.of(required))) - one
 }
 
 // reduceUtility returns u^R [RAS11, eq. 3], between −1 and 0: missing reduces lower the
@@ -64,7 +65,7 @@ func (l *logs) reduceUtility(placed, pending int32) utility {
 	case placed < 1:
 		return -one
 	}
-	return utility(ratio(l.of(placed), int64(one), l.of(pending))) - one
+	return utility(ppm.Scaled(l.of(placed), int64(one), l.of(pending))) - one
 }
 
 // jobUtility returns the utility of a job [RAS11, eq. 1], at most 1. Without a map it is −∞,
@@ -100,7 +101,7 @@ func required(work, goal, now time.Duration, pending int32, known bool, atFirst 
 // other [RAS11, "required maps"]. average is the time of a map. left is the sum of the
 // unfinished parts of the running maps: 1.5 stands for one and a half maps.
 func remainingWork(average time.Duration, unstarted int32, left slots.PPM) time.Duration {
-	return time.Duration(ratio(int64(average), int64(unstarted)*int64(slots.One)+int64(left), int64(slots.One)))
+	return time.Duration(ppm.Scaled(int64(average), int64(unstarted)*int64(slots.One)+int64(left), int64(slots.One)))
 }
 
 // aboutToComplete reports whether the map phase of a job ends within a control cycle [RAS11,
@@ -154,17 +155,4 @@ func log2(n int32) int64 {
 		}
 	}
 	return digits
-}
-
-// ratio returns a·b/c rounded down, or math.MaxInt64 if the quotient is greater or c is 0. None
-// of the numbers may be negative.
-func ratio(a, b, c int64) int64 {
-	hi, lo := bits.Mul64(uint64(a), uint64(b))
-	if c <= 0 || hi >= uint64(c) {
-		return math.MaxInt64
-	}
-	if q, _ := bits.Div64(hi, lo, uint64(c)); q < math.MaxInt64 {
-		return int64(q)
-	}
-	return math.MaxInt64
 }

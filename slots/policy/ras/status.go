@@ -3,6 +3,7 @@ package ras
 import (
 	"time"
 
+	"mrlocal/internal/ppm"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
@@ -176,5 +177,5 @@ func (r *RAS) leftOf(now time.Duration, s *slots.SlotView) slots.PPM {
 	if average == 0 {
 		return slots.One
 	}
-	return slots.One - min(slots.PPM(ratio(int64(now-s.Started), int64(slots.One), int64(average))), slots.One)
+	return slots.One - min(slots.PPM(ppm.Scaled(int64(now-s.Started), int64(slots.One), int64(average))), slots.One)
 }

@@ -34,12 +34,10 @@ type YARN struct {
 // New returns the policy yarn. It is a slots.Observer only with containers of resources, because
 // the Ledger asks an observer more often.
 func New(o policy.Options) slots.Policy {
-	y := &YARN{options: o}
-	y.Reset()
-	if y.Nodes.On() {
-		return observer{y}
+	if o.Containers == OfResources {
+		return observer{&YARN{options: o}}
 	}
-	return y
+	return &YARN{options: o}
 }
 
 // observer is the policy with containers of resources.
@@ -60,7 +58,7 @@ const ruleRampUp slots.Rule = "ramp-up"
 
 // Traits implements slots.Policy. A container has no kind.
 func (y *YARN) Traits() slots.Traits {
-	return slots.Traits{Name: "yarn", Uses: slots.JobWeight | slots.JobPriority, Lends: true, ByDemand: y.Nodes.On(), Options: y.options, Rules: map[slots.Rule]string{
+	return slots.Traits{Name: "yarn", Uses: slots.JobWeight | slots.JobPriority, Lends: true, ByDemand: y.options.Containers == OfResources, Options: y.options, Rules: map[slots.Rule]string{
 		RuleFewest: FewestWords,
 		ruleRampUp: "its job has the fewest containers for its weight, and reduces go first as far as the maps that are done have ramped them up",
 	}}
