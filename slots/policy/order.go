@@ -348,9 +348,9 @@ func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer
 	return false
 }
 
-// GrantLocal is Slot PreScheduling [DynamicMR14, "slot prescheduling"]. It starts a map of the first job of the first pool. A
-// pending map of that job must have its input on the visited tracker. If the job has no
-// pending map, GrantLocal starts a copy under the same condition. It reports whether a map
+// GrantLocal is Slot PreScheduling [DynamicMR14, "slot prescheduling"]. It starts a map of the
+// first job of the first pool. A pending map of that job must have its input on the visited
+// tracker. If the job has no pending map, GrantLocal starts a copy under the same condition. It reports whether a map
 // started.
 func (o *Order) GrantLocal(v *slots.View, d *slots.Decision, numbers Numbers) bool {
 	const k = slots.Map

@@ -50,7 +50,7 @@ func NewFIFO(o policy.Options) *PI {
 
 // Reset implements slots.Policy.
 func (p *PI) Reset() {
-	p.Order = policy.NewOrder(p.sharing, policy.Wait{Delay: policy.TimeOr(p.Options.LocalityDelay, 0)})
+	p.reset(p.sharing, policy.Wait{Delay: policy.TimeOr(p.Options.LocalityDelay, 0)})
 }
 
 // Traits implements slots.Policy.
@@ -101,7 +101,7 @@ func (p *PI) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 // unused reports whether some slots of kind k are unused in the cluster. If none is unused, the
 // phase lends nothing, because its demand is at least its used slots.
 func (p *PI) unused(v *slots.View, k slots.Kind) bool {
-	f := p.Phase(v, k)
+	f := p.Counts.Phase(v, k)
 	return f.Used < f.Capacity
 }
 
@@ -137,7 +137,7 @@ func NewPD(o policy.Options) *PD { return &PD{base{Options: o}} }
 
 // Reset implements slots.Policy.
 func (p *PD) Reset() {
-	p.Order = policy.NewOrder(slots.Together, policy.Wait{Delay: policy.TimeOr(p.Options.LocalityDelay, 0), Wakeless: true})
+	p.reset(slots.Together, policy.Wait{Delay: policy.TimeOr(p.Options.LocalityDelay, 0), Wakeless: true})
 }
 
 // Traits implements slots.Policy.
@@ -165,7 +165,7 @@ func (p *PD) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
 		if p.Order.Demand(v, k).Startable == 0 {
 			continue
 		}
-		if capacity, used := own(v, k); used < capacity || p.mayLend(v, k.Other()) {
+		if capacity, used := p.Counts.Own(v, k); used < capacity || p.mayLend(v, k.Other()) {
 			return t
 		}
 	}

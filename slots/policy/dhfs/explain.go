@@ -14,7 +14,7 @@ func demandName(k slots.Kind) string { return k.String() + "SlotsDemand" }
 // loads returns the numbers of line 1 of Algorithm 1: demands and load factors of both kinds.
 func (p *PI) loads(v *slots.View) (all []slots.Number) {
 	for k := range slots.Kind(trace.Kinds) {
-		f := p.Phase(v, k)
+		f := p.Counts.Phase(v, k)
 		all = append(all, slots.Whole(demandName(k), f.SlotsDemand()), policy.Ratio(policy.LoadName(k), int64(f.SlotsDemand()), f.Capacity))
 	}
 	return all
@@ -29,7 +29,7 @@ func (p *PI) OwnNumbers(v *slots.View, k slots.Kind) []slots.Number {
 // (l. 10-12, or l. 15-17). extra is how many slots of the other kind it may borrow.
 func (p *PI) borrowNumbers(v *slots.View, k slots.Kind, extra int32) []slots.Number {
 	other := k.Other()
-	lender := p.Phase(v, other)
+	lender := p.Counts.Phase(v, other)
 	return append(p.loads(v),
 		slots.Whole("extra "+demandName(k), extra),
 		policy.Ratio("updated "+policy.LoadName(other), int64(lender.SlotsDemand()+extra), lender.Capacity),
@@ -42,19 +42,19 @@ func (p *PI) borrowNumbers(v *slots.View, k slots.Kind, extra int32) []slots.Num
 // nothing can be granted anywhere, AssignAll visits only one tracker.
 func (p *PI) whyNoSlot(v *slots.View, k slots.Kind) string {
 	t, other := v.Tracker(), k.Other()
-	maps, reduces := p.Phases(v, k)
+	maps, reduces := p.Counts.Phases(v, k)
 	borrower, lender := maps, reduces
 	if k == slots.Reduce {
 		borrower, lender = reduces, maps
 	}
-	capacity, used := atTracker(v, k)
+	capacity, used := p.Counts.Tracker(v, k)
 	switch {
 	case v.FreeAt(t) > 0 && used < capacity && p.available(v, k, 0) <= 0:
 		return policy.LoadUsedUp
 	case lender.lacks() >= 0:
 		return fmt.Sprintf("%s %s: no slot is unused", policy.LoadName(other), policy.Ratio("", int64(lender.SlotsDemand()), lender.Capacity).Value())
-	case noRoom(v, k) != "":
-		return noRoom(v, k)
+	case p.Counts.NoRoom(v, k) != "":
+		return p.Counts.NoRoom(v, k)
 	case borrower.lacks() <= 0:
 		return fmt.Sprintf("%s is at most 1: the %v slots of other trackers are enough", policy.LoadName(k), k)
 	case lender.Lending.Left() == 0:
@@ -79,7 +79,7 @@ func allLent(v *slots.View, o *policy.Options, k slots.Kind) string {
 
 // loadNumbers returns the numbers of line 1 of Algorithm 2.
 func (p *PD) loadNumbers(v *slots.View) []slots.Number {
-	l := p.Load(v)
+	l := p.Counts.Load(v)
 	return []slots.Number{
 		slots.Whole("totalSlotsDemand", l.SlotsDemand),
 		slots.Whole("trackerRunningTasksNum", l.TrackerRunning),
@@ -94,7 +94,7 @@ func (p *PD) Numbers(v *slots.View, pool slots.PoolID, k slots.Kind) []slots.Num
 	all := append(p.loadNumbers(v),
 		policy.Ratio(fmt.Sprintf("running %vs per %v slot of the tracker", k, k), int64(v.RunningAt(t, k)), v.CapacityAt(t, k)))
 	if !idle(v, k) {
-		all = append(all, slots.Whole(fmt.Sprintf("%v slots that may still be lent", other), p.lending(v, other).Left()))
+		all = append(all, slots.Whole(fmt.Sprintf("%v slots that may still be lent", other), p.Counts.Lending(v, other).Left()))
 	}
 	for each := range slots.Kind(trace.Kinds) {
 		all = append(all, slots.Whole(demandName(each)+" of the pool", policy.ShareDemandOf(v.Pool(pool), each).Demand))
@@ -106,10 +106,10 @@ func (p *PD) Numbers(v *slots.View, pool slots.PoolID, k slots.Kind) []slots.Num
 // may start. Reasons of the whole cluster come first, as in Algorithm 1.
 func (p *PD) whyNoSlot(v *slots.View, k slots.Kind) string {
 	switch {
-	case v.FreeAt(v.Tracker()) > 0 && !p.Load(v).Within():
+	case v.FreeAt(v.Tracker()) > 0 && !p.Counts.Load(v).Within():
 		return policy.LoadUsedUp
-	case noRoom(v, k) != "":
-		return noRoom(v, k)
+	case p.Counts.NoRoom(v, k) != "":
+		return p.Counts.NoRoom(v, k)
 	case !p.mayLend(v, k.Other()):
 		return allLent(v, &p.Options, k.Other())
 	}

@@ -100,7 +100,7 @@ func (p *PD) nextCase(v *slots.View) (pool slots.PoolID, k slots.Kind, ok bool) 
 // firstPool returns the first pool with a task of kind k, if the tracker may run one. The
 // task takes an idle slot of its kind (l. 9, l. 14) or borrows a slot (l. 19, l. 24).
 func (p *PD) firstPool(v *slots.View, k slots.Kind) (slots.PoolID, bool) {
-	if !p.Load(v).Within() && (k == slots.Reduce || !stranded(v)) {
+	if !p.Counts.Load(v).Within() && (k == slots.Reduce || !stranded(v)) {
 		return 0, false
 	}
 	if !idle(v, k) && !p.mayLend(v, k.Other()) {
@@ -116,7 +116,7 @@ func idle(v *slots.View, k slots.Kind) bool {
 }
 
 // mayLend reports whether one more slot of kind k may be lent.
-func (p *PD) mayLend(v *slots.View, k slots.Kind) bool { return p.lending(v, k).Left() > 0 }
+func (p *PD) mayLend(v *slots.View, k slots.Kind) bool { return p.Counts.Lending(v, k).Left() > 0 }
 
 // assignTask starts a task of kind k of a pool, and reports whether it did. The slot is of its
 // own kind by the paper's counts (cases 1 and 2) or borrowed (cases 3 and 4). If anywhere is

@@ -143,7 +143,7 @@ func (p *PI) borrow(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 // extra returns how many slots of the other kind tasks of kind k may borrow now.
 func (p *PI) extra(v *slots.View, k slots.Kind) int32 {
 	want := [trace.Kinds]Scenario{slots.Map: MapBorrows, slots.Reduce: ReduceBorrows}[k]
-	if s, extra := Algorithm1(p.Phases(v, k)); s == want {
+	if s, extra := Algorithm1(p.Counts.Phases(v, k)); s == want {
 		return extra
 	}
 	return 0
@@ -152,11 +152,11 @@ func (p *PI) extra(v *slots.View, k slots.Kind) int32 {
 // Has reports whether a task of kind task may have a slot of kind of on the visited tracker:
 // one is idle and available. extra is as for Available.
 func (p *PI) Has(v *slots.View, task, of slots.Kind, extra int32) bool {
-	return fits(v, task, of) && (p.available(v, of, extra) > 0 || task == slots.Map && stranded(v))
+	return p.Counts.Fits(v, task, of) && (p.available(v, of, extra) > 0 || task == slots.Map && stranded(v))
 }
 
 // available is Available for kind k on the visited tracker.
 func (p *PI) available(v *slots.View, k slots.Kind, extra int32) int32 {
-	capacity, used := atTracker(v, k)
-	return Available(p.Phase(v, k), extra, capacity, used)
+	capacity, used := p.Counts.Tracker(v, k)
+	return Available(p.Counts.Phase(v, k), extra, capacity, used)
 }

@@ -114,9 +114,10 @@ func TestAlgorithm1DecidesAsSpecified(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s.view(t, func(v *slots.View) {
 				p := NewPI(policy.Options{BorrowMap: s.pctM, BorrowReduce: s.pctR})
+				p.Reset()
 				p.Order.Update(v)
-				scenario, _ := Algorithm1(p.Phases(v, slots.Map))
-				demand := [2]int32{p.Phase(v, slots.Map).SlotsDemand(), p.Phase(v, slots.Reduce).SlotsDemand()}
+				scenario, _ := Algorithm1(p.Counts.Phases(v, slots.Map))
+				demand := [2]int32{p.Counts.Phase(v, slots.Map).SlotsDemand(), p.Counts.Phase(v, slots.Reduce).SlotsDemand()}
 				extra := [2]int32{p.extra(v, slots.Map), p.extra(v, slots.Reduce)}
 				lent := [2]int32{v.LentBy(slots.Map), v.LentBy(slots.Reduce)}
 				if demand != s.wantDemand || scenario != s.wantScenario || extra != s.wantExtra || lent != s.wantLent {
@@ -152,6 +153,7 @@ func TestUpdatedLoadFactors(t *testing.T) {
 	} {
 		c.s.view(t, func(v *slots.View) {
 			p := NewPI(policy.Options{})
+			p.Reset()
 			p.Order.Update(v)
 			if got := p.available(v, c.kind, c.extra); got != c.want {
 				t.Errorf("%s: %d available, want %d", c.name, got, c.want)
@@ -176,8 +178,9 @@ func TestDemandsAddUp(t *testing.T) {
 		}
 		s.view(t, func(v *slots.View) {
 			p := NewPI(policy.Options{})
+			p.Reset()
 			p.Order.Update(v)
-			if sum := p.Phase(v, slots.Map).SlotsDemand() + p.Phase(v, slots.Reduce).SlotsDemand(); sum != s.pendM+s.pendR+run[0]+run[1] {
+			if sum := p.Counts.Phase(v, slots.Map).SlotsDemand() + p.Counts.Phase(v, slots.Reduce).SlotsDemand(); sum != s.pendM+s.pendR+run[0]+run[1] {
 				rt.Fatalf("demands add up to %d, not to %d pending and %d running", sum, s.pendM+s.pendR, run[0]+run[1])
 			}
 			for k := range slots.Kind(2) {

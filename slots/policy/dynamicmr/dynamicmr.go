@@ -8,8 +8,8 @@
 //  3. Slot PreScheduling gives maps slots at their input that load balancing would not
 //     give them.
 //
-// Slot weights bound what a tracker runs. Algorithms 1 and 2 are those of package dhfs, which counts copies and
-// weights too. This package adds the steps around them.
+// Slot weights bound what a tracker runs. Package dhfs needs no changes for these steps:
+// this package gives Algorithms 1 and 2 other counts, and adds the steps around them.
 //
 // Paper: Tang, Lee, He: DynamicMR [DynamicMR14]. We have only a retelling of it
 // [Vanathi16], which names SEPB and PreScheduling but gives no algorithm. Both are
@@ -33,11 +33,13 @@ func New(o policy.Options) slots.Policy {
 	switch o.DHSA {
 	case "pd":
 		p := &onPD{dhfs.NewPD(o)}
+		p.Counts = &counts{&p.Order, &p.Options}
 		return withCopies(&DynamicMR{p, &p.Order, o})
 	case "off":
 		return newOnFair(o)
 	}
 	p := &onPI{dhfs.NewPI(o)}
+	p.Counts = &counts{&p.Order, &p.Options}
 	return withCopies(&DynamicMR{p, &p.Order, o})
 }
 
@@ -132,7 +134,7 @@ func (p *onPI) preSchedule(v *slots.View, d *slots.Decision) bool {
 	if !p.Options.PreScheduling || p.Order.Demand(v, k).Startable == 0 || p.Has(v, k, k, 0) {
 		return false
 	}
-	f, w := p.Phase(v, k), v.Weights().Of(k)
+	f, w := p.Counts.Phase(v, k), v.Weights().Of(k)
 	if ExtraIdle(f.SlotsDemand(), v.CapacityAt(v.Tracker(), k), f.Capacity, (v.UsedAt(v.Tracker(), k)+w-1)/w) == 0 {
 		return false
 	}
@@ -159,7 +161,7 @@ func (p *onPD) Next(v *slots.View, d *slots.Decision) bool {
 // preSchedule starts a map at its input if the tracker runs its part of the load
 // and has an idle map slot. It reports whether one started.
 func (p *onPD) preSchedule(v *slots.View, d *slots.Decision) bool {
-	l := p.Load(v)
+	l := p.Counts.Load(v)
 	t := v.Tracker()
 	k := slots.Map
 	if !p.Options.PreScheduling || l.Within() || v.RunningAt(t, k) >= v.CapacityAt(t, k) {
