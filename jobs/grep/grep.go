@@ -129,8 +129,9 @@ func New(o Options) (jobs.Chain, error) {
 	}
 	selecting := func(files int) jobs.Job {
 		f := lower(o, files)
-		if f.several = p.several; p.several && f.want == wantLines && f.Context == nil {
-			f.Context = &Context{NoSeparator: true} // lines of a chunk are items
+		f.several = p.several
+		if f.want == wantLines && f.Context == nil && (p.several || f.limited()) { // lines of a chunk, or up to a limit, are items
+			f.Context = &Context{NoSeparator: true}
 		}
 		return jobs.Job{
 			Name:        "grep",

@@ -279,7 +279,7 @@ func (m *lineMapper) name() {
 	switch {
 	case m.want == wantFiles || m.want == wantOthers:
 		// With -l and -L the path is the output itself.
-		prefix = m.appendName(nil, m.path)
+		prefix = m.appendPath(nil, m.path, '\n')
 	case m.Context != nil: // the releaser adds the separator, which differs from line to line
 		prefix = []byte(m.path)
 	}
@@ -350,7 +350,7 @@ func countLines(data []byte) int64 {
 // together.
 func (m *lineMapper) each(data []byte) {
 	counted := 0 // m.lines counts the lines before data[counted]
-	for from := 0; from < len(data) && !m.done(); {
+	for from := 0; from < len(data); {
 		start, end := m.search.line()
 		from = m.selection(data, from, start, end, &counted)
 	}
@@ -386,11 +386,15 @@ func (m *lineMapper) selection(data []byte, from, start, end int, counted *int) 
 	}
 	// Lines are written one by one if each needs a prefix, a change, or a check against the
 	// limit.
-	switch apart := m.LineNumbers || m.names || m.Offsets || m.OnlyMatched || m.colors != nil || m.eol == 0 || m.limited(); {
+	switch apart := m.LineNumbers || m.names || m.Offsets || m.OnlyMatched || m.colors != nil || m.eol == 0; {
 	case m.OnlyMatched && m.Invert:
 		m.silent(data[low:high])
 	case apart && m.Invert:
-		*counted = m.apart(data, low, high)
+		for ; low < high; low = *counted {
+			end := scan.LineEnd(data[:high], low)
+			m.one(data, low, end)
+			*counted = min(end+1, high)
+		}
 	case apart:
 		m.one(data, start, end)
 		*counted = next
@@ -416,29 +420,9 @@ func (m *lineMapper) run(text []byte) {
 
 // silent selects lines of which nothing is written (-o with -v).
 func (m *lineMapper) silent(text []byte) {
-	// The limit counts lines, also if nothing of them is written.
-	lines := min(countLines(text), m.limit-m.selected)
+	lines := countLines(text)
 	m.selected += lines
-	// The releaser checks the limit frame by frame.
-	if m.limited() {
-		m.name()
-		for range lines {
-			m.frames.frame(frameRaw, 1, nil)
-		}
-		return
-	}
 	m.frames.frame(frameRaw, lines, nil)
-}
-
-// apart writes the lines of data[low:high] one by one, up to the limit. It returns the offset
-// up to which it has written.
-func (m *lineMapper) apart(data []byte, low, high int) int {
-	for low < high && !m.done() {
-		end := scan.LineEnd(data[:high], low)
-		m.one(data, low, end)
-		low = min(end+1, high)
-	}
-	return low
 }
 
 // one writes one selected line, data[low:end].
@@ -446,11 +430,6 @@ func (m *lineMapper) one(data []byte, low, end int) {
 	line, at := data[low:end], m.offset+int64(low)
 	m.lines++
 	m.selected++
-	// Each line is a frame of its own, so that the releaser can stop behind any line.
-	if m.limited() {
-		m.name()
-		m.frames.close()
-	}
 	switch {
 	case m.OnlyMatched:
 		m.parts(line, at)
@@ -491,7 +470,7 @@ func (m *lineMapper) put(at int64, text []byte, first bool) {
 	case m.LineNumbers && m.relative:
 		m.name()
 		switch {
-		case first && !m.OnlyMatched && !m.limited():
+		case first && !m.OnlyMatched:
 			m.frames.numbered(m.lines, text)
 		case first:
 			m.frames.frame(frameLine, m.lines, text)

@@ -15,22 +15,16 @@ func (f *form) appendSeparator(dst []byte, separator byte) []byte {
 	return f.colors.Paint(dst, Separator, []byte{separator})
 }
 
-// appendPath appends a path and the separator behind it.
+// appendPath appends a path and what stands behind it: a separator, or a newline in a list of files.
 func (f *form) appendPath(dst []byte, path string, separator byte) []byte {
 	dst = f.colors.Paint(dst, Path, []byte(path))
-	if f.NULNames {
+	switch {
+	case f.NULNames:
 		return append(dst, 0)
+	case separator == '\n':
+		return append(dst, '\n')
 	}
 	return f.appendSeparator(dst, separator)
-}
-
-// appendName appends a path that is a line of its own.
-func (f *form) appendName(dst []byte, path string) []byte {
-	dst = f.colors.Paint(dst, Path, []byte(path))
-	if f.NULNames {
-		return append(dst, 0)
-	}
-	return append(dst, '\n')
 }
 
 // appendNumber appends a line number and its separator.

@@ -24,7 +24,6 @@ type releaser struct {
 	// The payload of the last frameFile: the text before each line of the file.
 	prefix   []byte
 	selected int64  // selected lines of this file so far, if there is a limit or files are counted
-	cut      bool   // the last line was beyond the limit, and so are further matches in it
 	binary   int64  // number of the file in the last frameBinary; -1: none yet
 	named    bool   // that file was reported already
 	path     []byte // path of that file
@@ -174,29 +173,14 @@ func (r *releaser) foundBinary() {
 	r.BinaryMatch(string(r.path))
 }
 
-// lines copies a frame of text, up to the limit.
+// lines copies a frame of text, or the text of a numbered line.
 func (r *releaser) lines(kind uint8, number, length int64) error {
-	selected := number
-	if kind == frameLine {
-		selected = 1
-	} else if kind == frameMore {
-		selected = 0
-	}
-	// A mapper does not know how many lines other splits have selected, so the limit is checked
-	// here.
-	if r.limited() && selected > 0 {
-		r.cut = r.selected >= r.limit
-		r.selected += selected
-	}
-	// The payload has to be read, because the next frame lies behind it.
-	if r.cut {
-		return r.copy(io.Discard, length)
-	}
-	r.records += selected
-	if kind == frameRaw {
+	switch kind {
+	case frameRaw:
+		r.records += number
 		return r.copy(r.out, length)
-	}
-	if kind == frameLine {
+	case frameLine:
+		r.records++
 		r.scratch = r.appendNumber(append(r.scratch[:0], r.prefix...), r.number.set(r.base+number), ':')
 	}
 	_, _ = r.out.Write(r.scratch) // the next Flush returns the error
@@ -206,7 +190,7 @@ func (r *releaser) lines(kind uint8, number, length int64) error {
 	return r.out.WriteByte(r.eol)
 }
 
-// numbered writes a frame of lines with their numbers. There is no limit.
+// numbered writes a frame of lines with their numbers.
 func (r *releaser) numbered(lines, length int64) error {
 	r.records += lines
 	// The numbers count from the start of the split; r.base is the number of lines before it.
