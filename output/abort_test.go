@@ -158,3 +158,24 @@ func TestWhatAKilledRunLeftBesideTheResultIsRemovedByTheNext(t *testing.T) {
 		".old.mrlocal-fedcba9876543210", ".old.mrlocal-fedcba9876543210/_temporary",
 		".old.mrlocal-fedcba9876543210/_temporary/.mrlocal", ".old.mrlocal-fedcba9876543210/diary.txt")
 }
+
+// TestMissingDirectoriesAboveADirectoryAreMade: Start makes them. Abort removes those that it has made, unless
+// something else is in them by then.
+func TestMissingDirectoriesAboveADirectoryAreMade(t *testing.T) {
+	w := newKit(t, 1<<20)
+	must(t, os.Mkdir(w.path("a"), 0o777))
+	target := w.begin(Spec{Dir: w.path("a/b/c/out")}, w.parts(0))
+	target.Seal(0)
+	must(t, target.Commit())
+	mustList(t, w.list(), "a", "a/b", "a/b/c", "a/b/c/out", "a/b/c/out/_SUCCESS")
+	must(t, os.RemoveAll(w.path("a/b")))
+
+	must(t, w.begin(Spec{Dir: w.path("a/b/c/out")}, w.parts(0)).Abort())
+	if left, err := os.ReadDir(w.path("a")); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	target = w.begin(Spec{Dir: w.path("a/b/c/out")}, w.parts(0))
+	w.write("a/b/other", "")
+	must(t, target.Abort())
+	mustList(t, w.list(), "a", "a/b", "a/b/other")
+}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
@@ -15,6 +16,9 @@ import (
 // openDirectory checks Spec.Dir and returns its place. It creates nothing.
 func openDirectory(spec Spec) (place, error) {
 	path, info, err := resolve(spec.Dir)
+	if _, _, cause := paths.Resolve(spec.Dir); errors.Is(cause, fs.ErrNotExist) && !strings.HasSuffix(spec.Dir, ".") {
+		path, err = paths.Locate(spec.Dir), nil // the directories above it are made, too
+	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -61,12 +65,16 @@ func checkReplace(spec Spec, path string, info fs.FileInfo) error {
 	return nil
 }
 
-// checkPlace refuses a result if its parent directory is missing or not writable. It also
+// checkPlace refuses a result if the directory above it that exists is not writable. It also
 // refuses a result that is one of the inputs or lies inside one. info is nil if the result does
 // not exist yet.
 func checkPlace(spec Spec, name, path string, info fs.FileInfo) error {
 	parent := filepath.Dir(path)
 	parentInfo, err := os.Stat(parent)
+	for errors.Is(err, fs.ErrNotExist) && parent != filepath.Dir(parent) {
+		parent = filepath.Dir(parent)
+		parentInfo, err = os.Stat(parent)
+	}
 	switch {
 	case err != nil:
 		return refuseParent(name, parent, err)

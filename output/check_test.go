@@ -96,7 +96,7 @@ func TestWhatIsRefusedBeforeAnythingRuns(t *testing.T) {
 			return Spec{File: w.path("link") + "/../c/result"}
 		}, "does not exist"},
 		"a name of two lines, on one": {func(w *kit) Spec {
-			return Spec{Dir: w.path("no/such\nplace")}
+			return Spec{File: w.path("no/such\nplace")}
 		}, `such\nplace": the directory`},
 		"a file inside an input directory": {func(w *kit) Spec {
 			in := w.write("in/a/x", "")
@@ -124,9 +124,12 @@ func TestWhatIsRefusedBeforeAnythingRuns(t *testing.T) {
 		"a missing parent": {func(w *kit) Spec {
 			return Spec{File: w.path("no/such/result")}
 		}, "does not exist"},
-		"a missing parent of a directory": {func(w *kit) Spec {
-			return Spec{Dir: w.path("no/out")}
+		"two dots behind a missing directory": {func(w *kit) Spec {
+			return Spec{Dir: w.path("") + "/no/.."}
 		}, "does not exist"},
+		"a directory above the missing ones that is a file": {func(w *kit) Spec {
+			return Spec{Dir: filepath.Join(w.write("file", ""), "no/out")}
+		}, "not a directory"},
 		"a parent that is a file": {func(w *kit) Spec {
 			return Spec{Dir: filepath.Join(w.write("file", ""), "out")}
 		}, "not a directory"},

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
@@ -21,13 +22,18 @@ type localStage struct {
 	replaces bool   // a directory of that name exists and will be replaced
 	kept     string // Spec.Kept
 
+	parents []string // directories above path that make has made, the deepest first
+
 	stage string // "": not made, or removed
 	lock  *disk.File
 	old   string // where publish has put the old directory; "": nothing was replaced
 }
 
-// make implements stage. It makes, locks and marks the stage.
+// make implements stage. It makes, locks and marks the stage, and before it the directories above that are missing.
 func (d *localStage) make() error {
+	if err := d.makeParents(filepath.Dir(d.path)); err != nil {
+		return refuse(d.name, err)
+	}
 	if d.beside() {
 		if err := claim(d.name, d.path, d.makeAt); err != nil {
 			return err
@@ -45,6 +51,23 @@ func (d *localStage) make() error {
 		return refuse(d.name, errors.Join(err, disk.Remove(temp)))
 	}
 	return nil
+}
+
+// makeParents makes dir and the directories above it, unless they exist.
+func (d *localStage) makeParents(dir string) error {
+	err := disk.MakeDir(dir, 0o777)
+	if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+		if err = d.makeParents(filepath.Dir(dir)); err == nil {
+			err = disk.MakeDir(dir, 0o777)
+		}
+	}
+	if err == nil {
+		d.parents = slices.Insert(d.parents, 0, dir)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
 }
 
 // makeAt makes and locks the stage. If two runs start at once, mkdir succeeds for only one
@@ -173,8 +196,10 @@ func swap(stage, path string) (old string, err error) {
 // replaced. In this order a crash leaves at least one of the two.
 func (d *localStage) settle() error {
 	defer d.unlock()
-	if err := syncDir(filepath.Dir(d.path)); err != nil {
-		return d.takeBack(err)
+	for _, path := range append([]string{d.path}, d.parents...) {
+		if err := syncDir(filepath.Dir(path)); err != nil {
+			return d.takeBack(err)
+		}
 	}
 	if d.old != "" {
 		return removeMade(d.old)
@@ -201,6 +226,7 @@ func (d *localStage) takeBack(cause error) error {
 // drop implements stage. It removes `_temporary` with the files of attempts, and parts that may have
 // moved up. Files of other programs stay.
 func (d *localStage) drop() error {
+	defer d.dropParents()
 	if d.stage == "" {
 		return nil
 	}
@@ -208,6 +234,14 @@ func (d *localStage) drop() error {
 	d.stage = ""
 	d.unlock()
 	return err
+}
+
+// dropParents removes the directories above the result that make has made, as far as they are empty.
+func (d *localStage) dropParents() {
+	for _, dir := range d.parents {
+		_ = disk.Remove(dir)
+	}
+	d.parents = nil
 }
 
 // localFile is a file of a localStage. It is also a sink, from which a failed attempt can be dropped.

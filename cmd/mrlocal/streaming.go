@@ -90,7 +90,7 @@ func runStreaming(ctx context.Context, args []string, e Env) (int, error) {
 
 // divide divides the arguments of mrlocal streaming. ours are the flags of mrlocal run, which come
 // first and have two hyphens. theirs are the arguments of hadoop-streaming, whose options have one
-// hyphen. Both are slices of args.
+// hyphen; those with a value may have two. Both are slices of args.
 func divide(args []string, all []setting.Setting) (ours, theirs []string) {
 	i := 0
 	for i < len(args) {
@@ -98,7 +98,7 @@ func divide(args []string, all []setting.Setting) (ours, theirs []string) {
 		name, _, hasValue := strings.Cut(name, "=")
 		// The first word that is not a flag of mrlocal run ends ours.
 		s := setting.Named(all, name)
-		if !isLong || s == nil {
+		if !isLong || s == nil || streaming.TakesValue(name) {
 			break
 		}
 		i++

@@ -2,6 +2,9 @@ package streaming
 
 import (
 	"bytes"
+	"fmt"
+	"io"
+	"os"
 	"strings"
 )
 
@@ -10,6 +13,7 @@ import (
 type inputFormat struct {
 	format     string // TextInputFormat, KeyValueTextInputFormat, NLineInputFormat or StreamXmlRecordReader
 	key        Kind   // of the records' keys; their values are Text
+	auto       bool   // AutoInputFormat, which reads sequence files too; they are refused
 	ignoresKey bool   // by default, the command gets lines without their offsets
 	separator  byte   // between key and value, of KeyValueTextInputFormat
 	delimiter  []byte // ends a record; nil: LF, CR or CR LF
@@ -40,6 +44,8 @@ func (w *Work) chooseInput() error {
 			return failed("%s: is empty", name)
 		}
 		in.separator = separator[0]
+	case "AutoInputFormat", "org.apache.hadoop.streaming.AutoInputFormat": // TextInputFormat whose keys are not left out
+		in.auto = true
 	case "org.apache.hadoop.mapred.lib.NLineInputFormat":
 		in.format = "NLineInputFormat"
 	case "StreamInputFormat", "org.apache.hadoop.streaming.StreamInputFormat":
@@ -87,6 +93,19 @@ func (w *Work) chooseReader() error {
 	return nil
 }
 
+// isSequenceFile reports whether a file begins as Hadoop's sequence files do. It reports false for a file that
+// cannot be read, so that its reader says why.
+func isSequenceFile(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 3)
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) == "SEQ"
+}
+
 // linesPerMap returns the number of lines of a split, or 0 if splits are cut by bytes.
 func (in *inputFormat) linesPerMap(c Conf) (int, error) {
 	if in.format != "NLineInputFormat" {
@@ -110,6 +129,9 @@ func (in *inputFormat) linesPerMap(c Conf) (int, error) {
 func (in *inputFormat) each(s FileSplit, charge func(int64) error, read func(records, done int64), raw func(lines []byte) error, record func(key, value []byte) error) error {
 	if in.format == "StreamXmlRecordReader" {
 		return in.eachXML(s, charge, read, record)
+	}
+	if in.auto && isSequenceFile(s.Path) {
+		return fmt.Errorf("%s: sequence files are not read here", s.Path)
 	}
 	r, err := Open(s, ReaderOptions{Delimiter: in.delimiter, MaxBytes: in.maxBytes, Charge: charge})
 	if err != nil {

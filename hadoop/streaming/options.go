@@ -26,6 +26,12 @@ func valuesOf(name string) (values int, known bool) {
 	return 0, false
 }
 
+// TakesValue reports whether an option of hadoop-streaming, or a generic one, takes a value. name has no hyphens.
+func TakesValue(name string) bool {
+	values, _ := valuesOf(name)
+	return values > 0 || isGeneric(name)
+}
+
 // isGeneric reports whether an option is one of Hadoop's generic options, which come before
 // all others. name has no hyphens.
 func isGeneric(name string) bool {

@@ -35,11 +35,12 @@ type FileSplit struct {
 
 // Options say how files are divided into splits.
 type SplitOptions struct {
-	Maps       int64 // number of splits to aim at; below 1 counts as 1
-	LeastBytes int64 // least length of a split
-	BlockBytes int64 // greatest length of a split, unless LeastBytes is greater
-	Lines      int   // lines of a split (NLineInputFormat); 0: files are divided by bytes
-	Recursive  bool  // read directories inside directories; false: they are an error
+	Maps          int64 // number of splits to aim at; below 1 counts as 1
+	LeastBytes    int64 // least length of a split
+	BlockBytes    int64 // greatest length of a split, unless LeastBytes is greater
+	Lines         int   // lines of a split (NLineInputFormat); 0: files are divided by bytes
+	Recursive     bool  // read directories inside directories; false: they are an error, unless IgnoreSubdirs is set
+	IgnoreSubdirs bool
 }
 
 // file is an input file, with its length when Plan looked.
@@ -53,7 +54,7 @@ type file struct {
 // length keep the order of the inputs. If paths or patterns find nothing, the error has a line for
 // each.
 func Plan(inputs []string, o SplitOptions) ([]FileSplit, error) {
-	files, err := find(inputs, o.Recursive)
+	files, err := o.find(inputs)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func Plan(inputs []string, o SplitOptions) ([]FileSplit, error) {
 
 // find returns the files of all inputs, in order (FileInputFormat.listStatus). Its
 // error names all inputs that are missing, as Hadoop prints them.
-func find(inputs []string, recursive bool) ([]file, error) {
+func (o *SplitOptions) find(inputs []string) ([]file, error) {
 	var files []file
 	var missing []error
 	for _, in := range inputs {
@@ -94,7 +95,7 @@ func find(inputs []string, recursive bool) ([]file, error) {
 			missing = append(missing, fmt.Errorf(says, Qualify(in)))
 		}
 		for _, m := range matches {
-			if files, err = add(files, m, true, recursive); err != nil {
+			if files, err = o.add(files, m, true); err != nil {
 				return nil, err
 			}
 		}
@@ -156,15 +157,17 @@ func braces(pattern string) []string {
 func hidden(name string) bool { return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") }
 
 // add appends the file at path to files, or the files of the directory there, in the order of their
-// names. It fails if path is a directory and enter is false, as Hadoop does. recursive says whether it
-// enters directories inside the directory.
-func add(files []file, path string, enter, recursive bool) ([]file, error) {
+// names. If path is a directory and enter is false, it is left out with IgnoreSubdirs, and is else an error, as in
+// Hadoop.
+func (o *SplitOptions) add(files []file, path string, enter bool) ([]file, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return nil, err
 	case !info.IsDir():
 		return append(files, file{path, info.Size()}), nil
+	case !enter && o.IgnoreSubdirs:
+		return files, nil
 	case !enter:
 		//lint:ignore ST1005 as Hadoop words it
 		return nil, fmt.Errorf("Not a file: %s", Qualify(path))
@@ -172,7 +175,7 @@ func add(files []file, path string, enter, recursive bool) ([]file, error) {
 	entries, err := os.ReadDir(path)
 	for _, e := range entries {
 		if err == nil && !hidden(e.Name()) {
-			files, err = add(files, filepath.Join(path, e.Name()), recursive, recursive)
+			files, err = o.add(files, filepath.Join(path, e.Name()), o.Recursive)
 		}
 	}
 	return files, err

@@ -214,6 +214,7 @@ func (w *Work) plan() error {
 		}
 	}
 	o.Recursive = w.conf.Bool("mapreduce.input.fileinputformat.input.dir.recursive", false)
+	o.IgnoreSubdirs = w.conf.Bool("mapreduce.input.fileinputformat.input.dir.nonrecursive.ignore.subdirs", false)
 	if o.Lines, err = w.input.linesPerMap(w.conf); err != nil {
 		return err
 	}
