@@ -1,19 +1,11 @@
 package bench_test
 
-import (
-	"testing"
-
-	"mrlocal/bench"
-)
+import "testing"
 
 // TestWhySlotsAreLent: fixed times of tasks give the numbers of the sections I to III of [DHFS13] that have no figure
 // there. Those of starve are worked by hand. Alone, 96 reduces of 60 s on 4 slots end at 10 + 24 * 60 = 1450 s. If all
 // slots are lent, 24 reduces run from 10 to 70 s, and then the 20 maps of the job that came at 20 s.
 func TestWhySlotsAreLent(t *testing.T) {
-	all, err := bench.All()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, want := range map[string][]string{
 		"motive": {
 			"true: 0.639 to 0.675 < 0.774 to 0.836",                  // HFS, FIFO
@@ -26,14 +18,7 @@ func TestWhySlotsAreLent(t *testing.T) {
 		"dependent":  {"true: 1659 < 2019", "true: 1623 < 2019", "true: 0.935 > 0.768"},
 		"fig4-range": {"true: 0.183 < 0.44 < 0.68 < 2.06", "true: 0.184 < 0.44 < 0.68 < 2.09", "true: 0.012 > 0"},
 	} {
-		some, err := bench.Named(all, []string{name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := some[0].Run(t.Context(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := resultOf(t, name)
 		if len(r.Lines) != len(want) {
 			t.Errorf("%s: %d figures, want %d", name, len(r.Lines), len(want))
 		}

@@ -28,7 +28,7 @@ import (
 
 // fewSeeds is the number of seeds of each random experiment in tests. The document has all
 // seeds of the files.
-const fewSeeds = 3
+const fewSeeds = 2
 
 // results returns the results of all experiments, which are run once. It skips the test in a checked
 // build: there the runs would take minutes, and the tests of the policies check all decisions.
@@ -44,8 +44,11 @@ func results(t *testing.T) []*bench.Result {
 	return all
 }
 
+// experiments returns all experiments, which are read once. Tests run one after the other, so they can share them.
+var experiments = sync.OnceValues(bench.All)
+
 var once = sync.OnceValues(func() (all []*bench.Result, err error) {
-	experiments, err := bench.All()
+	experiments, err := experiments()
 	for _, e := range experiments {
 		r, err := e.Run(context.Background(), fewSeeds)
 		if err != nil {
@@ -55,6 +58,28 @@ var once = sync.OnceValues(func() (all []*bench.Result, err error) {
 	}
 	return all, err
 })
+
+// resultOf returns the result of an experiment without seeds.
+func resultOf(t *testing.T, name string) *bench.Result {
+	t.Helper()
+	if !invariant.Enabled { // there all experiments run anyway
+		all := results(t)
+		return all[slices.IndexFunc(all, func(r *bench.Result) bool { return r.Name == name })]
+	}
+	all, err := experiments()
+	if err != nil {
+		t.Fatal(err)
+	}
+	some, err := bench.Named(all, []string{name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := some[0].Run(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
 
 // written returns the figures in the document's file of figures.
 func written(t *testing.T) (lines []bench.Line) {
@@ -172,7 +197,7 @@ func TestIsolatedCausesAreThoseOfTheDocument(t *testing.T) {
 	if invariant.Enabled {
 		t.Skip("takes too long with every decision checked")
 	}
-	all, err := bench.All()
+	all, err := experiments()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -529,7 +554,7 @@ func TestEveryWorkloadRunsUnderEveryPolicy(t *testing.T) {
 }
 
 func TestExperimentsAreFoundByName(t *testing.T) {
-	all, err := bench.All()
+	all, err := experiments()
 	if err != nil {
 		t.Fatal(err)
 	}
