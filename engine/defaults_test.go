@@ -36,7 +36,10 @@ func TestDefaultsFitEveryMachine(t *testing.T) {
 		"--max-slots 2":    {Config: setup.Config{MaxSlots: 2}, Policy: opens},
 		"--max-slots 5":    {Config: setup.Config{MaxSlots: 5}},
 	}
-	cases := 0
+	cases, every := 0, 16
+	if testkit.Long() {
+		every = 1
+	}
 	for cores := 1; cores <= 256; cores += 1 + cores/5 {
 		for bytes := int64(64 << 20); bytes <= 1<<40; bytes *= 2 {
 			for _, quota := range []int{0, 1, 2, 3, 16, 300} {
@@ -47,7 +50,7 @@ func TestDefaultsFitEveryMachine(t *testing.T) {
 							if user.MemoryBytes > 16<<20 && space.address < 3<<30 {
 								continue // the user asks for more than there is
 							}
-							if cases++; cases%4 >= testkit.Rounds(4) {
+							if cases++; cases%every != 0 {
 								continue
 							}
 							o := user.withDefaults(l)

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +52,8 @@ func text(seed uint64, bytesWanted int) []byte {
 			if i > 0 {
 				b.WriteByte(" \t"[rng.IntN(2)])
 			}
-			fmt.Fprintf(&b, "%s%d", []string{"the", "Map", "reduce", "slot"}[rng.IntN(4)], rng.IntN(1<<rng.IntN(14)))
+			b.WriteString([]string{"the", "Map", "reduce", "slot"}[rng.IntN(4)])
+			b.Write(strconv.AppendInt(b.AvailableBuffer(), int64(rng.IntN(1<<rng.IntN(14))), 10))
 		}
 		b.WriteByte('\n')
 	}
@@ -160,7 +162,7 @@ func TestOptionsNeverChangeTheAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 3 {
+		for range testkit.Rounds(4) {
 			o := engine.Options{
 				JobOptions: engine.JobOptions{Inputs: inputs, Reducers: rng.IntN(18), BlockBytes: 16<<10 + rng.Int64N(1<<20)}, Policy: newPolicy(t, []string{"fifo", "fair", "pi-dhfs"}[rng.IntN(3)]),
 				Config: setup.Config{MapSlots: 1 + rng.IntN(3), ReduceSlots: 1 + rng.IntN(2), Trackers: 1 + rng.IntN(2)}, NoPin: rng.IntN(4) == 0, SortBufferBytes: 64<<10 + rng.Int64N(1<<20),
