@@ -33,7 +33,8 @@ func openDirectory(spec Spec) (place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newCommitter(spec, &localStage{name: spec.Dir, path: path, replaces: info != nil, kept: spec.Kept}), nil
+	d := &localStage{name: spec.Dir, path: path, replaces: info != nil, kept: spec.Kept}
+	return newCommitter(spec, stage{d, d.make, d.clear, d.publish, d.settle, d.drop}), nil
 }
 
 // checkReplace refuses a directory that exists, unless the user allows Overwrite and a rename

@@ -46,19 +46,22 @@ type committer struct {
 	}
 }
 
-// stage is the directory in which a committer builds its result, on this machine or on HDFS. Paths
-// have slashes, and begin below the stage. The methods above the blank line are its file system.
-// The committer calls one method at a time.
-type stage interface {
+// stage is the directory in which a committer builds its result, on this machine or on HDFS. The committer
+// calls one function at a time.
+type stage struct {
+	files
+	make    func() error // makes the stage, and a marked `_temporary` in it
+	clear   func() error // removes what attempts have left; the parts are durable then
+	publish func() error // gives the complete stage the name of the result; it must be quick
+	settle  func() error // makes the name durable, or removes the result
+	drop    func() error // removes what make and later calls have made; idempotent
+}
+
+// files is the file system of a stage. Paths have slashes, and begin below the stage.
+type files interface {
 	create(path string) (file, error) // makes a file, and the directory above it
 	move(from, to string) error
 	remove(path string) error // with everything below it
-
-	make() error    // makes the stage, and a marked `_temporary` in it
-	clear() error   // removes what attempts have left; the parts are durable then
-	publish() error // gives the complete stage the name of the result; it must be quick
-	settle() error  // makes the name durable, or removes the result
-	drop() error    // removes what make and later calls have made; idempotent
 }
 
 // file is a new file of a stage. Close makes the file durable. Any goroutine may call Abort, also

@@ -29,7 +29,8 @@ type localStage struct {
 	old   string // where publish has put the old directory; "": nothing was replaced
 }
 
-// make implements stage. It makes, locks and marks the stage, and before it the directories above that are missing.
+// make is that function of a stage. It makes, locks and marks the stage, and before it the directories above that are
+// missing.
 func (d *localStage) make() error {
 	if err := d.makeParents(filepath.Dir(d.path)); err != nil {
 		return refuse(d.name, err)
@@ -109,7 +110,7 @@ func errExists(path string) error {
 // below returns the path of an entry of the stage.
 func (d *localStage) below(path string) string { return filepath.Join(d.stage, path) }
 
-// create implements stage. The file is as private as the one that it replaces.
+// create implements files. The file is as private as the one that it replaces.
 func (d *localStage) create(path string) (file, error) {
 	path = d.below(path)
 	if err := disk.MakeDir(filepath.Dir(path), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -123,7 +124,7 @@ func (d *localStage) create(path string) (file, error) {
 	return localFile{fileSink(f)}, nil
 }
 
-// move implements stage.
+// move implements files.
 func (d *localStage) move(from, to string) error {
 	if err := disk.Move(d.below(from), d.below(to)); err != nil {
 		return fmt.Errorf("output: %w", err)
@@ -131,10 +132,10 @@ func (d *localStage) move(from, to string) error {
 	return nil
 }
 
-// remove implements stage.
+// remove implements files.
 func (d *localStage) remove(path string) error { return disk.RemoveAll(d.below(path)) }
 
-// clear implements stage. `_temporary` stays with its mark, which allows a later run to replace the
+// clear is that function of a stage. `_temporary` stays with its mark, which allows a later run to replace the
 // directory after a crash. The parts must be durable before `_SUCCESS` says that they are complete.
 func (d *localStage) clear() error {
 	if err := emptyTemp(d.below(tempName)); err != nil {
@@ -143,7 +144,7 @@ func (d *localStage) clear() error {
 	return syncDir(d.stage)
 }
 
-// publish implements stage. It gives the stage its name, in the place of the old directory if there is
+// publish is that function of a stage. It gives the stage its name, in the place of the old directory if there is
 // one. It checks again that the old directory has only files of mrlocal, because the run may have taken
 // hours.
 func (d *localStage) publish() error {
@@ -192,7 +193,7 @@ func swap(stage, path string) (old string, err error) {
 	return old, nil
 }
 
-// settle implements stage. It makes the name durable and then removes the directory that was
+// settle is that function of a stage. It makes the name durable and then removes the directory that was
 // replaced. In this order a crash leaves at least one of the two.
 func (d *localStage) settle() error {
 	defer d.unlock()
@@ -223,7 +224,7 @@ func (d *localStage) takeBack(cause error) error {
 	return fmt.Errorf("output %s: was removed, because it could not be made durable%s: %w", quoteName(d.name), back, errors.Join(errs.Cause(cause), removeMade(made)))
 }
 
-// drop implements stage. It removes `_temporary` with the files of attempts, and parts that may have
+// drop is that function of a stage. It removes `_temporary` with the files of attempts, and parts that may have
 // moved up. Files of other programs stay.
 func (d *localStage) drop() error {
 	defer d.dropParents()

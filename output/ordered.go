@@ -102,16 +102,6 @@ type attemptOutput struct {
 // copyBufferBytes is the buffer that copies a temporary file where the kernel does not copy.
 const copyBufferBytes = 256 << 10
 
-// newOrdered makes a queue that begins with part 0. total is the number of parts; -1: not
-// known.
-func newOrdered(name string, s *sink, p Parts, total int) *ordered {
-	o := &ordered{name: name, sink: s, parts: p}
-	o.mu.queue = make(map[int]*turn)
-	o.mu.total = total
-	o.mu.idle.L = &o.mu
-	return o
-}
-
 // at returns part i, and makes it if it is new. The caller holds o.mu.
 func (o *ordered) at(i int) *turn {
 	t := o.mu.queue[i]
@@ -191,7 +181,7 @@ func (a *attemptOutput) empty() error {
 	if a.spool == nil {
 		return nil
 	}
-	if _, err := a.spool.WriteTo(passer{a.of, a}); err != nil {
+	if _, err := a.spool.WriteTo(passer{a}); err != nil {
 		return err
 	}
 	a.spool.Release()
@@ -322,20 +312,6 @@ func (o *ordered) skip(i int) error {
 	return o.drain()
 }
 
-// seal sets the number of parts.
-func (o *ordered) seal(total int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.mu.total = total
-}
-
-// released returns the number of parts that were passed on.
-func (o *ordered) released() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.mu.turn
-}
-
 // fatal returns the error that ends the whole result, or nil.
 func (o *ordered) fatal() error {
 	o.mu.Lock()
@@ -360,15 +336,19 @@ func (o *ordered) drain() error {
 		}
 		if err == nil {
 			delete(o.mu.queue, t.index)
-			// The turn advances after the bytes are written, because released reports it.
+			// The turn advances after the bytes are written, because Target.Released reports it.
 			o.mu.turn++
 			if verdict == jobs.EndJob {
 				invariant.Reach(&o.mu.state, queueEnded)
 			}
 		}
 		o.mu.Unlock()
-		if err == nil {
-			o.notify(t, verdict, handed)
+		// No lock is held, because the callbacks may call Skip.
+		if err == nil && o.parts.OnVerdict != nil && handed {
+			o.parts.OnVerdict(t.index, verdict)
+		}
+		if err == nil && o.parts.OnRelease != nil {
+			o.parts.OnRelease(t.index + 1)
 		}
 	}
 }
@@ -393,17 +373,6 @@ func (o *ordered) ready(first bool) (*turn, bool, error) {
 		return nil, false, ErrAborted
 	}
 	return nil, false, o.mu.err
-}
-
-// notify calls OnVerdict and OnRelease for a part that was passed on. It holds no lock, because
-// the callbacks may call Skip.
-func (o *ordered) notify(t *turn, verdict jobs.Verdict, handed bool) {
-	if o.parts.OnVerdict != nil && handed {
-		o.parts.OnVerdict(t.index, verdict)
-	}
-	if o.parts.OnRelease != nil {
-		o.parts.OnRelease(t.index + 1)
-	}
 }
 
 // release passes one part on: to the sink, or to the Releaser. handed reports whether the

@@ -70,14 +70,11 @@ func (o *ordered) compare(a *attemptOutput, p []byte) ([]byte, error) {
 }
 
 // passer is an io.Writer for an attempt that writes to the sink.
-type passer struct {
-	o *ordered
-	a *attemptOutput
-}
+type passer struct{ a *attemptOutput }
 
 // Write writes data to the sink. io.Copy uses ReadFrom instead where it can.
 func (p passer) Write(data []byte) (int, error) {
-	if err := p.o.pass(p.a, data); err != nil {
+	if err := p.a.of.pass(p.a, data); err != nil {
 		return 0, err
 	}
 	return len(data), nil
@@ -86,7 +83,7 @@ func (p passer) Write(data []byte) (int, error) {
 // ReadFrom copies a temporary file to a file inside the kernel. If the text has to be hashed or
 // compressed, it copies through Write.
 func (p passer) ReadFrom(r io.Reader) (int64, error) {
-	o, a := p.o, p.a
+	a, o := p.a, p.a.of
 	if o.sink.file == nil {
 		return io.CopyBuffer(struct{ io.Writer }{p}, struct{ io.Reader }{r}, make([]byte, copyBufferBytes))
 	}
@@ -109,7 +106,7 @@ func (o *ordered) passWhole(a *attemptOutput) error {
 	if err := o.pass(a, nil); err != nil {
 		return err
 	}
-	if _, err := a.spool.WriteTo(passer{o, a}); err != nil {
+	if _, err := a.spool.WriteTo(passer{a}); err != nil {
 		return err
 	}
 	o.passing.Lock()

@@ -229,8 +229,10 @@ func (t *Target) Seal(total int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.total = total
-	if t.mu.ordered != nil {
-		t.mu.ordered.seal(total)
+	if o := t.mu.ordered; o != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.mu.total = total
 	}
 }
 
@@ -322,8 +324,11 @@ func (t *Target) inOrder() (*ordered, error) {
 	if t.compresses() {
 		s = s.packed(t.format, t.mu.parts)
 	}
-	t.mu.ordered = newOrdered(t.name, s, t.mu.parts, t.mu.total)
-	return t.mu.ordered, nil
+	o := &ordered{name: t.name, sink: s, parts: t.mu.parts}
+	o.mu.queue, o.mu.total = make(map[int]*turn), t.mu.total
+	o.mu.idle.L = &o.mu
+	t.mu.ordered = o
+	return o, nil
 }
 
 // byTask reports whether each task writes a part file of its own (Attempt).
@@ -351,10 +356,13 @@ func (t *Target) Skip(i int) error {
 // Released returns the number of parts, counted from the first, that were passed on. It returns
 // 0 if parts are not passed on in order.
 func (t *Target) Released() int {
-	if o := t.queue(); o != nil {
-		return o.released()
+	o := t.queue()
+	if o == nil {
+		return 0
 	}
-	return 0
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.mu.turn
 }
 
 // Err returns the error that makes the whole result impossible, for example that the disk is

@@ -39,9 +39,8 @@ func newRegions(f *disk.File, base int64, bytes []int64) *regions {
 	return r
 }
 
-// base and end return the offsets in the file at which the parts begin and end.
-func (r *regions) base() int64 { return r.starts[0] }
-func (r *regions) end() int64  { return r.starts[len(r.starts)-1] }
+// end returns the offset in the file at which the parts end.
+func (r *regions) end() int64 { return r.starts[len(r.starts)-1] }
 
 // part begins an attempt at part i. It first aborts the attempt before, if that one is still
 // running, because two attempts must not write to one place. It returns ErrLost if the part has

@@ -40,7 +40,8 @@ func openRemote(spec Spec) (place, error) {
 			return nil, wrong(spec.Dir, "lies inside the input %s; give a name outside", quoteName(in))
 		}
 	}
-	return newCommitter(spec, d), d.refused(d.free())
+	settle := func() error { return nil } // the NameNode has logged each step
+	return newCommitter(spec, stage{d, d.make, d.clear, d.publish, settle, d.drop}), d.refused(d.free())
 }
 
 // refused returns the options error for a name that cannot be used because of err.
@@ -77,7 +78,7 @@ func (d *remoteStage) free() error {
 	}
 }
 
-// make implements stage. If two runs start at once, HDFS lets only one of them make the mark.
+// make is that function of a stage. If two runs start at once, HDFS lets only one of them make the mark.
 func (d *remoteStage) make() error {
 	err := d.free()
 	if err == nil {
@@ -115,26 +116,26 @@ func (d *remoteStage) note() error {
 	return disk.Note(d.kept, path.Base(d.stage), d.name)
 }
 
-// create implements stage.
+// create implements files.
 func (d *remoteStage) create(path string) (file, error) {
 	w, err := d.fs.Create(d.below(path))
 	return w, named(d.name, err)
 }
 
-// move implements stage.
+// move implements files.
 func (d *remoteStage) move(from, to string) error {
 	return named(d.name, d.fs.Rename(d.below(from), d.below(to)))
 }
 
-// remove implements stage.
+// remove implements files.
 func (d *remoteStage) remove(path string) error {
 	return named(d.name, d.fs.Remove(d.below(path)))
 }
 
-// clear implements stage.
+// clear is that function of a stage.
 func (d *remoteStage) clear() error { return d.remove(tempName) }
 
-// publish implements stage. It removes the directory that a killed run of the same journal has
+// publish is that function of a stage. It removes the directory that a killed run of the same journal has
 // published under the name, and leaves any other.
 func (d *remoteStage) publish() error {
 	if d.stage == d.name {
@@ -172,10 +173,7 @@ func (d *remoteStage) rename() error {
 	return err
 }
 
-// settle implements stage: the NameNode has logged each step.
-func (d *remoteStage) settle() error { return nil }
-
-// drop implements stage.
+// drop is that function of a stage.
 func (d *remoteStage) drop() error {
 	if !d.made {
 		return nil

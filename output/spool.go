@@ -37,7 +37,6 @@ type Spool struct {
 		bytes  int64 // that are in use in the chunk
 
 		file *disk.TempFile // nil: the text is in memory
-		name string         // of the temporary file; "": the text is in memory
 
 		state spoolState
 		// passing says that WriteTo is reading the pieces without the lock, so nothing may free
@@ -289,7 +288,8 @@ func (s *Spool) WriteTo(w io.Writer) (int64, error) {
 	return written, nil
 }
 
-// copyFile copies the temporary file to w. If w is a file, the kernel copies.
+// copyFile copies the temporary file to w. It lets w read from the file if it can, because a file copies from a file
+// in the kernel.
 func (s *Spool) copyFile(w io.Writer) (int64, error) {
 	s.mu.RLock()
 	file, bytes := s.mu.file, s.mu.bytes
@@ -299,20 +299,16 @@ func (s *Spool) copyFile(w io.Writer) (int64, error) {
 		return 0, fmt.Errorf("spooled output: %w", err)
 	}
 	defer f.Close()
-	n, err := copyAll(w, f)
+	var n int64
+	if r, ok := w.(io.ReaderFrom); ok {
+		n, err = r.ReadFrom(f)
+	} else {
+		n, err = io.CopyBuffer(w, struct{ io.Reader }{f}, make([]byte, copyBufferBytes))
+	}
 	if err == nil && n != bytes {
 		err = fmt.Errorf("spooled output: %s has %d bytes where %d were written", file.Name(), n, bytes)
 	}
 	return n, err
-}
-
-// copyAll copies f to w. It lets w read from f if it can, because a file copies from a file in
-// the kernel.
-func copyAll(w io.Writer, f *disk.File) (int64, error) {
-	if r, ok := w.(io.ReaderFrom); ok {
-		return r.ReadFrom(f)
-	}
-	return io.CopyBuffer(w, struct{ io.Reader }{f}, make([]byte, copyBufferBytes))
 }
 
 // SpoolReader reads a spool. It continues if the text moves to disk meanwhile. Only one goroutine

@@ -119,10 +119,10 @@ func (s *stdout) abort() error {
 	}
 	s.mu.reserved = nil
 	info, err := r.f.Stat()
-	if err != nil || info.Size() != r.end() || r.f.Truncate(r.base()) != nil {
+	if err != nil || info.Size() != r.end() || r.f.Truncate(r.starts[0]) != nil {
 		return nil
 	}
-	_, _ = r.f.Seek(r.base(), io.SeekStart) // an error does not matter, because the run has failed
+	_, _ = r.f.Seek(r.starts[0], io.SeekStart) // an error does not matter, because the run has failed
 	return nil
 }
 

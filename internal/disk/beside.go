@@ -22,11 +22,7 @@ func Beside(path string) (*os.File, error) {
 	if statErr == nil && MayMakeIn(filepath.Dir(path)) != nil {
 		return os.CreateTemp("", filepath.Base(path)+".mrlocal-")
 	}
-	var f *os.File
-	err := hidden(path, func(name string) (err error) {
-		f, err = os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, mode|0o200)
-		return err
-	})
+	f, err := os.OpenFile(hidden(path), os.O_CREATE|os.O_EXCL|os.O_RDWR, mode|0o200)
 	if err == nil && statErr == nil { // the umask does not concern a file that is replaced
 		if err = f.Chmod(mode); err != nil {
 			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
@@ -37,12 +33,8 @@ func Beside(path string) (*os.File, error) {
 
 // DirBeside is Beside for a directory. It returns the path of the new directory.
 func DirBeside(path string) (dir string, err error) {
-	mode := NoMore(path, 0o777)
-	err = hidden(path, func(name string) error {
-		dir = name
-		return os.Mkdir(name, mode)
-	})
-	return dir, err
+	dir = hidden(path)
+	return dir, os.Mkdir(dir, NoMore(path, 0o777))
 }
 
 // NoMore returns mode without the permissions that the file or directory at path does not have, if
@@ -54,13 +46,7 @@ func NoMore(path string, mode fs.FileMode) fs.FileMode {
 	return mode
 }
 
-// hidden calls create with hidden names next to path until one is free.
-func hidden(path string, create func(name string) error) error {
-	for range 100 {
-		name := fmt.Sprintf(".%s.mrlocal-%s", filepath.Base(path), rand.Text()[:10])
-		if err := create(filepath.Join(filepath.Dir(path), name)); !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-	}
-	return fs.ErrExist
+// hidden returns a hidden name next to path. With its 50 random bits, two programs practically never get the same one.
+func hidden(path string) string {
+	return filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.mrlocal-%s", filepath.Base(path), rand.Text()[:10]))
 }

@@ -12,7 +12,7 @@ import (
 // CatchPanic runs work and returns its error. A panic in mrlocal's own code becomes an
 // error and does not end the process, so that the run can still remove its files.
 func CatchPanic(work func() error) (err error) {
-	defer recovered(&err)
+	defer recovered(&err, defect)
 	return work()
 }
 
@@ -24,7 +24,7 @@ var ErrEnded error = &Error{What: "user code", Cause: errors.New("has ended its 
 func RunToEnd(work func() error, end func(err error)) {
 	err := ErrEnded
 	defer func() { end(err) }()
-	defer recovered(&err)
+	defer recovered(&err, defect)
 	err = work()
 }
 
@@ -39,15 +39,19 @@ func thrown(p any) error {
 	return nil
 }
 
-// recovered makes a panic the error of the function that defers it.
-func recovered(err *error) {
+// recovered makes a panic the error of the function that defers it. It calls fault for the error of a panic that was
+// not thrown.
+func recovered(err *error, fault func(p any) error) {
 	p := recover()
 	if t := thrown(p); t != nil {
 		*err = t
 	} else if p != nil {
-		*err = &Defect{fault: p, Stack: debug.Stack()}
+		*err = fault(p)
 	}
 }
+
+// defect returns the error of a panic in mrlocal's own code.
+func defect(p any) error { return &Defect{fault: p, Stack: debug.Stack()} }
 
 // Apart is CatchPanic on a goroutine of its own, for which it waits. So user code in work cannot end
 // the goroutine of the caller.

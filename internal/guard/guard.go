@@ -38,23 +38,16 @@ func Named(name string, err error) error {
 // the code in messages. If an Emitter has ended f because the attempt is killed, Run returns
 // jobs.ErrKilled.
 func Run(what string, f func() error) (err error) {
-	defer func() {
-		p := recover()
-		mistake, is := p.(jobs.Mistake)
-		if t := thrown(p); t != nil {
-			err = t
-		} else if is {
-			err = &Error{What: what, Cause: mistake}
-		} else if p != nil {
-			cause, isErr := p.(error)
-			if isErr {
-				cause = fmt.Errorf("panic: %w", cause)
-			} else {
-				cause = fmt.Errorf("panic: %v", p)
-			}
-			err = &Error{What: what, Cause: cause, Stack: debug.Stack()}
+	defer recovered(&err, func(p any) error {
+		if mistake, is := p.(jobs.Mistake); is {
+			return &Error{What: what, Cause: mistake}
 		}
-	}()
+		cause, isErr := p.(error)
+		if !isErr {
+			cause = fmt.Errorf("%v", p)
+		}
+		return &Error{What: what, Cause: fmt.Errorf("panic: %w", cause), Stack: debug.Stack()}
+	})
 	if err := f(); err != nil {
 		return &Error{What: what, Cause: err}
 	}

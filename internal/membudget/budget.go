@@ -96,7 +96,7 @@ func (b *Budget) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.dropKeptLocked(b.limitBytes)
-	return b.mu.region.close()
+	return b.mu.region.memory.close()
 }
 
 // Limit returns the bound in bytes.
@@ -122,9 +122,7 @@ func (b *Budget) Register(e Evictable) (cancel func()) {
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if i := slices.Index(b.mu.evictables, entry); i >= 0 {
-			b.mu.evictables = slices.Delete(b.mu.evictables, i, i+1)
-		}
+		b.mu.evictables = slices.DeleteFunc(b.mu.evictables, func(e *evictable) bool { return e == entry })
 	}
 }
 
@@ -230,9 +228,7 @@ func (b *Budget) evictLocked(ctx context.Context, l *Lease, bytes int64) (grante
 
 // leaveLocked takes a waiter out of the queue, and wakes the others.
 func (b *Budget) leaveLocked(me *waiter) {
-	if i := slices.Index(b.mu.queue, me); i >= 0 {
-		b.mu.queue = slices.Delete(b.mu.queue, i, i+1)
-	}
+	b.mu.queue = slices.DeleteFunc(b.mu.queue, func(w *waiter) bool { return w == me })
 	b.wakeLocked()
 }
 
@@ -259,11 +255,6 @@ func (b *Budget) wakeLocked() {
 	for _, w := range b.mu.queue {
 		w.tried = false
 	}
-	b.broadcastLocked()
-}
-
-// broadcastLocked wakes the goroutines that wait.
-func (b *Budget) broadcastLocked() {
 	if len(b.mu.queue) > 0 {
 		close(b.mu.changed)
 		b.mu.changed = make(chan struct{})

@@ -182,7 +182,7 @@ func (l *Lease) Chunk() (*Chunk, bool) {
 	if !ok {
 		return nil, false
 	}
-	c := &Chunk{Data: b.mu.region.chunk(home), bytes: ChunkBytes, home: home}
+	c := &Chunk{Data: b.mu.region.memory.chunk(home), bytes: ChunkBytes, home: home}
 	l.holdLocked(c)
 	return c, true
 }
@@ -204,7 +204,7 @@ func (l *Lease) Piece(bytes int) (*Chunk, bool) {
 	}
 	at := first * pageBytes
 	c := &Chunk{
-		Data:  b.mu.region.chunk(home)[at : at+bytes : at+pages*pageBytes],
+		Data:  b.mu.region.memory.chunk(home)[at : at+bytes : at+pages*pageBytes],
 		bytes: int64(pages * pageBytes), home: home, pages: pageMask(first, pages),
 	}
 	l.holdLocked(c)
@@ -251,13 +251,14 @@ func (l *Lease) Big(bytes int64) (*Chunk, bool) {
 // by grown bytes, which the caller may give back by Shrink when it has freed the memory. Take reports false if
 // the budget refuses. The lease is as before then.
 func (l *Lease) Take(bytes int64) (c *Chunk, grown int64, ok bool) {
-	take, charged := l.Chunk, int64(ChunkBytes)
-	if bytes <= ChunkBytes/2 || bytes > ChunkBytes {
-		charged = pagesOf(bytes) * pageBytes
+	take, charged := l.Chunk, pagesOf(bytes)*pageBytes
+	switch {
+	case bytes > ChunkBytes:
 		take = func() (*Chunk, bool) { return l.Big(bytes) }
-	}
-	if bytes <= ChunkBytes/2 {
+	case bytes <= ChunkBytes/2:
 		take = func() (*Chunk, bool) { return l.Piece(int(bytes)) }
+	default:
+		charged = ChunkBytes
 	}
 	if c, ok = take(); ok {
 		return c, 0, true

@@ -48,8 +48,7 @@ func (r *region) open(limitBytes int64) error {
 	return r.memory.open(r.chunks)
 }
 
-func (r *region) close() error            { return r.memory.close() }
-func (r *region) chunk(home int32) []byte { return r.memory.chunk(home) }
+// residentBytes counts pages of free chunks too.
 func (r *region) residentBytes() int64 {
 	return int64(r.nTouched)*ChunkBytes - int64(r.nAway)*pageBytes
 }
