@@ -111,15 +111,8 @@ func (a *attempt) name() string {
 	return fmt.Sprintf("%s %s-%06d_%d", a.job.spec.Name, kind, a.id.Task, a.id.N)
 }
 
-// reportFailure prints the stack of the user code, or of the defect of mrlocal,
-// that has failed the attempt. It prints nothing for other failures. The stack is
-// indented, so that it does not look like a message of mrlocal.
-func (a *attempt) reportFailure(err error) {
-	a.run.printStack(&a.job.spec, fmt.Errorf("attempt %s failed: %w", a.name(), err))
-}
-
 // ofJob returns an error of user code that has run outside of an attempt, with the name of its job. It
-// prints the stack, as reportFailure does. It returns other errors as they are. Only the coordinator
+// prints the stack. It returns other errors as they are. Only the coordinator
 // calls it, so that Options.Stderr is used by one goroutine at a time.
 func (r *run) ofJob(j *jobs.Job, err error) error {
 	err = guard.Named(j.Name, err)
@@ -140,8 +133,8 @@ func (r *run) printStack(j *jobs.Job, err error) {
 	}
 }
 
-// writeStack prints an error with the stack of the user code that has failed, in one piece. If w
-// fails, the stack is lost.
+// writeStack prints an error with the stack of the user code that has failed, in one piece. The stack is
+// indented, so that it does not look like a message of mrlocal. If w fails, the stack is lost.
 func writeStack(w io.Writer, err error, stack []byte) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "mrlocal: %s\n", errs.OneLine(err.Error()))
@@ -309,22 +302,30 @@ func scaled(whole, done, total int64) int64 {
 // getRoom waits until the attempt may open files, and until it has its floor. The attempt holds no lease
 // meanwhile, so that attempts do not wait for each other for ever. leaveRoom gives the room back.
 func (a *attempt) getRoom() error {
-	if err := a.takeFDs(); err != nil {
+	if err := a.reserve(); err != nil {
 		return err
 	}
-	a.waiting.Store(true)
-	lease, err := a.run.budget.ReserveMost(a.ctx, a.floorBytes, a.run.mostFloorBytes)
-	a.waiting.Store(false)
-	if err != nil {
-		a.leaveFDs()
-		return err
-	}
-	a.lease = lease
-	a.floorBytes = lease.Granted()
+	a.floorBytes = a.lease.Granted()
 	a.user = &userTime{attempt: a}
 	a.workingAt = time.Now()
 	a.pausedFor, a.stretched = 0, 0
 	return nil
+}
+
+// reserve waits until the attempt may open files, and then until it has a lease of its floor. No other attempt can
+// wait for this one meanwhile.
+func (a *attempt) reserve() (err error) {
+	defer a.waiting.Store(a.waiting.Swap(true)) // a copy phase waits on
+	if a.run.fdTurns != nil {
+		if a.run.fdTurns.Acquire(a.ctx, 1) != nil {
+			return jobs.ErrKilled
+		}
+		a.hasFDs.Store(true)
+	}
+	if a.lease, err = a.run.budget.ReserveMost(a.ctx, a.floorBytes, a.run.mostFloorBytes); err != nil {
+		a.leaveFDs()
+	}
+	return err
 }
 
 // leaveRoom drops what the attempt has not committed, closes the user code that is still open, and gives

@@ -39,15 +39,6 @@ func (c *coordinator) detail(e trace.Event, texts ...string) {
 	})
 }
 
-// start runs a granted attempt on its slot's thread.
-func (c *coordinator) start(s slots.Start) {
-	if s.Attempt.Kind == slots.Map {
-		c.startMap(s)
-	} else {
-		c.startReduce(s)
-	}
-}
-
 // admit sets the fields of an attempt that its slot's thread reads, and adds it to the running ones.
 func (c *coordinator) admit(a *attempt, s slots.Start) {
 	a.id = s.Attempt
@@ -245,13 +236,18 @@ func (c *coordinator) attemptFailed(a *attempt, err error) {
 	// The attempt may have used its source up. So the source is renewed before another attempt
 	// gets it.
 	if a.id.Kind == slots.Map && j.state < jobEnded && hasSource {
-		c.renewSource(a)
+		t := &j.maps[a.id.Task]
+		if again, cannot := t.source.NextAttempt(); cannot == nil {
+			t.source = again
+		} else {
+			c.fail(j.chain, fmt.Errorf("%s: %w", a.name(), cannot))
+		}
 	}
 	c.handOverSource(a)
 	if killed {
 		return
 	}
-	a.reportFailure(err)
+	c.run.printStack(&j.spec, fmt.Errorf("attempt %s failed: %w", a.name(), err))
 	// If the output cannot be written, another attempt would fail too.
 	target := j.chain.target()
 	if j.failures == nil {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	"mrlocal/input"
@@ -56,9 +57,9 @@ func (ch *chain) validate(jobCount int) error {
 		return errs.Optionf("Options.OutputDir", "job %s has named outputs (%s), so its result is a directory on this machine", last.Name, strings.Join(last.Outputs, ", "))
 	}
 	// Another job may make the file before this one starts.
-	if len(b.After) == 0 {
-		if err := checkSide(b.Side); err != nil {
-			return err
+	if len(b.After) == 0 && b.Side != "" {
+		if _, err := os.Stat(b.Side); err != nil {
+			return errs.Inputf(b.Side, "%w", errs.Cause(err))
 		}
 	}
 	return b.Submission.Check(jobCount)
@@ -87,7 +88,12 @@ func (r *run) keepsOutputs() bool { return len(r.chains) <= mostKept }
 // exist, and how many jobs read streams or may read some. It also sets blockBytes, streamed and the
 // plans of chains.
 func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
-	batch, refused, err := paths.CheckBatch(r.jobPaths())
+	all := make([]paths.JobFiles, len(r.chains))
+	for i, ch := range r.chains {
+		// At most one of OutputDir and OutputFile is set.
+		all[i] = paths.JobFiles{Name: ch.name(), Inputs: ch.job.Inputs, Output: ch.job.OutputDir + ch.job.OutputFile, After: ch.job.After}
+	}
+	batch, refused, err := paths.CheckBatch(all)
 	if err != nil {
 		return 0, 0, r.chains[refused].withJobName(err)
 	}
@@ -138,16 +144,6 @@ func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 		streamJobs++ // an input that does not exist yet may be a stream
 	}
 	return totalBytes, streamJobs, nil
-}
-
-// jobPaths returns the files that each job reads and writes.
-func (r *run) jobPaths() []paths.JobFiles {
-	all := make([]paths.JobFiles, len(r.chains))
-	for i, ch := range r.chains {
-		// At most one of OutputDir and OutputFile is set.
-		all[i] = paths.JobFiles{Name: ch.name(), Inputs: ch.job.Inputs, Output: ch.job.OutputDir + ch.job.OutputFile, After: ch.job.After}
-	}
-	return all
 }
 
 // planOf returns the plan of inputs; nil: there are none. known has the plans of other jobs.

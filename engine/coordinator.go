@@ -139,7 +139,11 @@ func (c *coordinator) ask() (wake time.Duration) {
 // again.
 func (c *coordinator) obey(o *slots.Orders) time.Duration {
 	for _, s := range o.Starts {
-		c.start(s)
+		if s.Attempt.Kind == slots.Map {
+			c.startMap(s)
+		} else {
+			c.startReduce(s)
+		}
 	}
 	// Kills and Advances come after Starts, because they may name an attempt that has just been
 	// started. The deadlock guard may kill it, and a reduce may leave its copy phase at once.

@@ -52,20 +52,15 @@ func (a *reduceAttempt) endCopies() error {
 // forCopies calls work under a lease of its own, because a reduce that waits for maps holds none.
 // Meanwhile the budget may evict what the attempt has copied.
 func (a *reduceAttempt) forCopies(work func(o shuffle.MergeOptions) error) error {
-	if err := a.takeFDs(); err != nil {
+	if err := a.reserve(); err != nil {
 		return err
 	}
-	defer a.leaveFDs()
-	lease, err := a.run.budget.ReserveMost(a.ctx, a.floorBytes, a.run.mostFloorBytes)
-	if err != nil {
-		return err
-	}
-	a.lease = lease
 	defer func() {
 		peak := &a.measured.phases[slots.PhaseCopy].PeakBytes
-		*peak = max(*peak, lease.Peak()+a.copies.MemoryBytes())
-		lease.Close()
+		*peak = max(*peak, a.lease.Peak()+a.copies.MemoryBytes())
+		a.lease.Close()
 		a.lease = nil
+		a.leaveFDs()
 	}()
 	return work(a.mergeOptions(nil))
 }

@@ -17,7 +17,6 @@ import (
 	"mrlocal/shuffle"
 	"mrlocal/shuffle/record"
 	"mrlocal/slots"
-	"mrlocal/trace"
 )
 
 // job is one job of a chain, with its tasks, shuffle and sink. The coordinator owns it. Its attempts
@@ -129,15 +128,10 @@ func (j *job) seal() {
 		j.shuffle.Grow(len(j.maps))
 		j.shuffle.Seal()
 	}
-	if target := j.chain.target(); target != nil && j.mapOnly() && j.writesTarget() {
+	_, last := j.sink.(*targetSink)
+	if target := j.chain.target(); target != nil && j.mapOnly() && last {
 		target.Seal(len(j.maps))
 	}
-}
-
-// writesTarget reports whether the job writes the result of its chain.
-func (j *job) writesTarget() bool {
-	_, ok := j.sink.(*targetSink)
-	return ok
 }
 
 // updateReady reports to the Ledger how many map tasks there are, and how many of them may start.
@@ -156,14 +150,6 @@ func (j *job) updateReady() {
 	}
 	c.mayBeDone(j)
 	c.ledger.Ready(c.run.now(), j.id, slots.Readiness{Maps: ready, Total: total, Sealed: j.state >= jobSealed})
-}
-
-// progressed is called when parts of a map-only job have been released, so that more maps may
-// start.
-func (j *job) progressed() {
-	if j.state < jobEnded && j.mapOnly() {
-		j.updateReady()
-	}
 }
 
 // verdict carries out the verdict v of a Releaser on the part of map t. EndFile drops the later
@@ -233,14 +219,6 @@ func (j *job) noteBinary() {
 		return
 	}
 	j.chain.note(fmt.Sprintf("%d binary files skipped, the first is %s", len(j.binary), path))
-}
-
-// recordSample makes an event of the sampled cut points, if there are any.
-func (j *job) recordSample() {
-	r := j.chain.run
-	if j.Cuts != nil {
-		r.stream.Append(trace.Event{At: r.now(), Op: trace.OpSample, Job: int32(j.id), A: samplePlaces, B: int64(len(j.Cuts))})
-	}
 }
 
 // countLost adds the counters of maps whose outputs were lost after all reduces had copied them.

@@ -9,6 +9,7 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/output"
 	"mrlocal/slots"
+	"mrlocal/trace"
 )
 
 // submit submits a job to the Ledger, and announces its map tasks or prepares its feeder.
@@ -22,7 +23,9 @@ func (c *coordinator) submit(j *job) {
 	c.jobs = append(c.jobs, j)
 	// A job without any task is done at once, but has no attempt that could report it.
 	c.mayBeDone(j)
-	j.recordSample()
+	if j.Cuts != nil {
+		c.run.stream.Append(trace.Event{At: c.run.now(), Op: trace.OpSample, Job: int32(j.id), A: samplePlaces, B: int64(len(j.Cuts))})
+	}
 	invariant.Move(&j.state, jobFeeding)
 	if j.feeder != nil {
 		c.unfed = append(c.unfed, j)

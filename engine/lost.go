@@ -58,18 +58,6 @@ func (c *coordinator) loseMap(j *job, i int, cause error) bool {
 	return true
 }
 
-// renewSource makes the source of a's task readable for the next attempt (feed.Source.NextAttempt).
-// If that is impossible, it fails the chain.
-func (c *coordinator) renewSource(a *attempt) {
-	t := &a.job.maps[a.id.Task]
-	again, err := t.source.NextAttempt()
-	if err != nil {
-		c.fail(a.job.chain, fmt.Errorf("%s: %w", a.name(), err))
-		return
-	}
-	t.source = again
-}
-
 // loseTracker takes a tracker away. It kills the attempts there. Maps of running jobs whose
 // outputs are there run again.
 func (c *coordinator) loseTracker(tracker int) {

@@ -69,7 +69,8 @@ func (a *mapAttempt) runMap() (*shuffle.MapOutput, error) {
 	if err := a.openOut(); err != nil {
 		return nil, err
 	}
-	in, err := a.openIn()
+	a.readBytes = 0
+	in, err := a.source.Open(feed.Memory{Lease: a.lease})
 	if err != nil {
 		return nil, err
 	}
@@ -128,12 +129,6 @@ func (a *mapAttempt) openOut() (err error) {
 	a.out, a.undo = a.buf, append(a.undo, a.buf.Discard) // which does nothing once Close has succeeded
 	a.phase(slots.PhaseCompute)
 	return nil
-}
-
-// openIn begins to read the source.
-func (a *mapAttempt) openIn() (feed.Blocks, error) {
-	a.readBytes = 0
-	return a.source.Open(feed.Memory{Lease: a.lease})
 }
 
 // next moves to the next block of in, and counts its records and bytes.

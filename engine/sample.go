@@ -261,7 +261,12 @@ func (of sampled) mapPlace(ctx context.Context, number int, b jobs.Block, out *s
 	if a, ok := m.(jobs.Attempter); ok {
 		ctx, end := context.WithCancel(ctx)
 		defer end()
-		defer func() { err = cmp.Or(err, closeMapper(m)) }() // also if the mapper ends the goroutine
+		// The mapper is closed also if it ends the goroutine. Only a panic of Close fails: the sample is complete by then.
+		defer func() {
+			if c, ok := m.(io.Closer); ok {
+				err = cmp.Or(err, guard.Run("close of a sample", func() error { _ = c.Close(); return nil }))
+			}
+		}()
 		own := jobs.OwnAttempt{Context: ctx, Number: number, Side: of.job.side, Progress: func(int64, int64) {
 			if out.alive != nil {
 				out.alive()
@@ -283,17 +288,6 @@ func (of sampled) mapPlace(ctx context.Context, number int, b jobs.Block, out *s
 		return guard.Run("flush of a sample", func() error { return f.Flush(out) })
 	}
 	return nil
-}
-
-// closeMapper closes a mapper that is an io.Closer. It fails only if Close panics: the sample is
-// complete by then.
-func closeMapper(m jobs.Mapper) error {
-	return guard.Run("close of a sample", func() error {
-		if c, ok := m.(io.Closer); ok {
-			_ = c.Close()
-		}
-		return nil
-	})
 }
 
 // attemptFunc is one attempt at some work. number counts the attempts, from 0. Work that takes long calls alive.

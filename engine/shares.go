@@ -6,7 +6,6 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"mrlocal/internal/machine"
-	"mrlocal/jobs"
 )
 
 const (
@@ -59,21 +58,6 @@ func (s *shares) setFloors(bytes, slotCount, sortBufferBytes int64) {
 	s.sortBufferBytes = min(wanted, perSlot-overheadBytes)
 	// A small kvbuffer does not make the floor small: reduces have the same floor for their merges.
 	s.floorBytes = min(perSlot, max(s.sortBufferBytes+overheadBytes, 6<<20))
-}
-
-// takeFDs waits until the attempt may open files. It is called before the attempt leases
-// memory, so that no other attempt can wait for this one meanwhile.
-func (a *attempt) takeFDs() error {
-	if a.run.fdTurns == nil {
-		return nil
-	}
-	a.waiting.Store(true)
-	defer a.waiting.Store(false)
-	if a.run.fdTurns.Acquire(a.ctx, 1) != nil {
-		return jobs.ErrKilled
-	}
-	a.hasFDs.Store(true)
-	return nil
 }
 
 // leaveFDs ends the attempt's turn, if it has one. It may be called again, and from any

@@ -8,18 +8,6 @@ import (
 	"mrlocal/jobs"
 )
 
-// checkSide returns an input error if the file of side data is not there; "": there is none. A run
-// checks it before anything starts.
-func checkSide(name string) error {
-	if name == "" {
-		return nil
-	}
-	if _, err := os.Stat(name); err != nil {
-		return errs.Inputf(name, "%w", errs.Cause(err))
-	}
-	return nil
-}
-
 // readSide returns the bytes of a file of side data (jobs.OwnAttempt.Side); name "": nil. It fails
 // if the file cannot be read, or has more than jobs.MaxSideBytes. Errors are of kind errs.BadInput.
 func readSide(name string) ([]byte, error) {

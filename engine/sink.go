@@ -51,7 +51,13 @@ func (s *targetSink) beginOnce() (*output.Target, error) {
 		// The output calls these functions on its own goroutines. Only the coordinator may
 		// change the job, so they go through its inbox.
 		inbox := r.coordinator.inbox
-		p.OnRelease = func(int) { inbox.Post(func() { j.progressed() }) }
+		p.OnRelease = func(int) {
+			inbox.Post(func() {
+				if j.state < jobEnded { // more maps may start
+					j.updateReady()
+				}
+			})
+		}
 		if j.releaser != nil {
 			p.Releaser = guard.Releaser(j.releaser)
 			p.OnVerdict = func(task int, v jobs.Verdict) { inbox.Post(func() { j.verdict(task, v) }) }
