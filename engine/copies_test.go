@@ -21,10 +21,13 @@ func TestReducesThatCopyBytes(t *testing.T) {
 	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(77, 2_000_000)}})
 	atOnce := slots.PPM(0)
 	for name, change := range map[string]func(o *engine.Options){
-		"from memory":             func(*engine.Options) {},
-		"from the disk":           func(o *engine.Options) { o.SortBufferBytes, o.KVBuffer = 64<<10, spill.KVBuffer{NoGrowth: true} },
-		"while maps run":          func(o *engine.Options) { o.Slowstart, o.MergeFactor = &atOnce, 2 },
-		"of which one is lost":    func(o *engine.Options) { o.Faults = []setup.Fault{{Tracker: -1, Lost: true, At: time.Millisecond}} },
+		"from memory":    func(*engine.Options) {},
+		"from the disk":  func(o *engine.Options) { o.SortBufferBytes, o.KVBuffer = 64<<10, spill.KVBuffer{NoGrowth: true} },
+		"while maps run": func(o *engine.Options) { o.Slowstart, o.MergeFactor = &atOnce, 2 },
+		"of which one is lost": func(o *engine.Options) { // its map has committed by then, and no reduce has all copies
+			o.Faults = []setup.Fault{{Tracker: -1, Lost: true, At: 100 * time.Millisecond}}
+			o.Copiers.BytesPerSecond = 1 << 20
+		},
 		"with little memory":      func(o *engine.Options) { o.MemoryBytes = 32 << 20 },
 		"and a reduce that fails": func(o *engine.Options) { o.Faults = []setup.Fault{{Tracker: -1, Fail: 1, Reduce: true}} },
 	} {
@@ -45,6 +48,10 @@ func TestReducesThatCopyBytes(t *testing.T) {
 				if u.Phase == "copy" {
 					copied.Add(&u)
 				}
+			}
+			again := int(r.Jobs[0].Counters.LaunchedMaps) - r.Jobs[0].Maps
+			if lost := len(o.Faults) > 0 && o.Faults[0].Lost; lost != (again > 0) {
+				t.Errorf("%d maps have run again", again)
 			}
 			bytes := r.Jobs[0].Counters.ReduceShuffleBytes
 			if fmt.Sprint(copied.ReadBytes > bytes/2) != fmt.Sprint(o.NoGrowth) || copied.WrittenBytes < bytes/2 || copied.PeakBytes == 0 {

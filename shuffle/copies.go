@@ -83,13 +83,13 @@ func (c *Copies) find(mapTask int) (at int, found bool) {
 	})
 }
 
-// held returns the number of copies in memory, the bytes of their records, and the number of
-// files.
+// held returns the number of copies in memory, the bytes that they take there, and the number of files.
 func (c *Copies) held() (segments int, bytes int64, files int) {
-	for _, out := range c.Outputs() {
-		if out.MemoryBytes() > 0 {
-			segments++
-			bytes += out.Part(0).Bytes()
+	for i := range c.runs {
+		if out := c.runs[i].out; out == nil {
+			continue
+		} else if memory := out.MemoryBytes(); memory > 0 {
+			segments, bytes = segments+1, bytes+memory
 		} else {
 			files++
 		}
@@ -98,11 +98,9 @@ func (c *Copies) held() (segments int, bytes int64, files int) {
 }
 
 // MemoryBytes returns the memory that the copies take.
-func (c *Copies) MemoryBytes() (sum int64) {
-	for _, out := range c.Outputs() {
-		sum += out.MemoryBytes()
-	}
-	return sum
+func (c *Copies) MemoryBytes() int64 {
+	_, bytes, _ := c.held()
+	return bytes
 }
 
 // Flush merges all copies in memory to files: one for each range of neighbouring maps.
@@ -206,7 +204,7 @@ func (c *Copies) Close() {
 	c.runs = nil
 }
 
-// toFile writes the merge of o to a file, and makes an event of a merge.
+// toFile writes the merge of o to a file, and makes an event of a merge or, of one copy, of a spill.
 func toFile(ctx context.Context, o MergeOptions) (*MapOutput, error) {
 	room, ok := o.Lease.Chunk()
 	if !ok {
@@ -228,7 +226,11 @@ func toFile(ctx context.Context, o MergeOptions) (*MapOutput, error) {
 		out.Release()
 		return nil, err
 	}
-	o.Notify(Event{Kind: MergePass, Runs: len(o.Inputs), Bytes: w.TotalBytes})
+	if len(o.Inputs) == 1 {
+		o.Notify(Event{Kind: SpillEnd, Bytes: w.TotalBytes, Records: w.TotalRecords})
+	} else {
+		o.Notify(Event{Kind: MergePass, Bytes: w.TotalBytes, Runs: len(o.Inputs)})
+	}
 	return out, nil
 }
 
