@@ -9,7 +9,6 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/shuffle"
 	"mrlocal/slots"
-	"mrlocal/slots/setup"
 )
 
 // outputLost checks whether err is a *shuffle.CorruptError: a reduce has found a map output of j to
@@ -134,19 +133,15 @@ func (j *job) failing(k slots.Kind, t slots.TaskID) (attempts int) {
 // injectFaults injects the faults of Options.Faults whose time has come.
 func (c *coordinator) injectFaults() {
 	for now := c.run.now(); len(c.faults) > 0 && c.faults[0].At <= now; c.faults = c.faults[1:] {
-		if f := c.faults[0]; f.Tracker >= 0 {
+		f := c.faults[0]
+		if f.Tracker >= 0 {
 			c.loseTracker(f.Tracker)
-		} else {
-			c.loseTask(f)
+			continue
 		}
-	}
-}
-
-// loseTask takes back the committed output of the map that the fault names. It does nothing if
-// the map has not committed by now.
-func (c *coordinator) loseTask(f setup.Fault) {
-	j := c.run.chains[f.Job].current
-	if j != nil && j.chain.state == chainRunning && j.step == 0 && f.Task < len(j.maps) && j.maps[f.Task].output != nil {
-		c.loseOutput(j, f.Task, errors.New("its output is lost by an injected fault"))
+		// The output of a map that has not committed by now is not lost.
+		j := c.run.chains[f.Job].current
+		if j != nil && j.chain.state == chainRunning && j.step == 0 && f.Task < len(j.maps) && j.maps[f.Task].output != nil {
+			c.loseOutput(j, f.Task, errors.New("its output is lost by an injected fault"))
+		}
 	}
 }

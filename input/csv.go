@@ -37,11 +37,6 @@ const (
 	csvAfter                  // after a quote that closes the value, or is the first of two
 )
 
-// newCSVRecords returns a reader of the CSV of r, which the caller closes. name is the file in errors.
-func newCSVRecords(name string, r io.Reader, format CSV) *csvRecords {
-	return &csvRecords{name: name, r: bufio.NewReaderSize(r, textBuffer), format: format, record: 1}
-}
-
 // Read reads records that end with NUL. It fails if a record is not valid CSV or has a NUL byte.
 func (c *csvRecords) Read(p []byte) (int, error) {
 	if c.err != nil || len(p) == 0 {

@@ -303,11 +303,3 @@ func (p *Plan) lastRecordEnd(data []byte) int {
 	}
 	return bytes.LastIndexByte(data, p.o.Delim) + 1
 }
-
-// wholeRecords returns an error if a file of the given number of bytes ends inside of a record of fixed size.
-func (p *Plan) wholeRecords(file int32, bytes int64) error {
-	if r := int64(p.o.RecordBytes); r > 0 && bytes%r != 0 {
-		return errs.Inputf(shown(p.Files[file].Path), "it ends inside of a record of %d bytes, after %d bytes", r, bytes)
-	}
-	return nil
-}

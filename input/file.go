@@ -93,7 +93,8 @@ func (h *handle) open() rawFile {
 // HDFS has no open file, so its attributes are those of the path. The bytes are those of the input.
 func (h *handle) stat() (stat, error) {
 	if r, ok := h.remote.(*hdfs.Reader); ok {
-		return remoteStat(r)
+		f, err := r.Stat()
+		return stat{bytes: f.Bytes, id: remoteIdentity(f)}, err
 	}
 	st, err := h.open().stat()
 	st.bytes -= h.base

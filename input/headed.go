@@ -61,7 +61,7 @@ func (h *Headed) next() error {
 		if marked = string(start) == scan.ByteOrderMark; marked {
 			_, _ = h.records.Discard(len(start)) // these bytes are in the buffer, so this cannot fail
 		}
-		h.records = bufio.NewReaderSize(newCSVRecords(path, h.records, *h.CSV), textBuffer)
+		h.records = bufio.NewReaderSize(&csvRecords{name: path, r: h.records, format: *h.CSV, record: 1}, textBuffer)
 	}
 	header := []byte{}
 	for records := 0; records < h.Records; {

@@ -38,7 +38,7 @@ type Reader struct {
 	block    jobs.Block
 	consumed int64 // bytes of finished pieces
 	skipped  []int32
-	again    bool // the split may have been read before (Reopen)
+	again    bool // the split may have been read before: Reopen
 	err      error
 }
 
@@ -89,7 +89,7 @@ func (r *Reader) Next() bool {
 		case err == nil:
 			// Offset counts stored bytes of plain files, and decoded bytes of compressed ones.
 			r.block = jobs.Block{Path: r.plan.Files[r.file].Path, File: r.plan.first + r.file, Input: r.plan.Files[r.file].input, Offset: b.off, Data: b.data, Last: b.last}
-			r.hold.lend()
+			r.hold.loan = membudget.Loan{Chunk: r.hold.chunk}
 			return true
 		case err == io.EOF:
 			s, ok := r.src.(*sequential)
@@ -254,9 +254,6 @@ type hold struct {
 	loan  membudget.Loan   // of chunk
 	taken bool             // a borrower has taken a chunk over, and may do so again
 }
-
-// lend begins a loan of the chunk.
-func (h *hold) lend() { h.loan = membudget.Loan{Chunk: h.chunk} }
 
 // endLoan ends the loan. If the borrower took the chunk over, hold has none any more.
 func (h *hold) endLoan() {

@@ -12,12 +12,6 @@ import (
 // hdfsDevice is the device number in identities of files of HDFS. No local file has it.
 const hdfsDevice = 1<<64 - 1
 
-// remoteStat returns the attributes of the file that is now at the path of r.
-func remoteStat(r *hdfs.Reader) (stat, error) {
-	f, err := r.Stat()
-	return stat{bytes: f.Bytes, id: remoteIdentity(f)}, err
-}
-
 // remoteIdentity returns the identity of a file of HDFS.
 func remoteIdentity(f hdfs.File) identity {
 	return identity{dev: hdfsDevice, ino: f.ID, mtimeNanos: f.Modified.UnixNano()}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"mrlocal/input/codec"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
 )
@@ -170,8 +171,8 @@ func (s *sequential) next(h *hold) (block, error) {
 		return block{}, io.EOF
 	}
 	if s.eof {
-		if err := s.plan.wholeRecords(s.file, s.off+int64(n)); err != nil {
-			return block{}, err
+		if r, bytes := int64(s.plan.o.RecordBytes), s.off+int64(n); r > 0 && bytes%r != 0 {
+			return block{}, errs.Inputf(s.path(), "it ends inside of a record of %d bytes, after %d bytes", r, bytes)
 		}
 		return s.cut(block{data: data, last: true})
 	}

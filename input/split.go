@@ -54,7 +54,7 @@ func (p *Plan) split() error {
 			seq := int32(0)
 			for at := int64(0); at < f.Bytes; seq++ {
 				end := at + p.splitBytes(f)
-				if !p.cutsBy(f.Bytes-at, end-at) {
+				if !cuts(f.Bytes-at, end-at) {
 					end = f.Bytes
 				}
 				add(Piece{int32(i), at, end}, seq)
@@ -103,15 +103,14 @@ const (
 	leastTaperBytes = 4 << 20
 )
 
+// divides reports whether the size of a file is more than one split.
+func (p *Plan) divides(f *File) bool {
+	return cuts(f.Bytes, p.block) || cuts(f.Bytes, p.splitBytes(f))
+}
+
 // cuts reports whether the given number of bytes are more than one split. The last split may be a tenth
 // longer than a block, as in Hadoop (slopTenths), so that no tiny split follows it.
-func (p *Plan) cuts(bytes int64) bool { return p.cutsBy(bytes, p.block) }
-
-// divides reports whether the size of a file is more than one split.
-func (p *Plan) divides(f *File) bool { return p.cuts(f.Bytes) || p.cutsBy(f.Bytes, p.splitBytes(f)) }
-
-// cutsBy is cuts for splits of another length.
-func (p *Plan) cutsBy(bytes, splitBytes int64) bool {
+func cuts(bytes, splitBytes int64) bool {
 	return bytes > splitBytes && float64(bytes) > float64(splitBytes)*slopTenths/10
 }
 

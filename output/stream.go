@@ -254,12 +254,13 @@ func descriptor(spec Spec) (place, bool) {
 	if err != nil {
 		return nil, false
 	}
+	self, selfErr := filepath.EvalSymlinks("/proc/self/fd")
 	for range maxLinks {
 		dir := filepath.Dir(path)
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
 			dir = real
 		}
-		if isDescriptorDir(dir) {
+		if dir == "/dev/fd" || selfErr == nil && dir == self { // one links to the other
 			break
 		}
 		link, err := os.Readlink(path)
@@ -280,11 +281,4 @@ func descriptor(spec Spec) (place, bool) {
 		return p, err == nil
 	}
 	return &device{path: path, flags: os.O_APPEND}, true
-}
-
-// isDescriptorDir reports whether dir is /proc/self/fd, or /dev/fd, which links to it. dir has
-// its links resolved.
-func isDescriptorDir(dir string) bool {
-	self, err := filepath.EvalSymlinks("/proc/self/fd")
-	return dir == "/dev/fd" || err == nil && dir == self
 }

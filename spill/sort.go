@@ -110,7 +110,7 @@ func (s *sorting) inPlace(a *record.Arena, e []record.Entry) (record.Slice, erro
 		return record.Slice{Entries: e, Ends: record.CutEnds(s.cuts, s.parts, a, e)}, nil
 	}
 	out := s.sorter.Scratch[:len(e)]
-	ends, err := s.distribute(a, out, [][]record.Entry{e})
+	ends, err := s.distribute(a, out, []record.List{{Entries: e}})
 	if err != nil {
 		return record.Slice{}, err
 	}
@@ -124,11 +124,11 @@ func (s *sorting) inPlace(a *record.Arena, e []record.Entry) (record.Slice, erro
 
 // distribute copies the entries of all lists to out, by partition, and returns where each partition ends.
 // Within a partition they keep their order.
-func (s *sorting) distribute(a *record.Arena, out []record.Entry, lists [][]record.Entry) (ends []int, err error) {
+func (s *sorting) distribute(a *record.Arena, out []record.Entry, lists []record.List) (ends []int, err error) {
 	s.counts = append(s.counts[:0], make([]int, s.parts+1)...)
 	for _, list := range lists {
-		for i := range list {
-			p, err := s.partOf(a, list[i].Ref)
+		for i := range list.Entries {
+			p, err := s.partOf(a, list.Entries[i].Ref)
 			if err != nil {
 				return nil, err
 			}
@@ -141,9 +141,9 @@ func (s *sorting) distribute(a *record.Arena, out []record.Entry, lists [][]reco
 		ends[p] = s.counts[p+1]
 	}
 	for _, list := range lists {
-		for i := range list {
-			p, _ := s.partOf(a, list[i].Ref) // the first loop has checked the range
-			out[s.counts[p]] = list[i]
+		for _, e := range list.Entries {
+			p, _ := s.partOf(a, e.Ref) // the first loop has checked the range
+			out[s.counts[p]] = e
 			s.counts[p]++
 		}
 	}
@@ -154,20 +154,16 @@ func (s *sorting) distribute(a *record.Arena, out []record.Entry, lists [][]reco
 // the entries by partition. Without a partitioner it distributes them by the highest bits in
 // which their prefixes differ.
 func (s *sorting) gather(l *load, out []record.Entry) (record.Slice, error) {
+	lists := make([]record.List, len(l.index))
+	for i := range lists {
+		lists[i].Entries = l.indexed(i)
+	}
 	if s.part != nil {
-		lists := make([][]record.Entry, len(l.index))
-		for i := range lists {
-			lists[i] = l.indexed(i)
-		}
 		ends, err := s.distribute(&l.arena, out, lists)
 		if err == nil {
 			s.sorter.SortRanges(out, ends, 0, s.lease)
 		}
 		return record.Slice{Entries: out, Ends: ends}, err
-	}
-	lists := make([]record.List, len(l.index))
-	for i := range lists {
-		lists[i].Entries = l.indexed(i)
 	}
 	ends, _ := record.Gather(out, lists, 0, 0)
 	s.sorter.SortRanges(out, ends, 0, s.lease)
@@ -390,14 +386,12 @@ func (b *Buffer) keepDivided(l *load) bool {
 	for i, ends := range l.ends {
 		slices[i] = record.Slice{Entries: l.indexed(i), Ends: ends}
 	}
-	var unsorted *record.Unsorted
-	if b.o.Ranges != nil && b.o.Parts == 1 {
+	unsorted := b.divider.Unsorted()
+	if b.divider.Ranges() {
 		unsorted = b.divider.UnsortedRanges(l.ends)
 		for i := range slices {
 			slices[i].Ends = []int{len(slices[i].Entries)}
 		}
-	} else {
-		unsorted = b.divider.Unsorted()
 	}
 	b.adopt(l, slices, record.CountParts(&l.arena, slices, b.o.Parts), unsorted)
 	return true

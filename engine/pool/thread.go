@@ -59,11 +59,15 @@ func (p *Pool) loop(s *poolSlot, t *slotThread) {
 	// The last line of loop sets ended. A closure that calls Goexit skips that line.
 	ended := false
 	defer func() {
-		if ended {
-			p.end(t)
-			return
-		}
-		if t.died() {
+		t.mu.Lock()
+		abandoned := t.mu.state == threadAbandoned
+		t.mu.running = false
+		t.mu.Unlock()
+		switch {
+		case abandoned: // Abandon has counted it off
+		case ended:
+			p.ending.Done()
+		default: // a closure has ended the goroutine (runtime.Goexit)
 			go p.loop(s, t)
 		}
 	}()
@@ -73,17 +77,6 @@ func (p *Pool) loop(s *poolSlot, t *slotThread) {
 		f()
 	}
 	ended = true
-}
-
-// end counts the thread off, so that Close need not wait for it. Abandon has counted an
-// abandoned thread off already.
-func (p *Pool) end(t *slotThread) {
-	t.mu.Lock()
-	counted := t.mu.state != threadAbandoned
-	t.mu.Unlock()
-	if counted {
-		p.ending.Done()
-	}
 }
 
 // bind binds the calling thread to the core of the slot and notes the core that the kernel
@@ -166,13 +159,4 @@ func (t *slotThread) abandon() (waiting []func(), stuck bool) {
 	// The closures now belong to the caller. The stuck thread must not run them a second time.
 	waiting, t.mu.queue = t.mu.queue, nil
 	return waiting, true
-}
-
-// died notes that a closure has ended the goroutine (runtime.Goexit). It reports whether another
-// goroutine has to go on with the queue.
-func (t *slotThread) died() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.mu.running = false
-	return t.mu.state != threadAbandoned
 }

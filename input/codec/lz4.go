@@ -34,12 +34,6 @@ func skipFrames(src *bufio.Reader) (head []byte, err error) {
 	}
 }
 
-// isLZ4 reports whether head begins with a magic of lz4.
-func isLZ4(head []byte) bool {
-	codec, _ := byMagic(head)
-	return codec == LZ4
-}
-
 // lz4Bytes returns the bytes that the decoder of a frame keeps: one block as stored and
 // one as decoded. If blocks are linked, it keeps up to two more. A block has at
 // most 4 MiB.
@@ -91,11 +85,12 @@ func (l *lz4Frames) Read(p []byte) (int, error) {
 		n, err := l.zr.Read(p)
 		if err == io.EOF {
 			var head []byte
-			switch head, err = skipFrames(l.frame.src); {
+			head, err = skipFrames(l.frame.src)
+			switch of, _ := byMagic(head); {
 			case err != nil:
 			case len(head) == 0:
 				err = io.EOF
-			case isLZ4(head):
+			case of == LZ4:
 				err = l.reset(l.frame.src)
 			default:
 				err = errUnknownFrame

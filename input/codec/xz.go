@@ -12,6 +12,7 @@ import (
 	"hash/crc64"
 	"io"
 	"runtime"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/ulikunitz/xz/lzma"
@@ -279,9 +280,7 @@ func (x *xzReader) closeBlock() error {
 	if x.check != nil {
 		sum := x.check.Sum(nil)
 		if x.flags[1] != 10 { // CRCs are stored with the lowest byte first
-			for i, j := 0, len(sum)-1; i < j; i, j = i+1, j-1 {
-				sum[i], sum[j] = sum[j], sum[i]
-			}
+			slices.Reverse(sum)
 		}
 		if !bytes.Equal(sum, tail[padding:padding+length]) {
 			return errXZ("check of a block")

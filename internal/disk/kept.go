@@ -76,7 +76,8 @@ func (k *KeptTemp) claim(made bool) (err error) {
 		return k.lockError(err)
 	}
 	// SweepTemp may remove a directory with a file madeName, so such files are listed before.
-	marks, _ := filepath.Glob(filepath.Join(globbed(k.above), namePrefix+"*", madeName))
+	literally := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
+	marks, _ := filepath.Glob(filepath.Join(literally.Replace(k.above), namePrefix+"*", madeName))
 	made = made || len(marks) > 0 || leftNotes(k.above)
 	// This removes directories of runs that were killed before they had a journal, or after they
 	// had removed it.
@@ -112,11 +113,6 @@ func (k *KeptTemp) claim(made bool) (err error) {
 		return mark.Close()
 	}
 	return nil
-}
-
-// globbed quotes a path, so that filepath.Glob takes it literally.
-func globbed(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
 // look returns the names of the directories with a journal, and the name of a file that mrlocal has

@@ -268,7 +268,15 @@ func removeLocked(path string) error {
 	if err != nil {
 		return RemoveAll(path) // this may succeed all the same
 	}
-	if err := removeAll(path, entries); err != nil {
+	var group errgroup.Group
+	group.SetLimit(removers)
+	for _, e := range entries {
+		if e.Name() != lockName {
+			group.Go(func() error { return RemoveAll(filepath.Join(path, e.Name())) })
+		}
+	}
+	// After an error the other entries are removed all the same.
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	return RemoveAll(path)
@@ -277,16 +285,3 @@ func removeLocked(path string) error {
 // removers is the number of goroutines that remove files. Removing may wait for the disk, if the
 // file system reports free blocks to it.
 const removers = 4
-
-// removeAll removes the entries of a directory except its lock. It returns the first error, and removes
-// the other entries all the same.
-func removeAll(path string, entries []fs.DirEntry) error {
-	var group errgroup.Group
-	group.SetLimit(removers)
-	for _, e := range entries {
-		if e.Name() != lockName {
-			group.Go(func() error { return RemoveAll(filepath.Join(path, e.Name())) })
-		}
-	}
-	return group.Wait()
-}

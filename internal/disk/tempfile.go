@@ -177,7 +177,9 @@ func (t *TempFile) Remove() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	err = errors.Join(err, Remove(t.mu.name))
-	t.root.giveBack(t.mu.charged)
+	t.root.mu.Lock()
+	defer t.root.mu.Unlock()
+	t.root.mu.used -= t.mu.charged
 	t.mu.charged = 0
 	return err
 }
@@ -191,13 +193,6 @@ func (r *TempRoot) charge(bytes int64) error {
 	}
 	r.mu.used += bytes
 	return nil
-}
-
-// giveBack counts bytes of take off.
-func (r *TempRoot) giveBack(bytes int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.mu.used -= bytes
 }
 
 // UsedBytes returns the bytes of all files together.

@@ -62,10 +62,13 @@ func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	n, err := r.body.Read(p[:min(int64(len(p)), r.end-r.at)])
 	r.at += int64(n)
 	r.keep(p[:n])
+	if n > 0 && r.at == r.end && !r.ends {
+		if more, _ := r.body.Read(make([]byte, 1)); more > 0 {
+			r.back = r.back[:0]
+			return 0, fmt.Errorf("%s: %w", r.name, wrong(r.from, "more bytes than were asked for, up to byte %d of %d", r.end, r.bytes))
+		}
+	}
 	switch {
-	case n > 0 && r.at == r.end && !r.ends && r.goesOn():
-		r.back = r.back[:0]
-		return 0, fmt.Errorf("%s: %w", r.name, wrong(r.from, "more bytes than were asked for, up to byte %d of %d", r.end, r.bytes))
 	case n > 0:
 		return n, nil // the next call returns an error again
 	case r.fs.ctx.Err() != nil:
@@ -77,13 +80,6 @@ func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 		return 0, fmt.Errorf("%s: the connection was lost at byte %d of %d (server %s)", r.name, r.at, r.bytes, r.from.URL.Host)
 	}
 	return 0, fmt.Errorf("%s: at byte %d of %d: %w", r.name, r.at, r.bytes, cause(err, r.from.URL.Host))
-}
-
-// goesOn reports whether the body has a byte behind those that were asked for.
-func (r *Reader) goesOn() bool {
-	var more [1]byte
-	n, _ := r.body.Read(more[:])
-	return n > 0
 }
 
 // Read implements io.Reader. It begins at the start of the file.

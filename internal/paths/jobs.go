@@ -76,7 +76,10 @@ type reader struct {
 // write to one device or pipe.
 func (b *batch) addOutput(i int) error {
 	name := b.jobs[i].Output
-	if name == "" || isDevice(name) {
+	if name == "" {
+		return nil
+	}
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return nil
 	}
 	path := b.locate(name)
@@ -85,13 +88,6 @@ func (b *batch) addOutput(i int) error {
 	}
 	b.outputs[path], b.outputAt[i] = i, path
 	return nil
-}
-
-// isDevice reports whether name exists and is neither a regular file nor a
-// directory.
-func isDevice(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }
 
 // addInput notes an input of job i. If another job makes it, job i must wait for that job.

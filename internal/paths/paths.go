@@ -58,21 +58,15 @@ func Resolve(name string) (path string, info fs.FileInfo, err error) {
 		case info.Mode()&fs.ModeSymlink == 0:
 			return path, info, nil
 		}
-		if name, err = target(path); err != nil {
+		if name, err = os.Readlink(path); err != nil {
 			return "", nil, err
+		}
+		// A relative link counts from the directory that it lies in.
+		if !filepath.IsAbs(name) {
+			name = filepath.Dir(path) + string(filepath.Separator) + name // not Join: it would drop link/..
 		}
 	}
 	return "", nil, syscall.ELOOP
-}
-
-// target returns the name that the symbolic link at path leads to.
-func target(path string) (string, error) {
-	link, err := os.Readlink(path)
-	// A relative link counts from the directory that it lies in.
-	if err == nil && !filepath.IsAbs(link) {
-		link = filepath.Dir(path) + string(filepath.Separator) + link // not Join: it would drop link/..
-	}
-	return link, err
 }
 
 // resolveParent resolves all but the last element of name. It does not clean

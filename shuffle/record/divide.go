@@ -87,9 +87,9 @@ func (d *Divider) Restore(s Slice) {
 // prefixes begin. Any number of goroutines may use it. A nil *Unsorted stands for a sorted run;
 // only Depth and RangeEnds accept it.
 type Unsorted struct {
-	mu    sync.RWMutex // write-locked while entries are sorted, read-locked while they are copied
-	parts []bool       // by partition: true as long as it is not sorted
-	cuts  *cuts
+	mu     sync.RWMutex // write-locked while entries are sorted, read-locked while they are copied
+	sorted []bool       // by partition
+	cuts   *cuts
 
 	// ranges is set only for a run whose single partition is divided by Ranges. It says
 	// where the ranges end, by slice. cuts then has the cuts between ranges.
@@ -98,11 +98,7 @@ type Unsorted struct {
 
 // Unsorted returns the state of a run of which every partition is divided and none is sorted.
 func (d *Divider) Unsorted() *Unsorted {
-	u := &Unsorted{parts: make([]bool, d.parts), cuts: d.cuts}
-	for p := range u.parts {
-		u.parts[p] = true
-	}
-	return u
+	return &Unsorted{sorted: make([]bool, d.parts), cuts: d.cuts}
 }
 
 // Depth returns the byte of the keys at which the prefixes of an unsorted partition begin.
@@ -119,7 +115,7 @@ func (u *Unsorted) Depth(part int) int {
 func (u *Unsorted) Sort(part int, slices []Slice, sorter *Sorter) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !u.parts[part] {
+	if u.sorted[part] {
 		return
 	}
 	for i, slice := range slices {
@@ -135,7 +131,7 @@ func (u *Unsorted) Sort(part int, slices []Slice, sorter *Sorter) {
 		sorter.Sort(e, u.Depth(part))
 		u.cuts.restore(part, e)
 	}
-	u.parts[part] = false
+	u.sorted[part] = true
 }
 
 // List is a list of entries from one slice, for Gather.
@@ -152,10 +148,12 @@ type List struct {
 // If another goroutine has sorted a list meanwhile, its prefixes begin at byte 0. Gather then
 // does nothing and returns false, unless depth is 0.
 func Gather(out []Entry, lists []List, part, depth int) (ends []int, ok bool) {
-	lock(lists)
-	defer unlock(lists)
+	// Other goroutines must not sort the lists meanwhile. All goroutines lock runs in the order of the maps, so there
+	// is no deadlock.
+	eachUnsorted(lists, func(s *Unsorted) { s.mu.RLock() })
+	defer eachUnsorted(lists, func(s *Unsorted) { s.mu.RUnlock() })
 	for i := range lists {
-		if s := lists[i].Unsorted; depth > 0 && s != nil && !s.parts[part] {
+		if s := lists[i].Unsorted; depth > 0 && s != nil && s.sorted[part] {
 			return nil, false
 		}
 	}
@@ -176,12 +174,6 @@ func Gather(out []Entry, lists []List, part, depth int) (ends []int, ok bool) {
 	}
 	return ends[:digit.buckets()], true
 }
-
-// lock keeps other goroutines from sorting the lists. All goroutines lock runs in the order of
-// the maps, so there is no deadlock.
-func lock(lists []List) { eachUnsorted(lists, func(s *Unsorted) { s.mu.RLock() }) }
-
-func unlock(lists []List) { eachUnsorted(lists, func(s *Unsorted) { s.mu.RUnlock() }) }
 
 // eachUnsorted calls do once for each run of lists. The lists of one run are neighbours.
 func eachUnsorted(lists []List, do func(*Unsorted)) {

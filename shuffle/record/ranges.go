@@ -45,7 +45,7 @@ func (d *Divider) Ranges() bool { return d.ranges != nil }
 // UnsortedRanges returns the state of a run that d has divided by ranges. ends are the results
 // of Divide, by slice. The Unsorted keeps ends.
 func (d *Divider) UnsortedRanges(ends [][]int) *Unsorted {
-	return &Unsorted{parts: []bool{true}, cuts: d.cuts, ranges: ends}
+	return &Unsorted{sorted: make([]bool, 1), cuts: d.cuts, ranges: ends}
 }
 
 // RangeEnds returns where the ranges of a slice end; nil if the run is not divided by ranges.
