@@ -51,7 +51,7 @@ func (c *Copies) Add(ctx context.Context, mapTask int, out *MapOutput, o MergeOp
 			run.out, err = toMemory(ctx, stat, o)
 		}
 		if run.out == nil && err == nil {
-			run.out, err = toFile(ctx, o)
+			run.out, err = toFile(ctx, o, SpillEnd)
 		}
 		if err != nil {
 			return err
@@ -83,14 +83,16 @@ func (c *Copies) find(mapTask int) (at int, found bool) {
 	})
 }
 
-// held returns the number of copies in memory, the bytes that they take there, and the number of files.
+// held returns the number of copies in memory, the bytes of their records, and the number of files. As in the
+// simulator, which knows no records, the index does not count.
 func (c *Copies) held() (segments int, bytes int64, files int) {
 	for i := range c.runs {
-		if out := c.runs[i].out; out == nil {
-			continue
-		} else if memory := out.MemoryBytes(); memory > 0 {
-			segments, bytes = segments+1, bytes+memory
-		} else {
+		switch out := c.runs[i].out; {
+		case out == nil:
+		case out.MemoryBytes() > 0:
+			segments++
+			bytes += out.Part(0).Bytes()
+		default:
 			files++
 		}
 	}
@@ -98,9 +100,11 @@ func (c *Copies) held() (segments int, bytes int64, files int) {
 }
 
 // MemoryBytes returns the memory that the copies take.
-func (c *Copies) MemoryBytes() int64 {
-	_, bytes, _ := c.held()
-	return bytes
+func (c *Copies) MemoryBytes() (sum int64) {
+	for _, out := range c.Outputs() {
+		sum += out.MemoryBytes()
+	}
+	return sum
 }
 
 // Flush merges all copies in memory to files: one for each range of neighbouring maps.
@@ -171,7 +175,7 @@ func (c *Copies) merge(ctx context.Context, from, to int, o MergeOptions) error 
 	o.Inputs, o.Part = outputsOf(c.runs[from:to]), 0
 	if len(o.Inputs) > 0 {
 		var err error
-		if whole.out, err = toFile(ctx, o); err != nil {
+		if whole.out, err = toFile(ctx, o, MergePass); err != nil {
 			return err
 		}
 	}
@@ -204,8 +208,8 @@ func (c *Copies) Close() {
 	c.runs = nil
 }
 
-// toFile writes the merge of o to a file, and makes an event of a merge or, of one copy, of a spill.
-func toFile(ctx context.Context, o MergeOptions) (*MapOutput, error) {
+// toFile writes the merge of o to a file, and makes an event of the given kind.
+func toFile(ctx context.Context, o MergeOptions, kind EventKind) (*MapOutput, error) {
 	room, ok := o.Lease.Chunk()
 	if !ok {
 		return nil, membudget.ErrNoRoom
@@ -226,11 +230,7 @@ func toFile(ctx context.Context, o MergeOptions) (*MapOutput, error) {
 		out.Release()
 		return nil, err
 	}
-	if len(o.Inputs) == 1 {
-		o.Notify(Event{Kind: SpillEnd, Bytes: w.TotalBytes, Records: w.TotalRecords})
-	} else {
-		o.Notify(Event{Kind: MergePass, Bytes: w.TotalBytes, Runs: len(o.Inputs)})
-	}
+	o.Notify(Event{Kind: kind, Bytes: w.TotalBytes, Records: w.TotalRecords, Runs: len(o.Inputs)})
 	return out, nil
 }
 
