@@ -261,7 +261,8 @@ func (of sampled) mapPlace(ctx context.Context, number int, b jobs.Block, out *s
 	if a, ok := m.(jobs.Attempter); ok {
 		ctx, end := context.WithCancel(ctx)
 		defer end()
-		// The mapper is closed also if it ends the goroutine. Only a panic of Close fails: the sample is complete by then.
+		// The mapper is closed also if it ends the goroutine. Only a panic of Close fails: the sample is complete by
+		// then.
 		defer func() {
 			if c, ok := m.(io.Closer); ok {
 				err = cmp.Or(err, guard.Run("close of a sample", func() error { _ = c.Close(); return nil }))
