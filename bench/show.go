@@ -105,20 +105,15 @@ func (r *Result) runTable(b *bytes.Buffer) {
 	_ = t.Flush() // never fails: it writes into memory
 }
 
-// interval returns the 95 % interval as text; "": there is only one seed.
-func (l *Line) interval() string {
-	if l.CILow == "" {
-		return ""
-	}
-	return string(l.CILow + " to " + l.CIHigh)
-}
+// interval returns the 95 % interval of ours; "": there is none.
+func (l *Line) interval() string { return span(l.CILow, l.CIHigh) }
 
-// band returns the band as text; "": there is none.
-func (l *Line) band() string {
-	if l.Low == "" {
+// span returns the words of a range; "": there is none.
+func span(low, high Cell) string {
+	if low == "" {
 		return ""
 	}
-	return string(l.Low + " to " + l.High)
+	return string(low + " to " + high)
 }
 
 // judgement returns the verdict, with the band and the direction of an open line. It also says if
@@ -129,7 +124,7 @@ func (l *Line) judgement() string {
 		return "check of " + l.Check
 	}
 	if l.Low != "" && l.Verdict != Exact {
-		said += " " + l.band()
+		said += " " + span(l.Low, l.High)
 	}
 	if l.Open() && l.Direction != None {
 		said += ", direction " + string(l.Direction)

@@ -24,6 +24,9 @@ func (l *Ledger) Check() error {
 		if l.slotOf(s.Attempt) != s {
 			return fmt.Errorf("slots: slot %d holds %v, which its task does not list", i, s.Attempt)
 		}
+		if s.Killing {
+			want.killing++
+		}
 		c := &jobs[s.Attempt.Job]
 		c.running[s.Attempt.Kind]++
 		if s.Attempt.Kind == Reduce && s.State == SlotOpen && l.mapCapable(s) {
@@ -38,21 +41,10 @@ func (l *Ledger) Check() error {
 	if err := l.checkLimits(); err != nil {
 		return err
 	}
-	want.killing = l.countKilling()
 	if want != l.total {
 		return fmt.Errorf("slots: totals are %+v, recounted %+v", l.total, want)
 	}
 	return nil
-}
-
-// countKilling counts the attempts that have an order to end.
-func (l *Ledger) countKilling() (n int32) {
-	for i := range l.slots {
-		if l.slots[i].Busy && l.slots[i].Killing {
-			n++
-		}
-	}
-	return n
 }
 
 // checkLimits checks the running-job limits: their counts, that none is exceeded, and that no

@@ -1,6 +1,7 @@
 package slots
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -72,12 +73,8 @@ func (l *Ledger) Submit(now time.Duration, s JobSpec) JobID {
 	for _, text := range []*string{&s.Name, &s.Pool, &s.User} {
 		*text = strings.ToValidUTF8(*text, "\ufffd") // as event files have it
 	}
-	if s.Pool == "" {
-		s.Pool = s.Name
-	}
-	if s.Weight == 0 {
-		s.Weight = One
-	}
+	s.Pool = cmp.Or(s.Pool, s.Name)
+	s.Weight = cmp.Or(s.Weight, One)
 	if s.MapsSealed && s.ReadyMaps == 0 {
 		s.ReadyMaps = s.Maps
 	}

@@ -175,7 +175,12 @@ func (l *Ledger) start(g *Grant) {
 	level := LevelAny
 	if g.Kind == Map {
 		level = l.levelOf(j, g.Task, s.Tracker)
-		side.countLevel(level)
+		switch level {
+		case LevelTracker:
+			side.counts.Local++
+		case LevelGroup:
+			side.counts.GroupLocal++
+		}
 	}
 	l.orders.Starts = append(l.orders.Starts, Start{Attempt: a, Slot: s.ID, Lent: s.Lent, Locality: level})
 	e := attemptEvent(trace.OpStart, a, s.ID)
@@ -187,16 +192,6 @@ func (l *Ledger) start(g *Grant) {
 		l.recordDecision(attemptEvent(trace.OpLend, a, s.ID), g.Rule)
 	}
 	l.refresh(j)
-}
-
-// countLevel counts a map that starts in its input's group or on its tracker.
-func (s *jobSide) countLevel(level Level) {
-	switch level {
-	case LevelTracker:
-		s.counts.Local++
-	case LevelGroup:
-		s.counts.GroupLocal++
-	}
 }
 
 // occupy puts an attempt on a free slot. The caller links the slot into the list of the task.

@@ -1,6 +1,7 @@
 package slots
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -122,9 +123,7 @@ func New(c Config, p Policy) (*Ledger, error) {
 		}
 		c.Options = text
 	}
-	if c.PolicyName == "" {
-		c.PolicyName = t.Name
-	}
+	c.PolicyName = cmp.Or(c.PolicyName, t.Name)
 	if err := c.validate(); err != nil {
 		return nil, err
 	}

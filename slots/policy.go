@@ -255,19 +255,18 @@ func (d *Decision) Resize(t TrackerID, mapOpen, reduceOpen, extraOpen int) {
 
 // WakeAt asks for an Assign at time t, counted from the start of the run, unless one
 // comes before. The earliest such time counts.
-func (d *Decision) WakeAt(t time.Duration) {
-	if d.l.wake < 0 || t < d.l.wake {
-		d.l.wake = t
-	}
-}
+func (d *Decision) WakeAt(t time.Duration) { Earlier(&d.l.wake, t) }
 
 // Probe asks the driver to report the progress of all running attempts once, before the
 // first Assign at or after time t. t counts from the start of the run; the earliest such time
 // counts. A Probe does not lead to an Assign by itself. Drivers report progress only after
 // a Probe. A driver with heartbeats then reports it at each heartbeat.
-func (d *Decision) Probe(t time.Duration) {
-	if o := &d.l.orders; o.Probe < 0 || t < o.Probe {
-		o.Probe = t
+func (d *Decision) Probe(t time.Duration) { Earlier(&d.l.orders.Probe, t) }
+
+// Earlier sets at to t if t is earlier, or if at is negative. A negative time stands for none.
+func Earlier(at *time.Duration, t time.Duration) {
+	if *at < 0 || t < *at {
+		*at = t
 	}
 }
 

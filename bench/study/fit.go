@@ -307,10 +307,7 @@ func (f *stageFit) share(core []*measuredAttempt, kind trace.Kind) float64 {
 	if kind == trace.Reduce {
 		cpu = f.Reduce.CPU
 	}
-	if cpu == 0 {
-		cpu = ppm.One
-	}
-	return min(1, float64(ppm.One)/(float64(len(core))*float64(min(cpu, ppm.One))))
+	return min(1, float64(ppm.One)/(float64(len(core))*float64(min(cmp.Or(cpu, ppm.One), ppm.One))))
 }
 
 // cold returns by how many seconds the first map on each slot took longer than expected. Such a map is

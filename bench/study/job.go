@@ -86,31 +86,26 @@ func (j *MeasuredJob) Tune(ctx context.Context) (*Result, error) {
 // the job in the fastest run, in the form of a workload file. In the fastest run, tasks use the
 // scarce resource well and do not yet slow each other down.
 func (j *MeasuredJob) Profile(ctx context.Context) ([]byte, error) {
-	most := j.Options.MapSlots
-	if most == 0 {
-		most = max(1, runtime.NumCPU()/max(j.Options.Trackers, 1))
-	}
 	o := j.Options
+	most := cmp.Or(o.MapSlots, max(1, runtime.NumCPU()/max(o.Trackers, 1)))
 	o.MapSlots = most
 	// Reduces copy bytes, as on a cluster. They begin when all maps are done, so that at least
 	// --parallel-copies map outputs are there to copy, as in the paper [RAS11, section 3.6].
 	o.CopyOutputs = true
-	whole := slots.One
-	o.Slowstart = &whole
+	o.Slowstart = new(slots.One)
 	// The run with most slots comes last, so its options are checked before the first run.
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	var runs []*report.Report
-	err := inRounds(1, most, func(_, n int) error {
-		o.MapSlots = n + 1
-		j.Note(fmt.Sprintf("profile: run %d of %d: %s", n+1, most, errs.Counted(n+1, "map slot")))
-		r, err := j.run(ctx, o, n == 0)
+	for n := 1; n <= most; n++ {
+		o.MapSlots = n
+		j.Note(fmt.Sprintf("profile: run %d of %d: %s", n, most, errs.Counted(n, "map slot")))
+		r, err := j.run(ctx, o, n == 1)
+		if err != nil {
+			return nil, err
+		}
 		runs = append(runs, r)
-		return err
-	})
-	if err != nil {
-		return nil, err
 	}
 	return profileText(runs, runtime.NumCPU()), nil
 }

@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -68,9 +69,7 @@ func NewMeasured(c Config) *Measured {
 	for i := range f.Jobs {
 		for kind, use := range f.Jobs[i].Uses {
 			d := &m.jobs[i][kind]
-			if d.cpu = uint64(min(use.CPU, ppm.One)); d.cpu == 0 {
-				d.cpu = uint64(ppm.One) // it is not known
-			}
+			d.cpu = uint64(min(cmp.Or(use.CPU, ppm.One), ppm.One)) // a share of 0 is not known
 			for _, s := range use.Slowdown {
 				d.slowdowns = append(d.slowdowns, Fraction(uint64(ppm.One), uint64(s)))
 			}

@@ -81,7 +81,7 @@ func (s *speculation) judgeByAverage(v *slots.View, m *measured, kind slots.Kind
 		if s.hasCopy(id) {
 			continue
 		}
-		s.lookAgain(v.Now() + k.every())
+		slots.Earlier(&s.due, v.Now()+k.every())
 		if done, known := v.Progress(id); known && farBehind(average, done) && v.Now()-p.began >= s.lag(k) {
 			s.list = append(s.list, candidate{Attempt: p.attempt, Tracker: p.tracker, Average: average, Progress: done})
 		}

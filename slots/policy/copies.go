@@ -81,13 +81,6 @@ func (c *Copies) changed(v *slots.View, j slots.JobView) (in bool) {
 	return in
 }
 
-// rankCopied ranks a job and its pool again, after its number of copies has changed.
-func (o *Order) rankCopied(v *slots.View, id slots.JobID, k slots.Kind) {
-	j := v.Job(id)
-	o.rank(v, j, k)
-	o.rankPool(v, o.placeOf(j), k)
-}
-
 // look drops stale candidates. If the driver has answered a Probe, it also finds the tasks that
 // are worth a copy. Then it ranks the jobs again that have or had candidates.
 func (o *Order) look(v *slots.View) {
@@ -111,7 +104,7 @@ func (o *Order) look(v *slots.View) {
 		}
 		k := &m.kinds[g.kind]
 		if k.recounted = false; k.ranked != k.worth {
-			o.rankCopied(v, g.job, g.kind)
+			o.rankAgain(v, g.job, g.kind)
 		}
 	}
 	c.recounted = c.recounted[:0]

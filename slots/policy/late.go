@@ -266,7 +266,7 @@ func (s *speculation) judge(v *slots.View, m *measured, kind slots.Kind) {
 	k.setUsual()
 	for i := range k.running {
 		if r := &k.running[i]; s.runs(v, r) && !s.hasCopy(r.slot) {
-			s.lookAgain(v.Now() + k.every())
+			slots.Earlier(&s.due, v.Now()+k.every())
 			break
 		}
 	}
@@ -312,13 +312,6 @@ func (s *speculation) judgeAttempt(v *slots.View, usual, elapsed time.Duration, 
 
 // hasCopy reports whether the task of the attempt on a slot has a running copy.
 func (s *speculation) hasCopy(id slots.SlotID) bool { return s.places[id].copied == s.marked }
-
-// lookAgain makes the next look due at time at, or earlier.
-func (s *speculation) lookAgain(at time.Duration) {
-	if s.due < 0 || at < s.due {
-		s.due = at
-	}
-}
 
 // slowestOf returns the least total time in the slowest quarter of a job's tasks of a kind. The
 // finished tasks and the running ones together decide what is slow. The totals of running tasks that
@@ -436,7 +429,7 @@ func (o *Order) rerank(v *slots.View, k slots.Kind) {
 		c.current[k] = c.open[k]
 		for i := range c.list {
 			if a := c.list[i].Attempt; a.Kind == k {
-				o.rankCopied(v, a.Job, k)
+				o.rankAgain(v, a.Job, k)
 			}
 		}
 	}

@@ -11,6 +11,7 @@
 package policy
 
 import (
+	"cmp"
 	"time"
 
 	"mrlocal/slots"
@@ -114,15 +115,11 @@ func (o *Order) Begin(v *slots.View) {
 func (o *Order) End(v *slots.View, d *slots.Decision, why func(k slots.Kind) string, numbers func(k slots.Kind) []slots.Number) {
 	for k := range slots.Kind(trace.Kinds) {
 		if d.WantsReason() {
-			reason := o.stopped(v, k)
-			if reason == "" {
-				reason = why(k)
-			}
-			d.Decline(k, reason, append(numbers(k), roomNumbers(v)...)...)
+			d.Decline(k, cmp.Or(o.stopped(v, k), why(k)), append(numbers(k), roomNumbers(v)...)...)
 		}
 	}
 	for _, s := range o.skipped {
-		o.putBack(v, s)
+		o.rankAgain(v, s.job, s.kind)
 	}
 	o.skipped = o.skipped[:0]
 	o.askProgress(v, d)
@@ -138,8 +135,7 @@ func (o *Order) Update(v *slots.View) {
 			o.rankRunning(v, j, o.copies.changed(v, j))
 		}
 		for k := range slots.Kind(trace.Kinds) {
-			o.rank(v, j, k)
-			o.rankPool(v, o.placeOf(j), k)
+			o.rankAgain(v, id, k)
 		}
 	}
 	if o.copies != nil {
@@ -416,7 +412,7 @@ func (o *Order) Recall(v *slots.View, why slots.Refusal) bool {
 	kept := o.skipped[:0]
 	for _, s := range o.skipped {
 		if s.why == why {
-			o.putBack(v, s)
+			o.rankAgain(v, s.job, s.kind)
 		} else {
 			kept = append(kept, s)
 		}
@@ -426,11 +422,11 @@ func (o *Order) Recall(v *slots.View, why slots.Refusal) bool {
 	return recalled
 }
 
-// putBack ranks a skipped job again.
-func (o *Order) putBack(v *slots.View, s skipped) {
-	j := v.Job(s.job)
-	o.rank(v, j, s.kind)
-	o.rankPool(v, o.placeOf(j), s.kind)
+// rankAgain ranks a job and its pool again.
+func (o *Order) rankAgain(v *slots.View, id slots.JobID, k slots.Kind) {
+	j := v.Job(id)
+	o.rank(v, j, k)
+	o.rankPool(v, o.placeOf(j), k)
 }
 
 // copy turns a grant for a job without pending tasks into a grant of a copy. It returns the

@@ -431,15 +431,11 @@ func job(l *slots.Ledger, id slots.JobID) JobReport {
 func (r *Report) Describe(id slots.JobID, spec *slots.JobSpec) {
 	j := &r.Jobs[id]
 	j.Name = spec.Name
-	j.Pool = spec.Pool
+	j.Pool = cmp.Or(spec.Pool, spec.Name)
 	j.User = spec.User
 	// The Ledger gives a job without a pool one with the name of the job.
-	if j.Pool == "" {
-		j.Pool = spec.Name
-	}
 	if spec.Deadline > 0 {
-		deadlineS := seconds(spec.Deadline)
-		j.DeadlineS = &deadlineS
+		j.DeadlineS = new(seconds(spec.Deadline))
 	}
 }
 

@@ -157,8 +157,7 @@ func (c Config) Or(o Config) Config {
 // WithDefaults returns c with every field set that has a default. mapSlots and
 // reduceSlots are the driver's default home slots of each tracker.
 func (c Config) WithDefaults(mapSlots, reduceSlots int) Config {
-	whole := slots.One
-	d := Config{Trackers: 1, MapSlots: mapSlots, ReduceSlots: reduceSlots, Slowstart: &whole, Attempts: 4, RemotePenalty: slots.One, Seed: 1}
+	d := Config{Trackers: 1, MapSlots: mapSlots, ReduceSlots: reduceSlots, Slowstart: new(slots.One), Attempts: 4, RemotePenalty: slots.One, Seed: 1}
 	c = c.Or(d)
 	c.MaxSlots = cmp.Or(c.MaxSlots, 2*(c.MapSlots+c.ReduceSlots))
 	return c

@@ -74,19 +74,12 @@ func (p *preemption) checkKind(v *slots.View, d *slots.Decision, k slots.Kind) {
 		return
 	}
 	if v.Now() < p.quiet[k] {
-		p.wake(p.quiet[k])
+		slots.Earlier(&p.due, p.quiet[k])
 		return
 	}
 	p.quiet[k] = v.Now() + preemptEvery
-	p.wake(p.quiet[k])
+	slots.Earlier(&p.due, p.quiet[k])
 	p.preemptTasks(v, d, k, missing, level)
-}
-
-// wake makes a check due at a time, unless one is due earlier.
-func (p *preemption) wake(at time.Duration) {
-	if p.due < 0 || at < p.due {
-		p.due = at
-	}
 }
 
 // tasksToPreempt sets the clocks of a pool (Hadoop 1.0.3, FairScheduler.tasksToPreempt). If the
@@ -140,7 +133,7 @@ func (p *preemption) overdue(now, since, timeout time.Duration) bool {
 	if now-since >= timeout {
 		return true
 	}
-	p.wake(since + timeout)
+	slots.Earlier(&p.due, since+timeout)
 	return false
 }
 

@@ -31,7 +31,7 @@ func (r *RAS) why(v *slots.View, s *rasJob, k slots.Kind, load slots.Vector) slo
 	n, t := &r.nodes[v.Tracker()], v.Tracker()
 	j := v.Job(s.id)
 	rest := n.capacity.Minus(load)
-	needs := r.launchNeeds(s, k, n)
+	needs := s.needs(k, n, s.mapsDone)
 	w := slots.Why{Numbers: []slots.Number{
 		slots.Whole("running maps", j.Running(slots.Map)), slots.Whole("s_req", s.required), slots.Whole("s_pend", s.left[slots.Map]), slots.Whole("s_alloc, placed", s.allotted[slots.Map]),
 		slots.Whole("running reduces", j.Running(slots.Reduce)), slots.Whole("r_pend", s.left[slots.Reduce]),

@@ -505,13 +505,7 @@ func (r *RAS) needs(v *slots.View, slot *slots.SlotView) slots.Vector {
 		s = &rasJob{id: slot.Attempt.Job, pending: [2]int32{}}
 		s.read(v, r.options.ShuffleMemory)
 	}
-	switch {
-	case slot.Attempt.Kind == slots.Map:
-		return s.mapping(n)
-	case slot.Advanced:
-		return s.reducing(n)
-	}
-	return s.copying(n, s.begun)
+	return s.needs(slot.Attempt.Kind, n, slot.Advanced)
 }
 
 // running returns the sum of the needs of the running attempts of a tracker. It also sets

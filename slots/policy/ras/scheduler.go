@@ -260,7 +260,7 @@ func (r *RAS) nextTask(v *slots.View, t int, load slots.Vector) (next *rasJob, k
 func (r *RAS) startable(v *slots.View, s *rasJob, n *node, t int, load slots.Vector) (slots.Kind, bool) {
 	j := v.Job(s.id)
 	for _, k := range []slots.Kind{slots.Reduce, slots.Map} {
-		if s.here[k] < s.on[t].tasks[k] && j.Pending(k) > 0 && !s.isBarred(k, t) && !s.skipped[k] && load.Plus(r.launchNeeds(s, k, n)).Fits(n.capacity) &&
+		if s.here[k] < s.on[t].tasks[k] && j.Pending(k) > 0 && !s.isBarred(k, t) && !s.skipped[k] && load.Plus(s.needs(k, n, s.mapsDone)).Fits(n.capacity) &&
 			(k == slots.Reduce || r.copyingFits(v, s, t)) {
 			return k, true
 		}
@@ -302,18 +302,6 @@ func (r *RAS) copyingFits(v *slots.View, s *rasJob, t int) bool {
 		}
 	}
 	return true
-}
-
-// launchNeeds returns the needs of a task that is launched now. A reduce whose maps are all
-// done switches to reduce at once.
-func (r *RAS) launchNeeds(s *rasJob, k slots.Kind, n *node) slots.Vector {
-	switch {
-	case k == slots.Map:
-		return s.mapping(n)
-	case s.mapsDone:
-		return s.reducing(n)
-	}
-	return s.copying(n, s.begun)
 }
 
 // launched updates counts after a grant that the Ledger applied.

@@ -160,6 +160,18 @@ func (s *rasJob) reducing(n *node) slots.Vector { return s.profile.Reduce.AtMost
 // mapping returns the needs of a map of the job.
 func (s *rasJob) mapping(n *node) slots.Vector { return s.profile.Map.AtMost(n.capacity) }
 
+// needs returns what a task of kind k of the job needs on a tracker now. A reduce copies from the maps that run or
+// are done, or reduces if it may.
+func (s *rasJob) needs(k slots.Kind, n *node, reduces bool) slots.Vector {
+	switch {
+	case k == slots.Map:
+		return s.mapping(n)
+	case reduces:
+		return s.reducing(n)
+	}
+	return s.copying(n, s.begun)
+}
+
 // average returns how long maps take on average: 0 if none has finished, else at least 1 ns. It
 // belongs to the Job Status Updater [RAS11, section 3.2].
 func average(s *policy.Sample) time.Duration {
