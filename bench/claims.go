@@ -15,9 +15,7 @@ import (
 // one experiment without a name, under the title of the experiment.
 type claim struct {
 	paper, name string
-	experiments []string
-	held        int     // figures that hold
-	apart       int     // figures that hold, but were fitted, or had something withdrawn
+	held        int     // figures that hold, and were not fitted, and had nothing withdrawn
 	open        []*Line // figures that do not hold
 }
 
@@ -36,7 +34,6 @@ const (
 // claimsOf returns the claims of the papers in the order of the experiments. Checks show no claim.
 func claimsOf(all []*Result) (claims []*claim) {
 	for _, p := range byPaper(all) {
-		first := len(claims)
 		for _, r := range p.of {
 			for i := range r.Lines {
 				l := &r.Lines[i]
@@ -44,29 +41,24 @@ func claimsOf(all []*Result) (claims []*claim) {
 					continue
 				}
 				name := cmp.Or(l.Claim, r.Title)
-				at := slices.IndexFunc(claims[first:], func(c *claim) bool { return c.name == name })
+				at := slices.IndexFunc(claims, func(c *claim) bool { return c.paper == p.key && c.name == name })
 				if at < 0 {
-					at = len(claims) - first
+					at = len(claims)
 					claims = append(claims, &claim{paper: p.key, name: name})
 				}
-				claims[first+at].add(r.Name, l)
+				claims[at].add(l)
 			}
 		}
 	}
 	return claims
 }
 
-// add counts a figure of an experiment.
-func (c *claim) add(experiment string, l *Line) {
-	if !slices.Contains(c.experiments, experiment) {
-		c.experiments = append(c.experiments, experiment)
-	}
+// add counts a figure.
+func (c *claim) add(l *Line) {
 	switch {
 	case l.Open():
 		c.open = append(c.open, l)
-	case l.Fitted || l.Withdrawn != "":
-		c.apart++
-	default:
+	case !l.Fitted && l.Withdrawn == "":
 		c.held++
 	}
 }

@@ -22,9 +22,8 @@ type Filling struct {
 	RoomBytes  int64 // bytes that the map may collect while a spill is written
 	LastBytes  int64 // the last load, which is written when the map has read all its input
 
-	Spills     int  // number of loads that are spilled while the map computes; without the last load
-	Expansions int  // how often the kvbuffer has grown before its first spill
-	Refused    bool // memory or the threshold did not allow the kvbuffer to grow
+	Spills     int // number of loads that are spilled while the map computes; without the last load
+	Expansions int // how often the kvbuffer has grown before its first spill
 
 	MergeBytes int64 // bytes that the merges of the map read and write, after the combiner
 }
@@ -41,12 +40,11 @@ func newFilling(b *workload.Buffer, emits, output int64) Filling {
 	mark := rule.MarkBytes(capacity, percent)
 	// The kvbuffer grows until its mark covers all output, or until growth is refused. A rest of a
 	// millionth of the mark is a rounding error, because x is computed to put the mark at the end.
-	for b.Growth && !f.Refused && emits-mark > mark/1_000_000 {
+	for b.Growth && emits-mark > mark/1_000_000 {
 		g := rule.Growth{AbsBytes: capacity, PfsBytes: mark, TfsBytes: emits, LeastBytes: int64(float64(mark)/percent) + 1}
 		x := g.NeedsBytes()
 		if !rule.MayGrow(x, b.MemoryBytes-capacity, threshold) {
-			f.Refused = true
-			break
+			break // memory or the threshold does not allow the kvbuffer to grow
 		}
 		f.Expansions++
 		capacity, mark = x, rule.MarkBytes(x, percent)

@@ -70,21 +70,26 @@ func (m *selection) add(p paragraph) {
 // event finds the job of the question. It also adds facts that have no paragraphs: statuses
 // of the job's attempts, and the ends of attempts on the slot, also with its tracker.
 func (m *selection) event(e *trace.Event, texts []string) {
+	o := &m.t.o
+	say := func(a slots.AttemptID, slot int32, words string) {
+		if !o.Lent && (o.Job == "" || m.job == a.Job) && (!o.HasSlot || int(slot) == o.Slot) {
+			m.text.WriteString(paragraphOf(fmt.Sprintf("At %s %s %s", seconds(e.At), m.t.attemptName(a), words)))
+		}
+	}
+	a := slots.AttemptID{Job: slots.JobID(e.Job), Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
 	switch {
 	case e.Op == trace.OpSubmit && m.job == slots.NoJob:
-		if texts[0] == m.t.o.Job || strconv.Itoa(int(e.Job)) == m.t.o.Job {
+		if texts[0] == o.Job || strconv.Itoa(int(e.Job)) == m.t.o.Job {
 			m.job = slots.JobID(e.Job)
 		}
-	case e.Op == trace.OpStatus && m.t.o.Job != "" && !m.t.o.Lent && m.job == slots.JobID(e.Job) && (!m.t.o.HasSlot || int(e.Slot) == m.t.o.Slot):
-		a := slots.AttemptID{Job: m.job, Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
-		m.text.WriteString(paragraphOf(fmt.Sprintf("At %s %s said: %s", seconds(e.At), m.t.attemptName(a), texts[0])))
-	case e.Op == trace.OpFinish && m.t.o.HasSlot && !m.t.o.Lent && int(e.Slot) == m.t.o.Slot && (m.t.o.Job == "" || m.job == slots.JobID(e.Job)):
-		a := slots.AttemptID{Job: slots.JobID(e.Job), Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
-		m.text.WriteString(paragraphOf(fmt.Sprintf("At %s %s ended.", seconds(e.At), m.t.attemptName(a))))
-	case e.Op == trace.OpLostTracker && m.t.o.HasSlot && !m.t.o.Lent:
+	case e.Op == trace.OpStatus && o.Job != "":
+		say(a, e.Slot, "said: "+texts[0])
+	case e.Op == trace.OpFinish && o.HasSlot:
+		say(a, e.Slot, "ended.")
+	case e.Op == trace.OpLostTracker && o.HasSlot:
 		// The Ledger does not have the loss yet.
-		if s := m.t.v.Slot(slots.SlotID(m.t.o.Slot)); s.Busy && int64(s.Tracker) == e.A && (m.t.o.Job == "" || m.job == s.Attempt.Job) {
-			m.text.WriteString(paragraphOf(fmt.Sprintf("At %s %s ended: its tracker was lost.", seconds(e.At), m.t.attemptName(s.Attempt))))
+		if s := m.t.v.Slot(slots.SlotID(o.Slot)); s.Busy && int64(s.Tracker) == e.A {
+			say(s.Attempt, int32(s.ID), "ended: its tracker was lost.")
 		}
 	}
 }

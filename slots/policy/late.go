@@ -356,8 +356,10 @@ func leastOf(a, b []time.Duration, n int) (least time.Duration) {
 	return least
 }
 
-// of returns the task of an attempt.
-func of(a slots.AttemptID) taskOf { return taskOf{a.Job, a.Kind, a.Task} }
+// of returns the first attempt of the task of a, which stands for the task.
+func of(a slots.AttemptID) slots.AttemptID {
+	return slots.AttemptID{Job: a.Job, Kind: a.Kind, Task: a.Task}
+}
 
 // Speculative execution performance balancing [DynamicMR14, "sepb"]. Before a copy of a
 // task may start, the first of all running jobs in fair order are checked for pending

@@ -49,7 +49,7 @@ func (p *looker) Decide(v *slots.View, d *slots.Decision) {
 // attempts are judged, one after the other, by all finished and running ones.
 func (p *looker) compare(v *slots.View) {
 	var running []slots.SlotView
-	copied := map[taskOf]bool{}
+	copied := map[slots.AttemptID]bool{}
 	progress := append(make([]int64, 0, v.Trackers()), p.done...)
 	for len(progress) < v.Trackers() {
 		progress = append(progress, 0)

@@ -88,13 +88,6 @@ type paying struct {
 	left   time.Duration
 }
 
-// taskOf names a task.
-type taskOf struct {
-	job  slots.JobID
-	kind slots.Kind
-	task slots.TaskID
-}
-
 // measured has the measurements of a job's tasks.
 type measured struct {
 	pool     slots.PoolID  // of the job
