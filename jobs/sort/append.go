@@ -35,8 +35,8 @@ func (o *Order) appendFields(dst, line []byte, open bool) []byte {
 		// A descending component is built in ascending form and then inverted in place. Its end
 		// must be inverted too, so it always gets one.
 		start := len(dst)
-		dst = o.appendField(dst, f, o.text(f, line), open && i == len(o.fields)-1 && !f.reverse)
-		if f.reverse {
+		dst = o.appendField(dst, f, o.text(f, line), open && i == len(o.fields)-1 && !f.has(reverse))
+		if f.has(reverse) {
 			invert(dst[start:])
 		}
 	}
@@ -53,7 +53,7 @@ func (o *Order) Key(memory *[]byte, line []byte) []byte {
 	case len(o.fields) == 0:
 		return nil
 	// One field of text is its own key.
-	case len(o.fields) == 1 && !o.json && o.fields[0].isPlain() && !o.fields[0].fold && !o.fields[0].reverse:
+	case len(o.fields) == 1 && !o.json && o.fields[0].isPlain() && !o.fields[0].has(fold|reverse):
 		return o.text(&o.fields[0], line)
 	}
 	start := len(*memory)
@@ -82,14 +82,14 @@ func (o *Order) text(f *field, line []byte) []byte {
 	case o.csv && !f.line:
 		text := csvColumn(line, f.column, byte(o.separator))
 		// -b skips blanks at the start of the value, inside its quotes.
-		if f.skipStart {
+		if f.has(blanks) {
 			text = text[skipBlanks(text, 0):]
 		}
 		return text
 	case !o.json || f.line:
 		return f.cut(line, o.separator)
 	// Without rules, the type of a value counts. So appendJSON gets the value with its quotes.
-	case f.isPlain() && !f.fold:
+	case f.isPlain() && !f.has(fold):
 		return jsonValue(line, f.path)
 	}
 	return jsonText(jsonValue(line, f.path))
@@ -99,15 +99,15 @@ func (o *Order) text(f *field, line []byte) []byte {
 // for appendText.
 func (o *Order) appendField(dst []byte, f *field, text []byte, open bool) []byte {
 	switch {
-	case o.json && f.isPlain() && !f.fold && !f.line:
+	case o.json && f.isPlain() && !f.has(fold) && !f.line:
 		return appendJSON(dst, text, open)
-	case f.numeric:
+	case f.has(numeric):
 		return appendNumber(dst, text)
 	case f.isPlain():
-		return appendText(dst, text, f.fold, open)
-	case f.general:
+		return appendText(dst, text, f.has(fold), open)
+	case f.has(general):
 		return appendGeneral(dst, text)
-	case f.month:
+	case f.has(month):
 		return appendMonth(dst, text)
 	}
 	// The other rules compare kept bytes. These lie at the end of dst for a while, so no second
@@ -117,11 +117,11 @@ func (o *Order) appendField(dst []byte, f *field, text []byte, open bool) []byte
 	key := len(dst)
 	text = dst[start:key]
 	switch {
-	case f.human:
+	case f.has(human):
 		dst = appendHuman(dst, text)
-	case f.random:
+	case f.has(random):
 		dst = appendRandom(dst, text, &o.salt, open)
-	case f.version:
+	case f.has(version):
 		dst = appendVersion(dst, text)
 	default:
 		dst = appendText(dst, text, false, open)
@@ -175,7 +175,7 @@ func (f *field) begin(line []byte, separator int) int {
 			}
 		}
 	}
-	if f.skipStart {
+	if f.has(blanks) {
 		at = skipBlanks(line, at)
 	}
 	return advance(line, at, f.startByte)

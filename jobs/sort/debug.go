@@ -25,13 +25,13 @@ func (d *Debugger) Warnings(last bool, obsolete map[int]bool) (texts []string) {
 	say := func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }
 	o := d.order
 	// unused has the global rules that no key has.
-	unused, unusedEnd := o.global, o.global.skipStart
-	var basic, general, basicSpans, generalSpans bool
+	unused, unusedEnd := o.global, o.global.has(blanks)
+	var basic, float, basicSpans, floatSpans bool
 	for i := range o.fields {
 		f := &o.fields[i]
-		skipEnd := f.skipEnd || f.line && f.skipStart
-		numeric := f.numeric || f.general || f.human
-		basic, general = basic || numeric && !f.general, general || f.general
+		skipEnd := f.skipEnd || f.line && f.has(blanks)
+		number := f.has(numeric | general | human)
+		basic, float = basic || number && !f.has(general), float || f.has(general)
 		if obsolete[i] {
 			before, now := fmt.Sprint("+", f.startField), fmt.Sprint("-k ", f.startField+1)
 			if !f.toLineEnd {
@@ -44,79 +44,51 @@ func (d *Debugger) Warnings(last bool, obsolete map[int]bool) (texts []string) {
 			say("key %d has zero width and will be ignored", i+1)
 		}
 		within := !f.toLineEnd && f.endField == 1 && f.endByte != 0 // positions within the first field count from the start of the line
-		if !empty && !f.line && o.separator < 0 && !within && (!f.skipStart && (!numeric && !f.month || f.startByte > 0) || !skipEnd && f.endByte > 0) {
+		if !empty && !f.line && o.separator < 0 && !within && (!f.has(blanks) && (!number && !f.has(month) || f.startByte > 0) || !skipEnd && f.endByte > 0) {
 			say("leading blanks are significant in key %d; consider also specifying 'b'", i+1)
 		}
-		if !f.line && numeric && (f.toLineEnd || f.startField+1 < f.endField) {
+		if !f.line && number && (f.toLineEnd || f.startField+1 < f.endField) {
 			say("key %d is numeric and spans multiple fields", i+1)
-			basicSpans, generalSpans = basicSpans || !f.general, generalSpans || f.general
+			basicSpans, floatSpans = basicSpans || !f.has(general), floatSpans || f.has(general)
 		}
-		unused.subtract(&f.rules)
+		unused = unused.known() &^ f.known()
 		unusedEnd = unusedEnd && !skipEnd
 	}
 	point := true // the decimal point was not mentioned
 	switch {
-	case !basicSpans && !generalSpans:
+	case !basicSpans && !floatSpans:
 	case o.separator == '.':
 		say("field separator '.' is treated as a decimal point in numbers")
 		point = false
 	case o.separator == '-':
 		say("field separator '-' is treated as a minus sign in numbers")
-	case generalSpans && o.separator == '+':
+	case floatSpans && o.separator == '+':
 		say("field separator '+' is treated as a plus sign in numbers")
 	}
 	switch {
-	case !basic && !general || !point:
+	case !basic && !float || !point:
 	case o.separator == '.':
 		say("numbers use '.' as a decimal point in this locale")
 	default:
 		say("note numbers use '.' as a decimal point in this locale")
 	}
-	reverse := unused.reverse
-	unused.reverse = reverse && !last && len(o.fields) > 0
-	unused.skipStart = unused.skipStart || unusedEnd
+	backwards := unused.has(reverse)
+	if last || len(o.fields) == 0 {
+		unused &^= reverse
+	}
+	if unusedEnd {
+		unused |= blanks
+	}
 	switch letters := unused.letters(); {
 	case len(letters) == 1:
 		say("option '-%s' is ignored", letters)
 	case letters != "":
 		say("options '-%s' are ignored", letters)
 	}
-	if reverse && last && len(o.fields) > 0 {
+	if backwards && last && len(o.fields) > 0 {
 		say("option '-r' only applies to last-resort comparison")
 	}
 	return texts
-}
-
-// subtract removes the rules that a key has. Of -d and -i GNU sort knows only one at a time.
-func (r *rules) subtract(key *rules) {
-	r.numeric = r.numeric && !key.numeric
-	r.general = r.general && !key.general
-	r.human = r.human && !key.human
-	r.month = r.month && !key.month
-	r.random = r.random && !key.random
-	r.version = r.version && !key.version
-	r.reverse = r.reverse && !key.reverse
-	r.fold, r.skipStart = r.fold && !key.fold, r.skipStart && !key.skipStart
-	if r.dictionary {
-		r.printing = false
-	}
-	r.dictionary, r.printing = r.dictionary && !key.dictionary, r.printing && (!key.printing || key.dictionary)
-}
-
-// letters returns the letters of the rules, in the order of GNU sort.
-func (r *rules) letters() (letters string) {
-	for _, l := range [...]struct {
-		letter string
-		on     bool
-	}{
-		{"b", r.skipStart}, {"d", r.dictionary}, {"f", r.fold}, {"g", r.general}, {"h", r.human}, {"i", r.printing && !r.dictionary},
-		{"M", r.month}, {"n", r.numeric}, {"R", r.random}, {"r", r.reverse}, {"V", r.version},
-	} {
-		if l.on {
-			letters += l.letter
-		}
-	}
-	return letters
 }
 
 // AppendLine appends line, with > for tabs, and below it a line for each key, with _ below the
@@ -147,8 +119,8 @@ func (d *Debugger) compared(f *field, line []byte) (begin, end int) {
 		before, end = end < begin, max(begin, end)
 	}
 	// These rules skip blanks by themselves. GNU sort marks only the rest.
-	numeric := f.numeric || f.general || f.human
-	if !numeric && !f.month && !(f.line && f.skipStart) {
+	number := f.has(numeric | general | human)
+	if !number && !f.has(month) && !(f.line && f.has(blanks)) {
 		return begin, end
 	}
 	if begin = skipBlanks(line, begin); before {
@@ -158,12 +130,12 @@ func (d *Debugger) compared(f *field, line []byte) (begin, end int) {
 	text := line[begin:end]
 	switch {
 	// A text that names no month has month 0, and marks nothing.
-	case f.month:
+	case f.has(month):
 		end = begin + 3*min(1, int(appendMonth(nil, text)[0]))
-	case f.general:
+	case f.has(general):
 		end = begin + len(d.number.Find(text))
-	case numeric:
-		end = begin + rawNumber(text, f.human)
+	case number:
+		end = begin + rawNumber(text, f.has(human))
 	}
 	return begin, end
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/md5"
 	"fmt"
 	"math"
+	"math/bits"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -44,37 +45,63 @@ type field struct {
 	path   []string // of JSON: names from the outermost object on
 }
 
-// rules say how a field is compared. The letters are those of Options. check refuses
-// combinations that exclude each other; reverse, fold and skipStart go with all others.
-type rules struct {
-	numeric, general, human, month, random, version bool
+// rules say how a field is compared. check refuses combinations that exclude each other; reverse, fold and blanks go
+// with all others.
+type rules uint16
 
-	dictionary, printing     bool // -d, -i: which bytes are compared
-	reverse, fold, skipStart bool
+// These are the rules in the order of keyLetters.
+const (
+	blanks rules = 1 << iota
+	dictionary
+	fold
+	general
+	human
+	printing
+	month
+	numeric
+	random
+	reverse
+	version
+)
+
+// keyLetters are the letters of OPTS, in the order of GNU sort.
+const keyLetters = "bdfghiMnRrV"
+
+// has reports whether r has one of some rules.
+func (r rules) has(some rules) bool { return r&some != 0 }
+
+// known returns r as GNU sort keeps it. Of -d and -i it knows only one at a time.
+func (r rules) known() rules {
+	if r.has(dictionary) {
+		return r &^ printing
+	}
+	return r
+}
+
+// letters returns the letters of the rules.
+func (r rules) letters() (letters string) {
+	for i := range keyLetters {
+		if r.known().has(1 << i) {
+			letters += keyLetters[i : i+1]
+		}
+	}
+	return letters
 }
 
 // isPlain reports whether all bytes of the field are compared, as they are or in capitals.
-func (r *rules) isPlain() bool {
-	return *r == rules{reverse: r.reverse, fold: r.fold, skipStart: r.skipStart}
-}
+func (r rules) isPlain() bool { return r&^(reverse|fold|blanks) == 0 }
 
 // check refuses rules that exclude each other, as GNU sort does. key is the key that has the rules;
 // "" stands for the options of the whole line.
-func (r *rules) check(key string) error {
-	// These four may be combined with each other, as in GNU sort.
-	others := r.version || r.random || r.dictionary || r.printing
-	count := 0
-	for _, on := range [...]bool{r.numeric, r.general, r.human, r.month, others} {
-		if on {
-			count++
-		}
+func (r rules) check(key string) error {
+	count := bits.OnesCount16(uint16(r & (numeric | general | human | month)))
+	if r.has(version | random | dictionary | printing) { // these four may be combined with each other
+		count++
 	}
 	if count <= 1 {
 		return nil
 	}
-	shown := *r
-	shown.skipStart, shown.reverse = false, false
-	letters := shown.letters()
+	letters := (r &^ (blanks | reverse)).letters()
 	if key == "" {
 		return errs.Optionf("", "options '-%s' are incompatible", letters)
 	}
@@ -88,9 +115,11 @@ func Compile(o Options) (*Order, error) {
 	if err != nil {
 		return nil, err
 	}
-	global := rules{
-		numeric: o.Numeric, general: o.General, human: o.Human, month: o.Month, random: o.Random, version: o.Version,
-		dictionary: o.Dictionary, printing: o.Printing, reverse: o.Reverse, fold: o.FoldCase, skipStart: o.Blanks,
+	var global rules
+	for i, on := range [...]bool{o.Blanks, o.Dictionary, o.FoldCase, o.General, o.Human, o.Printing, o.Month, o.Numeric, o.Random, o.Reverse, o.Version} {
+		if on {
+			global |= 1 << i
+		}
 	}
 	ord := &Order{separator: separator, reverse: o.Reverse, whole: !o.Stable && !o.Unique, salt: o.Salt}
 	ord.global = global
@@ -116,7 +145,7 @@ func Compile(o Options) (*Order, error) {
 		}
 		// As in GNU sort, a key without letters takes the global rules, and a key with letters
 		// takes none of them.
-		if f.rules == (rules{}) && !f.skipEnd {
+		if f.rules == 0 && !f.skipEnd {
 			f.rules, f.skipEnd = global, o.Blanks
 		}
 		if err := f.check(text); err != nil {
@@ -125,7 +154,7 @@ func Compile(o Options) (*Order, error) {
 		ord.fields = append(ord.fields, f)
 	}
 	// With -r alone, whole lines are compared, which needs no field.
-	if len(keys) == 0 && global != (rules{reverse: global.reverse}) {
+	if len(keys) == 0 && global&^reverse != 0 {
 		if err := global.check(""); err != nil {
 			return nil, err
 		}
@@ -178,7 +207,7 @@ func parseField(text string) (field, error) {
 		}
 		f.startByte--
 	}
-	p.options(&f.rules, &f.skipStart)
+	f.rules = p.options()
 	if !p.skip(',') {
 		f.toLineEnd = true
 		return f, p.atEnd()
@@ -192,7 +221,8 @@ func parseField(text string) (field, error) {
 			return f, err
 		}
 	}
-	p.options(&f.rules, &f.skipEnd)
+	atEnd := p.options()
+	f.rules, f.skipEnd = f.rules|atEnd&^blanks, atEnd.has(blanks)
 	return f, p.atEnd()
 }
 
@@ -231,17 +261,16 @@ func (p *keyParser) number() (uint64, error) {
 	return n, nil
 }
 
-// options reads letters and sets their rules. It stops at the first byte that is not one of
-// them. b applies to one position only, so it sets *blanks; the other letters apply to the
-// whole key.
-func (p *keyParser) options(r *rules, blanks *bool) {
-	rule := map[byte]*bool{
-		'n': &r.numeric, 'g': &r.general, 'h': &r.human, 'M': &r.month, 'R': &r.random, 'V': &r.version,
-		'd': &r.dictionary, 'i': &r.printing, 'r': &r.reverse, 'f': &r.fold, 'b': blanks,
+// options reads letters and returns their rules. It stops at the first byte that is not one of keyLetters.
+func (p *keyParser) options() (r rules) {
+	for ; p.pos < len(p.text); p.pos++ {
+		i := strings.IndexByte(keyLetters, p.text[p.pos])
+		if i < 0 {
+			break
+		}
+		r |= 1 << i
 	}
-	for ; p.pos < len(p.text) && rule[p.text[p.pos]] != nil; p.pos++ {
-		*rule[p.text[p.pos]] = true
-	}
+	return r
 }
 
 // atEnd fails if the key has more text.
@@ -314,18 +343,18 @@ func appendRandom(dst, text []byte, salt *[SaltBytes]byte, open bool) []byte {
 }
 
 // appendKept appends the bytes of text that -d or -i keeps, in capitals if -f is set.
-func (r *rules) appendKept(dst, text []byte) []byte {
+func (r rules) appendKept(dst, text []byte) []byte {
 	start := len(dst)
 	for _, c := range text {
 		switch {
 		// -d takes precedence over -i, as in GNU sort.
-		case r.dictionary && !isLetter(c) && !isDigit(c) && !isBlank(c):
-		case r.printing && !r.dictionary && (c < ' ' || c > '~'):
+		case r.has(dictionary) && !isLetter(c) && !isDigit(c) && !isBlank(c):
+		case r.known().has(printing) && (c < ' ' || c > '~'):
 		default:
 			dst = append(dst, c)
 		}
 	}
-	if r.fold {
+	if r.has(fold) {
 		lines.Upper(dst[start:])
 	}
 	return dst

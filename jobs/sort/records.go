@@ -33,10 +33,9 @@ func (o *Options) parseColumn(text string) (field, error) {
 	f = field{column: slices.Index(o.Header, text)}
 	if f.column < 0 {
 		f.column = slices.Index(o.Header, lines.Unquote(name))
-		p := &keyParser{text: letters}
-		p.options(&f.rules, &f.skipStart)
+		f.rules = (&keyParser{text: letters}).options()
 	}
-	switch f.skipEnd = f.skipStart; {
+	switch f.skipEnd = f.has(blanks); {
 	case o.Header == nil:
 		return f, errs.Optionf("Options.Keys", "%q: without a header, a key of CSV is the number of a column: F[OPTS]", text)
 	case f.column < 0:
@@ -50,9 +49,8 @@ func (o *Options) parseColumn(text string) (field, error) {
 func parsePath(text string) (field, error) {
 	rest, letters := cutLetters(text)
 	var f field
-	p := &keyParser{text: letters}
-	p.options(&f.rules, &f.skipStart)
-	f.skipEnd = f.skipStart
+	f.rules = (&keyParser{text: letters}).options()
+	f.skipEnd = f.has(blanks)
 	for more := true; more; {
 		var name []byte
 		name, tail, dots := lines.CutCSV([]byte(rest), '.')
@@ -66,9 +64,6 @@ func parsePath(text string) (field, error) {
 	}
 	return f, nil
 }
-
-// keyLetters are the letters of OPTS.
-const keyLetters = "bdfghiMnRrV"
 
 // cutLetters divides a key into name and OPTS, which follow a colon. If the text behind the
 // last colon has other letters, the whole text is the name.
