@@ -3,6 +3,7 @@ package view
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"sort"
 	"strconv"
 	"strings"
@@ -282,16 +283,9 @@ func appendText(dst []byte, text string) []byte {
 	return append(dst, quoted...)
 }
 
-// appendDecimal appends a number with at most three decimals, and no zeros at its end.
+// appendDecimal appends a number with at most three decimals.
 func appendDecimal(dst []byte, v float64) []byte {
-	dst = strconv.AppendFloat(dst, v, 'f', 3, 64)
-	for dst[len(dst)-1] == '0' {
-		dst = dst[:len(dst)-1]
-	}
-	if dst[len(dst)-1] == '.' {
-		dst = dst[:len(dst)-1]
-	}
-	return dst
+	return strconv.AppendFloat(dst, math.Round(v*1000)/1000, 'f', -1, 64)
 }
 
 // Bit returns a flag as a number, for columns.
