@@ -404,7 +404,8 @@ type Job struct {
 	// secondary sort). All keys of a group go to one reduce.
 	//
 	// The name of a group must not be a prefix of another one. A last byte that occurs nowhere
-	// else in names ensures that. A reduce fails if a group comes back after another one has begun. Several goroutines call GroupBytes.
+	// else in names ensures that. A reduce fails if a group comes back after another one has begun. Several
+	// goroutines call GroupBytes.
 	GroupBytes func(key []byte) int
 
 	// Rereads makes a later job of a chain read the input of the chain, as the first job does.

@@ -134,8 +134,8 @@ func unlessGone(err error) error {
 	return err
 }
 
-// notes returns a function that writes the notes of several runs to w, a line for each note, and each text once. Runs of
-// the same file give the same notes. One goroutine uses it.
+// notes returns a function that writes the notes of several runs to w, a line for each note, and each text once. Runs
+// of the same file give the same notes. One goroutine uses it.
 func notes(w io.Writer) func(text string) {
 	seen := map[string]bool{}
 	return func(text string) {

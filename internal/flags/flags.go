@@ -29,8 +29,8 @@ type Command struct {
 	// Tool: long names may be shortened, and the word after a flag is always its value, as in GNU tools.
 	Tool bool
 	// OldWords reads the first of args, which has no dash. It returns the flag that it stands for, as --name=value, and
-	// how many of args the flag takes; 0: it is not a flag. OldLetters does the same for letters of a bundle that no flag
-	// has. nil: there are no old forms.
+	// how many of args the flag takes; 0: it is not a flag. OldLetters does the same for letters of a bundle that no
+	// flag has. nil: there are no old forms.
 	OldWords   func(args []string) (flag string, used int, err error)
 	OldLetters func(letters string) (flag string, used int)
 	Help       string // the text of --help of a tool, one screen; "": the library lays out the help
