@@ -222,19 +222,10 @@ type timedWork struct {
 	takes time.Duration // on this tracker, slowdown included
 }
 
-// lasts notes that the rest of the attempt takes total. It takes slowdown times as
-// long.
-func (a *attempt) lasts(total time.Duration) {
-	if a.slowdown > 1 {
-		total += time.Duration(float64(total) * (a.slowdown - 1))
-	}
-	a.timed.Store(&timedWork{time.Now(), total})
-}
-
 // done returns the progress of the attempt. maps of the all map tasks of its job are done.
 // done may be called from any goroutine.
 //
-//   - Work whose time is known (lasts) is done in proportion to the time that has passed. This
+//   - Work whose time is known (jobs.OwnAttempt.Lasts) is done in proportion to the time that has passed. This
 //     is all of a map, and the part of a reduce after its copy phase, as in the simulator.
 //   - The copy phase of a reduce is done in proportion to the maps that are done: within one
 //     machine a copy moves references. If copies take time, copyPhase counts them.

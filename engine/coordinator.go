@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"mrlocal/slots"
@@ -191,7 +192,7 @@ func (c *coordinator) tick() {
 	now := time.Now()
 	c.showProgress()
 	c.run.used.Record(c.run.stream, c.run.now(), c.run.budget.Leased(), c.run.temp.UsedBytes())
-	// The list is copied, because timeOut and abandon take attempts out of it.
+	// The list is copied, because abandon takes attempts out of it.
 	for _, a := range append([]*attempt(nil), c.order...) {
 		// An attempt that waits for memory, map outputs or its source is not stuck.
 		if beat := a.beat.Load(); beat != a.lastBeat || a.waiting.Load() || a.state == attemptWaiting {
@@ -199,7 +200,10 @@ func (c *coordinator) tick() {
 		}
 		switch {
 		case now.Sub(a.lastBeatAt) > c.run.o.TaskTimeout:
-			c.timeOut(a)
+			c.abandon(a)
+			err := fmt.Errorf("%s: no progress for %v", a.name(), c.run.o.TaskTimeout)
+			a.job.chain.note(err.Error() + ": its thread is abandoned")
+			c.failJob(a.job, err, false)
 		case !a.stopBy.IsZero() && now.After(a.stopBy):
 			c.abandon(a)
 		}

@@ -221,16 +221,6 @@ func (j *job) noteBinary() {
 	j.chain.note(fmt.Sprintf("%d binary files skipped, the first is %s", len(j.binary), path))
 }
 
-// countLost adds the counters of maps whose outputs were lost after all reduces had copied them.
-// These maps did not run again, and loseMap has subtracted their counters.
-func (j *job) countLost() {
-	for _, t := range j.maps {
-		if t.output == nil && t.counters != nil {
-			j.counters.Add(t.counters)
-		}
-	}
-}
-
 // release gives back inputs, map outputs and the plan of the job. None of its attempts runs any
 // more. It keeps the sources that abandoned threads may still read. It may be called again.
 func (j *job) release() {

@@ -51,7 +51,7 @@ func (c *coordinator) loseMap(j *job, i int, cause error) bool {
 		return false
 	}
 	t.source, t.output = again, nil
-	// The next attempt adds its counters. t.counters stays for countLost, in case there is none.
+	// The next attempt adds its counters. t.counters stays for jobDone, in case there is none.
 	j.counters.Sub(t.counters)
 	j.shuffle.Lost(i)
 	return true

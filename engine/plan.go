@@ -70,7 +70,11 @@ func (ch *chain) reducers() int {
 // outputs cannot fit in memory and on disk.
 func (j *job) planMaps(streams bool) error {
 	r := j.chain.run
-	cuts := !j.divideAsBefore() && !j.mapOnly() && j.spec.Ordered && j.spec.Partition == nil && j.Parts > 1
+	before := r.journal.Division()
+	if before != nil { // the map outputs of the killed run are divided so
+		j.Division = *before
+	}
+	cuts := before == nil && !j.mapOnly() && j.spec.Ordered && j.spec.Partition == nil && j.Parts > 1
 	var first *feed.Held
 	switch {
 	case j.spec.NoInput:

@@ -38,17 +38,6 @@ func (r *run) openJournal() (err error) {
 	return err
 }
 
-// divideAsBefore takes over how a killed run has divided keys among reduces: its map outputs are
-// divided so. It reports false if there is no such run.
-func (j *job) divideAsBefore() bool {
-	journal := j.chain.run.journal
-	if journal == nil || journal.Division() == nil {
-		return false
-	}
-	j.Division = *journal.Division()
-	return true
-}
-
 // keepMaps makes the attempts of the job commit their outputs to the journal, if the run has
 // one. It also finds the outputs that a killed run has kept.
 func (j *job) keepMaps() error {

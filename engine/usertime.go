@@ -75,7 +75,12 @@ func (u *userTime) own() jobs.OwnAttempt {
 	own := jobs.OwnAttempt{
 		Context: a.ctx, Task: int(a.id.Task), Number: int(a.id.N), Side: a.job.side,
 		Progress: func(done, total int64) { u.during(func() { a.tick(done, total) }) },
-		Lasts:    func(total time.Duration) { u.during(func() { a.lasts(total) }) },
+		Lasts: func(total time.Duration) {
+			if a.slowdown > 1 {
+				total += time.Duration(float64(total) * (a.slowdown - 1))
+			}
+			u.during(func() { a.timed.Store(&timedWork{time.Now(), total}) })
+		},
 		Read: func(records, bytes int64) {
 			u.during(func() { a.counters.MapInputRecords += records; a.counters.MapInputBytes += bytes })
 		},

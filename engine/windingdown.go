@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"mrlocal/internal/invariant"
@@ -96,14 +95,6 @@ func (c *coordinator) abandon(a *attempt) {
 	if c.run.budget.Limit()-c.run.pieces.TotalBytes()-c.hungBytes < c.run.floorBytes && c.state < runInterrupted {
 		c.failAll(errors.New("no memory is left for tasks: threads that hang hold it all; raise Options.MemoryBytes"))
 	}
-}
-
-// timeOut fails an attempt that has shown no sign of life for Options.TaskTimeout.
-func (c *coordinator) timeOut(a *attempt) {
-	c.abandon(a)
-	err := fmt.Errorf("%s: no progress for %v", a.name(), c.run.o.TaskTimeout)
-	a.job.chain.note(err.Error() + ": its thread is abandoned")
-	c.failJob(a.job, err, false)
 }
 
 // failAll fails every chain with cause, because no attempt can run any more. openDue ends the

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 
 	"mrlocal/input/codec"
@@ -111,14 +110,6 @@ func (h *handle) failed(op string, err error) error {
 		return err
 	}
 	return &fs.PathError{Op: op, Path: h.path, Err: err}
-}
-
-// fromStart returns a reader of the input from its start. h must not have been read by Read.
-func (h *handle) fromStart() io.Reader {
-	if h.shared {
-		return io.NewSectionReader(h, 0, math.MaxInt64)
-	}
-	return h
 }
 
 // open opens a file that can be read at any offset (kind.regular), and sets h.

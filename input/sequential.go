@@ -44,8 +44,10 @@ func (p *Plan) newSequential(file int32, h *handle, d *codec.Decoders) (*sequent
 	s := &sequential{plan: p, file: file, h: h, decoder: d, planned: p.Files[file].kind.regular(), to: math.MaxInt64}
 	from := p.o.Stdin
 	switch {
+	case h != nil && h.shared:
+		from = io.NewSectionReader(h, 0, math.MaxInt64)
 	case h != nil:
-		from = h.fromStart()
+		from = h
 	case p.Files[file].spent:
 		from = strings.NewReader("")
 	}

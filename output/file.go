@@ -88,7 +88,7 @@ func (p *pendingFile) sink(bool) (*sink, error) {
 	return fileSink(f), nil
 }
 
-// regions implements regioned. It gives the file its whole length, so that parts can be written
+// regions gives the file its whole length, so that parts can be written
 // in parallel. If the file system has no room, regions or a later write fails.
 func (p *pendingFile) regions(bytes []int64) (*regions, error) {
 	f, err := p.file()

@@ -246,7 +246,9 @@ func (t *Target) SetSizes(bytes []int64) (parallel bool, err error) {
 	if t.mu.state != started {
 		return false, ErrAborted
 	}
-	p, ok := t.place.(regioned)
+	p, ok := t.place.(interface {
+		regions(bytes []int64) (*regions, error) // nil: not possible for this file
+	})
 	if !ok || t.mu.ordered != nil || t.mu.parts.Releaser != nil || t.compresses() {
 		return false, nil
 	}

@@ -86,7 +86,12 @@ func (k *packQueue) complete() error {
 	if err := text.Seal(); err != nil {
 		return err
 	}
-	if lease := k.room(); lease != nil {
+	// Without memory for another encoder, the caller compresses the block itself: the floor of its attempt covers one.
+	var lease *membudget.Lease
+	if k.parts.Compressors > 1 && k.parts.Memory != nil {
+		lease, _ = k.parts.Memory.TryReserve(EncoderBytes)
+	}
+	if lease != nil {
 		// Writing the oldest block first bounds the number of spools that wait.
 		for k.waiting.Len() >= k.parts.Compressors {
 			if err := k.writeOldest(); err != nil {
@@ -101,19 +106,6 @@ func (k *packQueue) complete() error {
 	}
 	defer k.release(text)
 	return k.pack(text, k.out)
-}
-
-// room reserves memory for another encoder. It returns nil if there is none. The caller then
-// compresses the block itself; the floor of its attempt covers one encoder.
-func (k *packQueue) room() *membudget.Lease {
-	if k.parts.Compressors == 1 || k.parts.Memory == nil {
-		return nil
-	}
-	lease, ok := k.parts.Memory.TryReserve(EncoderBytes)
-	if !ok {
-		return nil
-	}
-	return lease
 }
 
 // start compresses a block on a goroutine of its own. The goroutine waits for no other one, so

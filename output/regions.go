@@ -8,11 +8,6 @@ import (
 	"mrlocal/internal/errs"
 )
 
-// regioned is a place whose parts can be written in parallel.
-type regioned interface {
-	regions(bytes []int64) (*regions, error) // nil: not possible for this file
-}
-
 // regions are the parts of a file whose sizes are known. Part i lies from byte starts[i] to
 // starts[i+1]. Lock order: regions.mu before region.mu.
 type regions struct {

@@ -66,7 +66,7 @@ func (s *stdout) start() error {
 // sink implements place. The writer need not be a file, so nothing can be dropped from it.
 func (s *stdout) sink(bool) (*sink, error) { return &sink{w: s.w, mayClose: s.mayClose}, nil }
 
-// regions implements regioned. It makes the file longer and moves the offset of the descriptor
+// regions makes the file longer and moves the offset of the descriptor
 // behind the parts. A process that shares the descriptor then writes behind the result. Our
 // own notes under 2>&1 do too.
 func (s *stdout) regions(bytes []int64) (*regions, error) {

@@ -247,11 +247,3 @@ func (d *decompressor) unpack(dst, stored []byte, h header) error {
 	}
 	return nil
 }
-
-// Close frees the decoder. It may be called again.
-func (d *decompressor) Close() {
-	if d.zstd != nil {
-		d.zstd.Close()
-		d.zstd = nil
-	}
-}

@@ -322,7 +322,9 @@ func (m *Merge) Close() error {
 		m.o.Lease.Free(c)
 	}
 	m.shared.files.close()
-	m.shared.decoder.Close()
+	if z := m.shared.decoder.zstd; z != nil {
+		z.Close()
+	}
 	return errors.Join(m.Err(), m.file.remove())
 }
 

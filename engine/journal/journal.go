@@ -193,8 +193,13 @@ func (j *Journal) refuse(format string, args ...any) error {
 }
 
 // Division returns how the killed run has divided keys; nil: there was no such run, or it has
-// not begun its journal.
-func (j *Journal) Division() *Division { return j.division }
+// not begun its journal, or j is nil.
+func (j *Journal) Division() *Division {
+	if j == nil {
+		return nil
+	}
+	return j.division
+}
 
 // Temp returns the directories to which map outputs go, for an estimate of their free space. It
 // returns those of the journal, or temp if j is nil. It returns nil if some of the outputs exist

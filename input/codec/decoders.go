@@ -189,14 +189,10 @@ func (d *Decoders) recognise() ([]byte, error) {
 
 // openGzip returns the decoder of a file of gzip members.
 func (d *Decoders) openGzip(r io.Reader) (io.Reader, error) {
-	src, ok := r.(*bufio.Reader)
-	if !ok {
-		src = bufio.NewReaderSize(r, readBytes)
-	}
 	if d.gzip == nil {
 		d.gzip = &gzipMembers{}
 	}
-	d.gzip.src = src
+	d.gzip.src = bufio.NewReaderSize(r, readBytes) // which returns r if it is such a reader already
 	return d.gzip, d.gzip.reset()
 }
 

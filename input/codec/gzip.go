@@ -33,11 +33,8 @@ var errBehind = errors.New("zeros stand between two members")
 // caller has read the magic of a member.
 func (g *gzipMembers) reset() (err error) {
 	g.err, g.sum, g.bytes = nil, 0, 0
-	if err = readGzipHeader(g.src); err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	if err != nil {
-		return err
+	if err = readGzipHeader(g.src); err != nil {
+		return inside(err)
 	}
 	if g.inflate == nil {
 		g.inflate = flate.NewReader(g.src)
@@ -66,10 +63,8 @@ func (g *gzipMembers) Read(p []byte) (int, error) {
 // member checks the end of the member, and begins the next one. It returns io.EOF if there is none.
 func (g *gzipMembers) member() error {
 	var end [8]byte
-	if _, err := io.ReadFull(g.src, end[:]); err == io.EOF {
-		return io.ErrUnexpectedEOF
-	} else if err != nil {
-		return err
+	if _, err := io.ReadFull(g.src, end[:]); err != nil {
+		return inside(err)
 	}
 	if binary.LittleEndian.Uint32(end[:]) != g.sum || binary.LittleEndian.Uint32(end[4:]) != g.bytes {
 		return gzip.ErrChecksum

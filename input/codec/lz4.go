@@ -26,10 +26,8 @@ func skipFrames(src *bufio.Reader) (head []byte, err error) {
 			return nil, io.ErrUnexpectedEOF
 		}
 		bytes := skipBytes + int64(binary.LittleEndian.Uint32(head[4:]))
-		if _, err := io.CopyN(io.Discard, src, bytes); err == io.EOF {
-			return nil, io.ErrUnexpectedEOF
-		} else if err != nil {
-			return nil, err
+		if _, err := io.CopyN(io.Discard, src, bytes); err != nil {
+			return nil, inside(err)
 		}
 	}
 }
@@ -133,10 +131,7 @@ func (f *lz4Frame) Read(p []byte) (int, error) {
 	}
 	n, err := f.src.Read(p[:min(int64(len(p)), f.leftBytes)])
 	f.leftBytes -= int64(n)
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return n, err
+	return n, inside(err)
 }
 
 // part begins the next part. It returns io.EOF behind the last one. A part that is cut short counts as one
