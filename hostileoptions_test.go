@@ -60,7 +60,7 @@ func hostileValues(of reflect.Type) (values []reflect.Value) {
 	case reflect.Bool:
 		add(true)
 	case reflect.String:
-		add("\x00", "/dev/null", "/nowhere/at\nall", strings.Repeat("x", 5000))
+		add("\x00", "/dev/null", "/dev/null/at\nall", strings.Repeat("x", 5000))
 	case reflect.Float64:
 		add(-1.0, 0.0, 1.0, math.MaxFloat64, math.SmallestNonzeroFloat64, math.NaN(), math.Inf(1), math.Inf(-1))
 	case reflect.Int, reflect.Int64, reflect.Int32:

@@ -38,7 +38,7 @@ func TestAnErrorIsOneLine(t *testing.T) {
 		"an input":        func(o *mrlocal.Options, j *jobs.Job) { o.Inputs = []string{missing} },
 		"a damaged input": func(o *mrlocal.Options, j *jobs.Job) { o.Inputs = []string{damaged} },
 		"OutputFile":      func(o *mrlocal.Options, j *jobs.Job) { o.OutputFile = missing },
-		"OutputDir":       func(o *mrlocal.Options, j *jobs.Job) { o.OutputDir = missing },
+		"OutputDir":       func(o *mrlocal.Options, j *jobs.Job) { o.OutputDir = filepath.Join(damaged, "x") },
 		"TempDirs":        func(o *mrlocal.Options, j *jobs.Job) { o.TempDirs = []string{missing} },
 		"ResumeDir":       func(o *mrlocal.Options, j *jobs.Job) { o.ResumeDir = missing },
 		"Side":            func(o *mrlocal.Options, j *jobs.Job) { o.Side = missing },
