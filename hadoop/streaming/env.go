@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -182,9 +181,20 @@ func expand(c Conf, value string) string {
 	return value
 }
 
-// urlEncode encodes text as Java's URLEncoder does.
+// urlEncode encodes text as java.net.URLEncoder does, byte by byte.
 func urlEncode(text string) string {
-	return strings.NewReplacer("%2A", "*", "~", "%7E").Replace(url.QueryEscape(text))
+	var b strings.Builder
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.IndexByte("-_.*", c) >= 0:
+			b.WriteByte(c)
+		case c == ' ':
+			b.WriteByte('+')
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
 }
 
 // resolve returns the words of a command with the absolute path of its program. It looks
