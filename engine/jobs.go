@@ -74,7 +74,8 @@ func (c *coordinator) jobDone(j *job) {
 	if ch.err == nil && c.ledger.JobState(j.id) != slots.Succeeded {
 		ch.err = fmt.Errorf("%s: its tasks failed more often than Options.Attempts allows", j.spec.Name)
 	}
-	// These maps did not run again, because all reduces had copied their outputs. loseMap has subtracted their counters.
+	// These maps did not run again, because all reduces had copied their outputs. loseMap has subtracted their
+	// counters.
 	for _, t := range j.maps {
 		if t.output == nil && t.counters != nil {
 			j.counters.Add(t.counters)
