@@ -108,9 +108,7 @@ func (c *coordinator) fail(ch *chain, cause error) {
 	if ch.state >= chainSettling {
 		return
 	}
-	if ch.err == nil {
-		ch.err = cause
-	}
+	ch.err = cmp.Or(ch.err, cause)
 	// Without a job, openDue or opened ends the chain, because ch.err is set.
 	j := ch.current
 	if j == nil {

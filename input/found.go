@@ -48,7 +48,8 @@ func Found(s *Search, o Options) iter.Seq2[*Plan, error] {
 				s.Missing(path, err)
 				continue
 			}
-			if !b.full() {
+			// The plan has too few files and bytes.
+			if len(b.plan.Files) < b.most && b.bytes < min(max(b.leastBytes(), b.total/batchShare), mostBatchBytes) {
 				continue
 			}
 			if !yield(b.end()) {
@@ -178,11 +179,6 @@ func (b *batch) excepted(path string, st stat) bool {
 	}
 	info, err := disk.Stat(path) // a system without inode numbers
 	return err == nil && os.SameFile(info, b.search.Except)
-}
-
-// full reports whether the plan has enough files or bytes.
-func (b *batch) full() bool {
-	return len(b.plan.Files) >= b.most || b.bytes >= min(max(b.leastBytes(), b.total/batchShare), mostBatchBytes)
 }
 
 // end divides the files of the plan into splits and returns the plan. begin has to follow.

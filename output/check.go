@@ -100,8 +100,10 @@ func checkPlace(spec Spec, name, path string, info fs.FileInfo) error {
 	}
 	in, inside := paths.Enclosing(parent, roots)
 	// Globs and links lead to directories that are not in roots.
-	if !inside && spec.Found != nil {
-		in, inside = insideFound(parent, spec.Found)
+	for _, above := range paths.Above(parent) {
+		if !inside && spec.Found != nil {
+			in, inside = spec.Found.Directory(above)
+		}
 	}
 	if inside {
 		return wrong(name, "lies inside the input %s; give a name outside", quoteName(in))
@@ -143,14 +145,4 @@ func sameAsInput(spec Spec, info fs.FileInfo) (string, bool) {
 		return "", false
 	}
 	return spec.Found.File(info)
-}
-
-// insideFound returns the input directory that contains dir: dir itself or one above it.
-func insideFound(dir string, found Found) (string, bool) {
-	for _, info := range paths.Above(dir) {
-		if in, ok := found.Directory(info); ok {
-			return in, true
-		}
-	}
-	return "", false
 }

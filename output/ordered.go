@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -201,9 +202,7 @@ func (o *ordered) fail(err error) error {
 	err = named(o.name, err)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.mu.err == nil {
-		o.mu.err = err
-	}
+	o.mu.err = cmp.Or(o.mu.err, err)
 	return err
 }
 
@@ -331,9 +330,7 @@ func (o *ordered) drain() error {
 		verdict, handed, err := o.release(t)
 		o.mu.Lock()
 		o.mu.current = nil
-		if err != nil && o.mu.err == nil {
-			o.mu.err = err
-		}
+		o.mu.err = cmp.Or(o.mu.err, err)
 		if err == nil {
 			delete(o.mu.queue, t.index)
 			// The turn advances after the bytes are written, because Target.Released reports it.

@@ -2,6 +2,7 @@ package output
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"mrlocal/internal/disk"
@@ -61,10 +62,8 @@ func (r *regions) part(i int) (*region, error) {
 func (r *regions) finish() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i, done := range r.mu.done {
-		if !done {
-			return fmt.Errorf("output part %d: was not written", i)
-		}
+	if i := slices.Index(r.mu.done, false); i >= 0 {
+		return fmt.Errorf("output part %d: was not written", i)
 	}
 	return nil
 }

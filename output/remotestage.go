@@ -102,9 +102,6 @@ func (d *remoteStage) make() error {
 // note removes the stages that killed runs of the same journal have left. It then notes the one of
 // this run, before anything is there. It does nothing for a run without a journal.
 func (d *remoteStage) note() error {
-	if d.kept == "" {
-		return nil
-	}
 	for _, key := range disk.Noted(d.kept, d.name) {
 		if key != path.Base(key) || !paths.IsBeside(key) {
 			continue

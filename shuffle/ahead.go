@@ -44,10 +44,8 @@ type rangedRun struct {
 	shift uint64       // added to the addresses of its arena for their place in the arena of the merge
 }
 
-const (
-	// mostRooms bounds the rooms. As many let a helper sort while the reader reads.
-	mostRooms = 8
-)
+// mostRooms bounds the rooms. As many let a helper sort while the reader reads.
+const mostRooms = 8
 
 // sortTogether replaces the runs by one run that is sorted, or that ahead sorts while it is
 // read. It returns false if the runs are to be merged instead. All runs must be in memory.

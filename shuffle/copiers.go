@@ -22,7 +22,7 @@ type copiersAtWork struct {
 // copy makes a copier copy the given number of bytes of a map output. The copy takes as long as the network
 // and the rate of the copier need. The copier that is free first takes it, so that copies of one
 // rate end in their order. copy waits until that copier is free. With one copier it also waits
-// for the end of the copy; with several, end does.
+// for the end of the copy; with several, Fetch.Copy does at its end.
 func (c *copiersAtWork) copy(bytes int64) error {
 	rate := c.Copiers.BytesPerSecond
 	if c.Network == nil && rate == 0 {
@@ -59,16 +59,6 @@ func (c *copiersAtWork) copy(bytes int64) error {
 		return nil
 	}
 	return c.SleepUntil(ends)
-}
-
-// end waits until all copiers are free.
-func (c *copiersAtWork) end() error {
-	for _, ends := range c.free {
-		if err := c.SleepUntil(ends); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Bandwidth is a line, such as a disk or a network. The bytes of all attempts of a tracker go

@@ -76,10 +76,11 @@ func (f *Fetch) Copy(ctx context.Context, o CopyOptions) error {
 		o.Copied(f.progress())
 		return err
 	})
-	if begun := time.Now(); err == nil {
-		err = copiers.end()
-		f.Took += time.Since(begun)
+	begun := time.Now()
+	for i := 0; i < len(copiers.free) && err == nil; i++ { // until all copiers are free
+		err = o.SleepUntil(copiers.free[i])
 	}
+	f.Took += time.Since(begun)
 	events.flush()
 	return err
 }

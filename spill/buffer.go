@@ -30,6 +30,7 @@
 package spill
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -235,9 +236,7 @@ func (b *Buffer) Stats() Stats {
 // fail makes err the sticky error, unless there is one. It empties the chunks being filled, so
 // that every later record takes the slow path and is dropped there.
 func (b *Buffer) fail(err error) {
-	if b.err == nil {
-		b.err = err
-	}
+	b.err = cmp.Or(b.err, err)
 	b.leaveChunks()
 	b.room = 0
 	b.load.table = table{}

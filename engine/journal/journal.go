@@ -19,6 +19,7 @@
 package journal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -315,9 +316,7 @@ func (j *Journal) syncAll() {
 			err = j.syncOutputs()
 		}
 		j.mu.Lock()
-		if j.mu.err == nil {
-			j.mu.err = err
-		}
+		j.mu.err = cmp.Or(j.mu.err, err)
 		j.mu.Unlock()
 	}
 }

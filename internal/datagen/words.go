@@ -72,7 +72,8 @@ func newVocabulary() *vocabulary {
 	seen := make(map[word]bool, vocabularySize)
 	r := rng(42)
 	for i := range v.words {
-		w := wordOf(common(i))
+		var w word
+		w.n = uint8(copy(w.text[:], common(i)))
 		for w.n == 0 || seen[w] {
 			w = invent(&r, i)
 		}
@@ -178,13 +179,6 @@ func (v *vocabulary) closeOut(dst []byte, at int, r *rng) {
 
 // maxTextBytes is the most bytes of a word with its tail and two separators.
 const maxTextBytes = maxWordBytes + 5 + 2
-
-// wordOf returns s as a word, cut to maxWordBytes.
-func wordOf(s string) word {
-	var w word
-	w.n = uint8(copy(w.text[:], s))
-	return w
-}
 
 // onsets, nuclei and codas are the parts of an invented syllable. Parts that occur twice are
 // more frequent.

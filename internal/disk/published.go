@@ -30,8 +30,11 @@ func leftNotes(dir string) bool {
 }
 
 // Note notes key for the result at path, in dir, a directory of KeepTemp. A key has no spaces and line
-// ends. The note survives a power cut.
+// ends. The note survives a power cut. If dir is "", Note does nothing.
 func Note(dir, key, path string) error {
+	if dir == "" {
+		return nil
+	}
 	f, err := openNotes(filepath.Join(dir, publishedName), os.O_CREATE|os.O_APPEND|os.O_WRONLY)
 	if err != nil {
 		return err
@@ -79,11 +82,8 @@ func openNotes(name string, flag int) (*File, error) {
 }
 
 // NotePublished notes in dir, a directory of KeepTemp, that the directory at stage is about to get the
-// name path. If dir is "", NotePublished does nothing.
+// name path.
 func NotePublished(dir, stage, path string) error {
-	if dir == "" {
-		return nil
-	}
 	info, err := os.Stat(stage)
 	if err != nil {
 		return err
