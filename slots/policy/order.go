@@ -113,8 +113,8 @@ func (o *Order) Begin(v *slots.View) {
 // knows, else by why, with the numbers that the reason depends on. It ranks the skipped jobs again, and asks
 // for progress and a wake-up if copies need them.
 func (o *Order) End(v *slots.View, d *slots.Decision, why func(k slots.Kind) string, numbers func(k slots.Kind) []slots.Number) {
-	for k := range slots.Kind(trace.Kinds) {
-		if d.WantsReason() {
+	if d.WantsReason() {
+		for k := range slots.Kind(trace.Kinds) {
 			d.Decline(k, cmp.Or(o.stopped(v, k), why(k)), append(numbers(k), roomNumbers(v)...)...)
 		}
 	}

@@ -136,8 +136,8 @@ func FairNumbers(j slots.JobView) []slots.Number {
 // Decline explains why a visit starts nothing more. started says whether it has started a task, and own is the
 // reason of the policy if no other one holds.
 func (c *Base) Decline(v *slots.View, d *slots.Decision, started bool, own string) {
-	for k := range slots.Kind(trace.Kinds) {
-		if d.WantsReason() {
+	if d.WantsReason() {
+		for k := range slots.Kind(trace.Kinds) {
 			d.Decline(k, cmp.Or(policy.NoTask(v, k), policy.If(v.FreeAt(v.Tracker()) == 0, "no slot of the tracker is free"),
 				policy.If(started, "a heartbeat starts one task"),
 				policy.If(c.full[k], "the tracker has too little CPU or memory left, or reduces that wait would leave no room for maps"),
