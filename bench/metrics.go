@@ -162,10 +162,7 @@ const step = 10 * time.Second
 // steps returns the number of running tasks of a pool at the start of each step, * of all pools. kind
 // is maps or reduces. which is a step (4), a range (4..7) or * for all steps. Steps count from 1.
 func (d *done) steps(kind, pool, which string) (v value, err error) {
-	k := trace.Map
-	if kind == "reduces" {
-		k = trace.Reduce
-	}
+	k := map[string]trace.Kind{"maps": trace.Map, "reduces": trace.Reduce}[kind]
 	p := slices.Index(d.line.Pools, pool)
 	if p < 0 && pool != "*" {
 		return v, fmt.Errorf("no pool %s", pool)

@@ -5,6 +5,7 @@ import (
 	"mrlocal/sim/cost"
 	"mrlocal/slots"
 	"mrlocal/trace"
+	"mrlocal/workload"
 )
 
 // simAttempt is the attempt on a slot. There is one simAttempt for each slot, used again for
@@ -60,10 +61,7 @@ func (d *driver) start(s *slots.Start) {
 // tracker.
 func (d *driver) times(r *simAttempt) {
 	w := &d.file.Jobs[r.Job]
-	times := &w.MapTime
-	if r.Kind == slots.Reduce {
-		times = &w.ReduceTime
-	}
+	times := [...]*workload.Times{slots.Map: &w.MapTime, slots.Reduce: &w.ReduceTime}[r.Kind]
 	r.Base = max(0, times.At(d.o.Seed, int(r.Job)+d.o.first, r.Kind == slots.Reduce, int(r.id.Task)))
 	r.Took = r.Base
 	if speed := d.trackers[r.Tracker].speed; speed != slots.One {

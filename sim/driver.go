@@ -103,7 +103,10 @@ func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.L
 	for _, s := range o.Slow {
 		d.trackers[s.Tracker].speed = s.Factor
 	}
-	d.model = d.newModel(&c)
+	d.model = o.level.model(cost.Config{
+		Queue: &d.queue, Handlers: &d.on, Host: d, File: f, Slots: c.Slots, Capacities: c.Capacities,
+		BytesPerSecond: o.ShuffleBytesPerSecond, Note: o.Note,
+	})
 	for i := range f.Jobs {
 		d.jobs[i] = d.newJob(i, &jobs[i], &c)
 	}
@@ -163,8 +166,11 @@ func (d *driver) submitDue() {
 		submitted = true
 		d.noteEnd(int32(i)) // a job without tasks ends at once
 	}
-	if submitted {
-		d.startBeats()
+	if !submitted || d.o.Heartbeat == 0 || d.active == 0 || d.quiet == 0 {
+		return
+	}
+	for id := range d.trackers { // those that have no heartbeat get one
+		d.schedule(slots.TrackerID(id), false)
 	}
 }
 
@@ -383,14 +389,4 @@ func (d *driver) schedule(id slots.TrackerID, after bool) {
 		at += every
 	}
 	d.queue.Push(at, events.Beat, int32(id), 0)
-}
-
-// startBeats starts the heartbeats of the trackers that have none, if there is a job.
-func (d *driver) startBeats() {
-	if d.o.Heartbeat == 0 || d.active == 0 || d.quiet == 0 {
-		return
-	}
-	for id := range d.trackers {
-		d.schedule(slots.TrackerID(id), false)
-	}
 }

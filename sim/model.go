@@ -60,14 +60,6 @@ func levels() []level {
 	}
 }
 
-// newModel makes the cost model of the run. It sets the handlers of the model's own events.
-func (d *driver) newModel(c *slots.Config) model {
-	return d.o.level.model(cost.Config{
-		Queue: &d.queue, Handlers: &d.on, Host: d, File: d.file, Slots: c.Slots, Capacities: c.Capacities,
-		BytesPerSecond: d.o.ShuffleBytesPerSecond, Note: d.o.Note,
-	})
-}
-
 // setHandlers sets the handlers of all kinds of events but those of the model.
 func (d *driver) setHandlers() {
 	d.on[events.SubmitJob] = func(time.Duration, int32, uint32) { d.submitDue() }

@@ -108,20 +108,10 @@ type User struct {
 }
 
 // Min returns the min share of kind k, in slots.
-func (p *Pool) Min(k Kind) int32 {
-	if k == Map {
-		return p.MinMaps
-	}
-	return p.MinReduces
-}
+func (p *Pool) Min(k Kind) int32 { return [...]int32{Map: p.MinMaps, Reduce: p.MinReduces}[k] }
 
 // Max returns the limit of running tasks of kind k, 0 if there is none.
-func (p *Pool) Max(k Kind) int32 {
-	if k == Map {
-		return p.MaxMaps
-	}
-	return p.MaxReduces
-}
+func (p *Pool) Max(k Kind) int32 { return [...]int32{Map: p.MaxMaps, Reduce: p.MaxReduces}[k] }
 
 // Defaults of Hadoop 1.0.3: mapred.map.max.attempts and mapred.max.tracker.failures.
 const (

@@ -92,10 +92,7 @@ func (l *Ledger) overAllowance(k Kind) bool {
 	if !l.traits.Borrows || t.running[k] < t.cap[k] {
 		return false
 	}
-	share := l.config.BorrowMap
-	if other == Reduce {
-		share = l.config.BorrowReduce
-	}
+	share := [...]PPM{Map: l.config.BorrowMap, Reduce: l.config.BorrowReduce}[other]
 	return l.total.tally.Lent[other]+l.traits.Weights.Of(k) > l.traits.Weights.Times(other, share.Of(l.total.cap[other]))
 }
 

@@ -303,10 +303,7 @@ func (f *stageFit) slowdown(kind trace.Kind, alone []float64) []ppm.Share {
 // share returns the speed of an attempt divided by its speed alone. core has the attempts on its core,
 // itself included. share assumes that all of them use as much of the core as tasks of this kind.
 func (f *stageFit) share(core []*measuredAttempt, kind trace.Kind) float64 {
-	cpu := f.Map.CPU
-	if kind == trace.Reduce {
-		cpu = f.Reduce.CPU
-	}
+	cpu := [...]ppm.Share{trace.Map: f.Map.CPU, trace.Reduce: f.Reduce.CPU}[kind]
 	return min(1, float64(ppm.One)/(float64(len(core))*float64(min(cmp.Or(cpu, ppm.One), ppm.One))))
 }
 

@@ -200,11 +200,7 @@ func (m *Shared) work(now time.Duration, t *sharingAttempt) {
 		t.alone = Later(t.cpu, t.io)
 	}
 	t.CPU = Scaled(int64(t.cpu), int64(needs.cpuShare[t.Kind]), int64(slots.One))
-	memory := needs.memory[0]
-	if t.Kind == slots.Reduce {
-		memory = needs.memory[2]
-	}
-	m.wantMemory(t, memory)
+	m.wantMemory(t, [...]uint64{slots.Map: needs.memory[0], slots.Reduce: needs.memory[2]}[t.Kind])
 	if t.Took == 0 {
 		if t.Kind == slots.Reduce {
 			m.Host.Phase(t.Slot, slots.PhaseReduce)

@@ -246,7 +246,10 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 		t.heartbeats, t.asked = t.heartbeats || e.A >= 0, slots.TrackerID(e.A)
 	// announce makes the paragraph, once the Ledger has the job.
 	case trace.OpSubmit:
-		t.submitted(e, texts)
+		// The names are made printable, because the answer may go to a terminal.
+		t.jobs = append(t.jobs, jobInfo{name: printable(texts[0]), pool: printable(texts[1]), user: texts[2], sealed: e.Has(trace.Sealed)})
+		t.active = append(t.active, job)
+		t.newest = job
 	case trace.OpReady: // no paragraph: the engine reports splits in many small steps
 		t.jobs[job].sealed = t.jobs[job].sealed || e.Has(trace.Sealed)
 	case trace.OpStart:
@@ -287,17 +290,8 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 	}
 	t.mode.event(e, texts)
 	if e.Op == trace.OpJobEnd { // after its paragraph, which needs the job
-		t.ended(job)
+		t.active = slices.DeleteFunc(t.active, func(a slots.JobID) bool { return a == job })
 	}
-}
-
-// submitted notes a job that the Ledger gets next. It makes the names of the job and its pool
-// printable, because the answer may go to a terminal.
-func (t *explainer) submitted(e *trace.Event, texts []string) {
-	id := slots.JobID(e.Job)
-	t.jobs = append(t.jobs, jobInfo{name: printable(texts[0]), pool: printable(texts[1]), user: texts[2], sealed: e.Has(trace.Sealed)})
-	t.active = append(t.active, id)
-	t.newest = id
 }
 
 // announce offers the paragraph on the newest job. It is called at the event after the
@@ -335,11 +329,6 @@ func (t *explainer) limits(id slots.JobID) string {
 		}
 	}
 	return list(words)
-}
-
-// ended removes a job from t.active.
-func (t *explainer) ended(id slots.JobID) {
-	t.active = slices.DeleteFunc(t.active, func(a slots.JobID) bool { return a == id })
 }
 
 // wordEvent offers a paragraph on any event but starts, kills and submissions.

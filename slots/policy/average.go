@@ -157,23 +157,21 @@ func (m *Measures) Finish(f *slots.Fact) {
 		return
 	}
 	took := f.At - m.started[f.Slot]
-	out := f.B
-	bytes := f.D
 	copied := time.Duration(f.E)
 	for _, s := range []*Sample{m.Of(slots.JobID(f.Job)), &m.All} {
 		s.Tasks[f.Kind]++
 		s.took[f.Kind] += took
 		if f.Kind == slots.Map {
-			s.out += out
+			s.out += f.B
 		}
 	}
 	switch {
-	case f.Kind == slots.Map || bytes == 0:
+	case f.Kind == slots.Map || f.D == 0:
 	case copied <= 0:
 		m.instant = true
 	default:
 		m.instant = false
-		speed := float64(bytes) / copied.Seconds()
+		speed := float64(f.D) / copied.Seconds()
 		m.bandwidth = Moved(cmp.Or(m.bandwidth, speed), speed) // the first speed is the average
 	}
 }

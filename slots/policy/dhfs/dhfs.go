@@ -109,10 +109,7 @@ func (p *PI) unused(v *slots.View, k slots.Kind) bool {
 // the share of the slots of kind k that may be lent. It is a share of the capacity,
 // not of the unused slots [DHFS13, "percentage of capacity"].
 func Percentage(o *policy.Options, k slots.Kind) slots.PPM {
-	if k == slots.Map {
-		return o.BorrowMap
-	}
-	return o.BorrowReduce
+	return [...]slots.PPM{slots.Map: o.BorrowMap, slots.Reduce: o.BorrowReduce}[k]
 }
 
 // stranded reports whether maps are pending and none runs. Then a map may exceed a tracker's
@@ -123,10 +120,7 @@ func stranded(v *slots.View) bool { return v.Pending(slots.Map) > 0 && v.Running
 
 // borrowRule returns the rule by which a task of kind k borrows.
 func borrowRule(k slots.Kind) slots.Rule {
-	if k == slots.Map {
-		return RuleMapBorrows
-	}
-	return RuleReduceBorrows
+	return [...]slots.Rule{slots.Map: RuleMapBorrows, slots.Reduce: RuleReduceBorrows}[k]
 }
 
 // PD is the pool-dependent dynamic Hadoop fair scheduler [DHFS13, Alg. 2].

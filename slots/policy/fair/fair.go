@@ -169,15 +169,10 @@ func (f *Fair) loadCap(v *slots.View, t slots.TrackerID, k slots.Kind) int32 {
 // tracker runs no more maps than reduces, so that neither kind starves (Hadoop 1.0.3,
 // FairScheduler.assignTasks).
 func nextKind(v *slots.View, t slots.TrackerID, rejected [2]bool) slots.Kind {
-	switch {
-	case rejected[slots.Map]:
+	if rejected[slots.Map] || !rejected[slots.Reduce] && v.RunningAt(t, slots.Map) > v.RunningAt(t, slots.Reduce) {
 		return slots.Reduce
-	case rejected[slots.Reduce]:
-		return slots.Map
-	case v.RunningAt(t, slots.Map) <= v.RunningAt(t, slots.Reduce):
-		return slots.Map
 	}
-	return slots.Reduce
+	return slots.Map
 }
 
 // LoadNumbers returns the numbers by which the load manager decides for kind k on the visited

@@ -169,7 +169,8 @@ func (s *script) command(words []string) error {
 	case "job":
 		s.job(name, a)
 	case "lose", "drop", "abort":
-		s.fault(verb, s.jobs[name], slots.TaskID(a.number("map", 0)), a.time("at", 0))
+		job, task := s.jobs[name], slots.TaskID(a.number("map", 0))
+		s.faults = append(s.faults, ScriptFault{At: a.time("at", 0), Do: func(now time.Duration, l *slots.Ledger) { inject(l, now, verb, job, task) }})
 	case "show":
 		s.cell, s.lends = a.time("cell", time.Second), a.has("lends")
 		s.why, s.spent = a.has("why"), a.has("spent")
@@ -214,11 +215,6 @@ func (s *script) job(name string, a *args) {
 		}
 	}
 	s.work = append(s.work, j)
-}
-
-// fault adds the fault of a command lose, drop or abort.
-func (s *script) fault(verb string, job slots.JobID, task slots.TaskID, at time.Duration) {
-	s.faults = append(s.faults, ScriptFault{At: at, Do: func(now time.Duration, l *slots.Ledger) { inject(l, now, verb, job, task) }})
 }
 
 // inject gives a Ledger the fact of a fault: the output of a map is lost, the map is dropped or restored, or the job

@@ -47,10 +47,7 @@ func (n *Nodes) See(v *slots.View) {
 // Request returns what a task of kind k of a job requests.
 func Request(j slots.JobView, k slots.Kind) slots.Vector {
 	p, _ := j.Profile()
-	if k == slots.Map {
-		return requested(p.Map)
-	}
-	return requested(p.Reduce)
+	return requested([...]slots.Vector{slots.Map: p.Map, slots.Reduce: p.Reduce}[k])
 }
 
 // requested returns needs without I/O, which is not a resource of YARN.
