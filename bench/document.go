@@ -25,6 +25,12 @@ const FiguresFile = Folder + "/figures.json"
 // Document returns the files of the document of all results: reproduction.md, its charts and its
 // figures as JSON. The keys are paths relative to docs. It fails if the expression of a chart is wrong.
 func Document(all []*Result) (map[string][]byte, error) {
+	text, err := embedded.ReadFile("document.txt")
+	if err != nil {
+		return nil, err
+	}
+	head, rest, _ := strings.Cut(string(text), "(claims)\n")
+	verdicts, references, _ := strings.Cut(rest, "(figures)\n")
 	files := map[string][]byte{}
 	var b bytes.Buffer
 	b.WriteString(head)
@@ -50,7 +56,6 @@ func Document(all []*Result) (map[string][]byte, error) {
 	}
 	b.WriteString(references)
 	files["reproduction.md"] = b.Bytes()
-	var err error
 	files[FiguresFile], err = JSON(all)
 	return files, err
 }
@@ -157,72 +162,6 @@ func row(b *bytes.Buffer, cells ...string) {
 	}
 	b.WriteString("|\n")
 }
-
-// head is the beginning of the document, above the tables of claims.
-const head = `# Reproduction
-
-The papers' experiments in the simulator: which claims of the papers hold here, which do not, and why.
-` + "`mrlocal reproduce NAME`" + ` runs an experiment and prints its details: what was assumed and fitted, bands, directions,
-claims, reasons and runs. ` + "`mrlocal reproduce --write`" + ` writes this file, its charts and
-[figures.json](reproduction/figures.json), which has the reasons too. A test checks that they agree.
-` + "`--format csv`, `--format json` and `--format markdown`" + ` print all figures.
-
-## Claims of the papers
-
-A claim has one or more figures. It is held if all of them hold: a number lies in its band, a comparison is true. "3 of
-5" holds in part. A claim is *fitted only* if each of its figures was fitted, or had something withdrawn. A claim
-without a name of its own has the title of its experiment.
-
-`
-
-// verdicts is the part between the claims and the figures. It explains verdicts, bands, seeds and checks.
-const verdicts = `
-## How figures are judged
-
-Experiments are sections of the files in bench/workloads; [workloads.md](workloads.md) describes their format. A
-section states the runs, the figures, the bands, and what was assumed or fitted. The papers measured clusters. Times
-here come from a model of a cluster, so that most makespans are compared as ratios. The [glossary](glossary.md) has the
-terms.
-
-| verdict | meaning |
-| --- | --- |
-| exact | a run computed the paper's figure, to its last digit |
-| inside | ours is in the band: the paper's range, or at most 25 % of its figure on each side |
-| outside | ours is out of the band, or the experiment is not built; a reason says why |
-| words | the paper compares in words; ours is true or false, and a false one has a reason |
-
-- *Check*: no result, and not counted as one. A check of *input* is a sum or a quotient of numbers in the workload file.
-  A check of a *formula* computes the paper's formula again. A *repeat* is a figure that another line has already.
-- *Curve*: a sweep is judged as a whole, because a flat line may meet each of its points. Two figures say whether ours
-  has the order of the paper's points, and whether it is nearer to them than a flat line.
-- *Fitted*: a constant of the model was chosen so that this figure agrees. Such a figure only shows that the model can
-  produce it. The other figures test the constant. The summaries count fitted figures separately.
-- *Withdrawn*: a band, limit or wording was set after a run, so it no longer counts. The one that counts was stated
-  before the run. If there is none, the figure has no band and is never inside.
-- *Direction*: whether ours is on the paper's side of no change. The direction is not a verdict.
-- *Reason*: the cause, and the result if one thing is changed and nothing else. For example: "Isolated: with
-  cluster.disk=30MB it is 10.9 % (10.5 to 11.3), inside (20 seeds)". The command makes the change, so no number of a
-  reason is written by hand. If the interval in parentheses reaches out of the band, ours is inside "by its mean alone".
-- *Reading*: a number that the paper does not have, such as the difference of two ways to read its text. It has no band
-  and no verdict. Only the command prints it.
-
-Where times or places are drawn at random, each experiment has 20 seeds. Ours is the mean, with a 95 % interval by
-Student's t. A comparison holds if the interval of the difference does, paired by seed. Each side of a comparison is
-shown as the mean over the seeds of what is compared. With one seed all is deterministic. The charts show seed 1. Keys
-such as [DHFS13] are those of [docs/papers](papers/README.md).
-
-## Figures by paper
-`
-
-// references turns the papers' keys into links.
-const references = `
-[DHFS13]: papers/dhfs13.md
-[DynamicMR14]: papers/dynamicmr14.md
-[Vanathi16]: papers/vanathi16.md
-[Split11]: papers/split11.md
-[RAS11]: papers/ras11.md
-[OMO21]: papers/omo21.md
-`
 
 // lineColumns is the number of characters of a line of prose.
 const lineColumns = 118

@@ -28,20 +28,21 @@ import (
 	"mrlocal/workload"
 )
 
-// files has the workload files of the papers, and some for one machine. They are embedded, so that
+// embedded has the workload files of the papers, and some for one machine. They are embedded, so that
 // mrlocal reproduce needs no files on disk. Comments in them name the source of each number.
 // fitted.tsv lists the fitted constants. A line has the paper's key, the constant, its value, the
-// experiment, and the start of the figure's words; * stands for all figures.
+// experiment, and the start of the figure's words; * stands for all figures. document.txt is the text of
+// docs/reproduction.md around its tables.
 //
-//go:embed workloads/*.yaml workloads/fitted.tsv
-var files embed.FS
+//go:embed document.txt workloads/*.yaml workloads/fitted.tsv
+var embedded embed.FS
 
 // fittedConstant is a line of fitted.tsv.
 type fittedConstant struct{ paper, constant, value, experiment, figure string }
 
 // fittedConstants returns the lines of fitted.tsv, without comments and headings.
 func fittedConstants() (all []fittedConstant) {
-	text, err := files.ReadFile("workloads/fitted.tsv")
+	text, err := embedded.ReadFile("workloads/fitted.tsv")
 	if err != nil {
 		panic(err) // never happens: the file is embedded
 	}
@@ -57,7 +58,7 @@ func fittedConstants() (all []fittedConstant) {
 // Workloads returns the names of the embedded workload files, such as fig5.yaml, in alphabetical
 // order.
 func Workloads() (names []string) {
-	all, err := fs.Glob(files, "workloads/*.yaml")
+	all, err := fs.Glob(embedded, "workloads/*.yaml")
 	if err != nil {
 		panic(err) // never happens: the pattern is valid
 	}
@@ -69,7 +70,7 @@ func Workloads() (names []string) {
 
 // WorkloadText returns the text of an embedded workload file. It fails if Workloads does not list
 // the name. The caller owns the text.
-func WorkloadText(name string) ([]byte, error) { return files.ReadFile("workloads/" + name) }
+func WorkloadText(name string) ([]byte, error) { return embedded.ReadFile("workloads/" + name) }
 
 // LoadWorkload parses an embedded workload file, anew on each call. It fails if Workloads does not
 // list the name. The caller owns the result. Errors name the file by its path in the repository.
