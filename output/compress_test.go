@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/testkit"
 )
 
 const blockBytes = 1 << 20 // as in package output
@@ -65,7 +66,7 @@ func lineText(i, bytes int) []byte {
 // attempts nor the number of blocks that are compressed at a time change them.
 func TestCompressedBytesDependOnTheTextAlone(t *testing.T) {
 	large, small := newKit(t, 64<<20), newKit(t, 1<<20)
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		w := rapid.SampledFrom([]*kit{large, small}).Draw(rt, "memory")
 		texts := make([][]byte, rapid.IntRange(1, 4).Draw(rt, "parts"))
 		var want []byte

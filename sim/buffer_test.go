@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mrlocal/internal/testkit"
 	"mrlocal/shuffle/rule"
 	"mrlocal/sim"
 	"mrlocal/slots/report"
@@ -184,7 +185,7 @@ func TestManySpillsAreRefused(t *testing.T) {
 // mark again and spill i-1 is written. During the spill the collector fills the room that is
 // left, and then waits. The last load and the merge follow at the end.
 func TestAMapAloneSpillsAsTheRecurrenceSays(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		start, percent := rapid.Int64Range(2, 60).Draw(rt, "start MB"), rapid.IntRange(5, 100).Draw(rt, "percent")
 		output, emits := rapid.Int64Range(1, 300).Draw(rt, "output MB"), rapid.Int64Range(0, 300).Draw(rt, "and more that the combiner removes")
 		computes, disk := rapid.IntRange(0, 100).Draw(rt, "computing s"), rapid.Int64Range(1, 50).Draw(rt, "disk MB/s")

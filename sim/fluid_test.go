@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mrlocal/internal/testkit"
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
@@ -359,7 +360,7 @@ func agrees(t tester, f *workload.File, seed uint64, perTracker, fileJob []int, 
 // Under every policy without a gate, all periods begin and end at the times of the literal
 // cluster.
 func TestARunIsTheFluidThatItStandsFor(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		f := parse(rt, drawWorkload(rt, false)...)
 		f.Replicas = 0
 		slowstart := rapid.SampledFrom([]slots.PPM{0, slots.One / 2, slots.One}).Draw(rt, "slowstart")
@@ -445,7 +446,7 @@ func TestAKilledTaskLeavesItsPartInEachPeriod(t *testing.T) {
 //     same instants.
 //   - The others that learn (fresh) do so from facts alone.
 func TestWithoutContentionL2IsL1(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		f := parse(rt, drawWorkload(rt, true)...)
 		f.Cluster.Cores, f.Cluster.DiskBytes = 1000, 1<<40
 		o := sim.Options{

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"mrlocal/internal/testkit"
 	"mrlocal/sim"
 )
 
@@ -20,7 +21,7 @@ func TestManyPoolsTakeTheMemoryOfTheirJobs(t *testing.T) {
 	}
 	f := parse(t, lines...)
 	for i, name := range policies() {
-		if testing.Short() && i%4 != 0 {
+		if i%4 >= testkit.Rounds(4) {
 			continue
 		}
 		var before, after runtime.MemStats

@@ -22,7 +22,7 @@ import (
 // trackers, lost outputs and failing attempts. They run under each cost model, with and
 // without a heartbeat and a wait for local slots.
 func TestEveryPolicyEndsEveryWorkload(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		slowstart := rapid.SampledFrom([]slots.PPM{0, slots.One / 20, slots.One / 2, slots.One, slots.One}).Draw(rt, "slowstart")
 		cost := rapid.SampledFrom([]string{"l0", "l1", "l2", "l2"}).Draw(rt, "cost")
 		lines := drawWorkload(rt, true)

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mrlocal/internal/testkit"
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
@@ -19,7 +20,7 @@ import (
 // ceil(N_M/S_M)·t_M + ceil(N_R/S_R)·t_R with typed slots, and with S_M+S_R below
 // both where slots are lent, for any numbers.
 func TestMakespanOfOneJobIsThePapersFormula(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		draw := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, name) }
 		sm, sr, nm, nr := draw("map slots", 1, 20), draw("reduce slots", 1, 20), draw("maps", 1, 100), draw("reduces", 0, 60)
 		tm, tr := draw("map time", 1, 50), draw("reduce time", 1, 50)

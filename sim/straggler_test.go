@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"mrlocal/internal/testkit"
 	"mrlocal/sim"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
@@ -18,7 +19,7 @@ import (
 func TestTheLongerStragglerIsCopied(t *testing.T) {
 	draw := rand.New(rand.NewPCG(32, 12))
 	wrong, pairs := 0, 0
-	for range 40 {
+	for range testkit.Rounds(40) {
 		usual := time.Duration(100+draw.IntN(5000)) * time.Millisecond
 		if draw.IntN(3) == 0 {
 			usual *= 20

@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mrlocal/internal/testkit"
 	"mrlocal/slots"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/registry"
@@ -37,7 +38,7 @@ func TestTheFoldIsTheSlowModel(t *testing.T) {
 	})
 	t.Logf("attempts: %v", seen)
 	for _, name := range []string{"ok", "failed", "killed", "lost", "lent", "copies", "moved"} {
-		if seen[name] == 0 && !testing.Short() { // with -short few runs are drawn
+		if seen[name] == 0 && testkit.Long() { // else few runs are drawn
 			t.Errorf("no run had an attempt that is %s", name)
 		}
 	}

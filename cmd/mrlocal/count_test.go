@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal"
+	"mrlocal/internal/testkit"
 	"mrlocal/jobs/count"
 	"mrlocal/jobs/jobtest"
 )
@@ -96,7 +97,7 @@ func TestCountReplacesItsInput(t *testing.T) {
 func TestCountIsSortAndUniq(t *testing.T) {
 	jobtest.Tool(t, nil, "uniq", "--version") // skips the test where it is missing
 	t.Chdir(t.TempDir())
-	rapid.Check(t, func(r *rapid.T) {
+	testkit.Check(t, func(r *rapid.T) {
 		data := rapid.SliceOfN(rapid.OneOf(rapid.SampledFrom([]byte("ab \n\n\x00")), rapid.Byte()), 0, 100).Draw(r, "data")
 		args, pipeline := []string{"f"}, "sort f | uniq -c"
 		if rapid.Bool().Draw(r, "zero") {

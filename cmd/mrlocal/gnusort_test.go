@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal"
+	"mrlocal/internal/testkit"
 )
 
 // runGNUSort runs GNU sort, or skips the test.
@@ -84,7 +85,7 @@ func TestDebugWarnsAsGNUSort(t *testing.T) {
 	runGNUSort(t, "")
 	position := rapid.StringMatching(`[1-3](\.[1-3])?`)
 	letters := rapid.SampledFrom([]string{"", "b", "n", "g", "h", "M", "r", "nr", "bn", "f", "d", "i", "V", "br", "fr"})
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		// With -z, a newline is a blank that takes no column.
 		in := rapid.SampledFrom([]string{"b 2\na 10\n c 1.5K\n", "\n", "a \n\x01\n"}).Draw(rt, "in")
 		args := []string{"--debug"}

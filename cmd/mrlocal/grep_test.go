@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal"
+	"mrlocal/internal/testkit"
 )
 
 // runGrepTool runs mrlocal grep with splits of the given number of bytes.
@@ -91,7 +92,7 @@ func TestAWordWithoutHyphensIsAPatternOrAFile(t *testing.T) {
 func TestGrepIsGNU(t *testing.T) {
 	path, dir := gnuGrep(t), t.TempDir()
 	t.Chdir(dir)
-	rapid.Check(t, func(r *rapid.T) {
+	testkit.Check(t, func(r *rapid.T) {
 		var args []string
 		letters := []rune("ab \n\n")
 		if null := rapid.SampledFrom([]string{"", "", "-a", "-z", "-I"}).Draw(r, "null"); null != "" {
@@ -151,7 +152,7 @@ func TestGrepColorsAreGNU(t *testing.T) {
 	t.Chdir(dir)
 	t.Setenv("GREP_COLORS", "")
 	part := rapid.SampledFrom([]string{"sl=1", "cx=2", "mt=3", "ms=4;5", "mc=6", "fn=7", "ln=8", "bn=9", "se=10", "rv", "ne", "sl=", "mt=", "se=", "fn=", "ne=1", "rv=", "mt", "x=1", "=1", "ms=a", "ms=1=2", "", "sl"})
-	rapid.Check(t, func(r *rapid.T) {
+	testkit.Check(t, func(r *rapid.T) {
 		os.Setenv("GREP_COLORS", strings.Join(rapid.SliceOfN(part, 0, 5).Draw(r, "colours"), ":"))
 		text := rapid.StringOfN(rapid.SampledFrom([]rune("aab\r\n\n")), 0, 30, -1).Draw(r, "text")
 		if err := os.WriteFile("f", []byte(text), 0o644); err != nil {
@@ -251,7 +252,7 @@ func TestGrepFlagsAreGNUs(t *testing.T) {
 func TestManyWordsAreGNU(t *testing.T) {
 	path, dir := gnuGrep(t), t.TempDir()
 	t.Chdir(dir)
-	rapid.Check(t, func(r *rapid.T) {
+	testkit.Check(t, func(r *rapid.T) {
 		piece := rapid.SampledFrom([]string{"a", "b", "ab", "abcdefgh", "_", "B", "A-", "c", "xyzzy", "\xff", "\xc3"})
 		word := rapid.Custom(func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(piece, 1, 5).Draw(t, "word"), "") })
 		words := rapid.SliceOfN(word, 1, 50).Draw(r, "words")
@@ -478,7 +479,7 @@ func TestGrepComplaints(t *testing.T) {
 func TestGrepFixedBytesAreGNUs(t *testing.T) {
 	path := gnuGrep(t)
 	dir := t.TempDir()
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		letters := rapid.SampledFrom([]string{"a", "b", " ", "\xa9", "\xc2", "\xe2", "\x82", "é", "€"})
 		text := strings.Join(rapid.SliceOfN(rapid.OneOf(letters, rapid.Just("\n")), 0, 20).Draw(t, "text"), "")
 		writeBelow(t, map[string]string{filepath.Join(dir, "f"): text})

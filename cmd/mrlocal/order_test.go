@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mrlocal/internal/testkit"
 )
 
 // TestGrepFlagOrderIsGNUs compares flags in a random order, some of them more than once, with GNU grep.
@@ -19,7 +21,7 @@ func TestGrepFlagOrderIsGNUs(t *testing.T) {
 		"f": "a.b\naxb\nab\nA+B\nx\n", "g": "a+b\naab\n", "d/h": "a.b\n", "d/i.c": "x\na+b\n", "none": "",
 		"dots": "a.b\n", "plus": "a+b\nx\n", "empty": "", "line": "\n",
 	})
-	rapid.Check(t, func(r *rapid.T) {
+	testkit.Check(t, func(r *rapid.T) {
 		flags := []string{"-h", "-H", "-l", "-L", "-c", "-n", "-q", "-i", "-v", "-w", "-m1", "-m2", "-A1", "-A0", "-B1", "-C1", "-C0", "-ea.b", "-ea+b", "-eB", "-ex", "-fdots", "-fplus", "-fempty", "-fline",
 			"--include=*.c", "--exclude=*.c", "--exclude=f", "--include=[fg]", "--exclude=*", "--exclude-dir=d", "--regexp=b", "--no-filename", "--with-filename", "--colour=never", "--color=auto"}
 		syntax := rapid.SampledFrom([][]string{{"-E"}, {"-F"}, {"-E", "-E"}, {"-F", "-E"}}).Draw(r, "syntax")
@@ -59,7 +61,7 @@ func gnuSort(t *testing.T) string {
 func TestSortFlagOrderIsGNUs(t *testing.T) {
 	path := gnuSort(t)
 	text := "b,2;z\na,10;Y\n B,2;x\nc,-1;y\na,9;z\n\nA,10;y\n_a;,3\n b,1\n"
-	rapid.Check(t, func(r *rapid.T) {
+	testkit.Check(t, func(r *rapid.T) {
 		flags := []string{"-k1", "-k2", "-k1,1", "-k2,2n", "-k2nr", "-k1.2,1.3", "-k2b,2", "-k1f,1", "-k2,2r", "-k1,1d", "-k2g", "-k3", "-k1,2V", "-n", "-r", "-f", "-b", "-d", "-i", "-s", "-u", "-g", "-V", "-t,", "-t;", "-t,", "--key=2,2", "--sort=numeric",
 			"--reverse", "-M", "-h", "-z", "-c", "-C", "--parallel=2", "--parallel=1", "-S1M", "-S2M"}
 		args := rapid.SliceOfN(rapid.SampledFrom(flags), 1, 6).Draw(r, "flags")

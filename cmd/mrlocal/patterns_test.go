@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mrlocal/internal/testkit"
 )
 
 // TestSetsOfPatternsAreGNU compares sets of up to 200 patterns of many kinds with GNU grep, on lines whose states
@@ -16,7 +18,7 @@ import (
 func TestSetsOfPatternsAreGNU(t *testing.T) {
 	path, dir := gnuGrep(t), t.TempDir()
 	t.Chdir(dir)
-	rapid.Check(t, func(r *rapid.T) {
+	testkit.Check(t, func(r *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(r, "seed"), 0))
 		flag := rapid.SampledFrom([]string{"-c", "-v", "-i", "-w", "-x", "-o", "-oi", "-ow", "-ox", "-n", "-iw", "-ix"}).Draw(r, "flag")
 		kinds := []string{"%s%s", "^%s%s", "%s%s$", "[Aa]%s%s", "%s.%s", ".*%s%s", "%s%s.*", "^.*%s%s", "%s%s.*$", "%s[a-m]*%s", "%sb*%s", "%s.*%s"}

@@ -17,6 +17,7 @@ import (
 	"mrlocal/bench"
 	"mrlocal/internal/flags"
 	"mrlocal/internal/setting"
+	"mrlocal/internal/testkit"
 	"mrlocal/sim"
 	"mrlocal/view/lesson"
 	"mrlocal/view/web/lab"
@@ -59,7 +60,7 @@ func TestOneSettingMeansTheSameEverywhere(t *testing.T) {
 		}
 	}
 	accepted, refused := 0, 0
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		given := map[string]string{}
 		for range rapid.IntRange(1, 3).Draw(t, "settings") {
 			name := rapid.SampledFrom(names).Draw(t, "name")
@@ -164,7 +165,7 @@ func TestOneSettingMeansTheSameEverywhere(t *testing.T) {
 			t.Fatalf("%v: the lesson has\n%s\nwant\n%s", given, got, want)
 		}
 	})
-	if !t.Failed() && !testing.Short() && (accepted == 0 || refused == 0) { // with -short little is drawn
+	if !t.Failed() && testkit.Long() && (accepted == 0 || refused == 0) { // else little is drawn
 		t.Errorf("%d accepted, %d refused", accepted, refused)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mrlocal/internal/testkit"
 )
 
 // ripgrep returns the path of a ripgrep whose version begins so, or skips the test. It looks in all
@@ -79,7 +81,7 @@ func TestGrepJSONIsRipgrep(t *testing.T) {
 		words := strings.Fields(args)
 		compareRipgrep(t, path, "x\nfoo", 3, append([]string{"--json"}, words...), append([]string{"--json", "--sort=path"}, words...))
 	}
-	rapid.Check(t, func(r *rapid.T) {
+	testkit.Check(t, func(r *rapid.T) {
 		// In RE2 a word has ASCII letters only, in ripgrep those of Unicode.
 		letters, patterns := []rune("ab \n\n\"é"), []string{"a", "ab", "a+b", "^a", "b$", "[^a]b", "a.b", "zz", "a{2}", "B", `a\sb`}
 		words := rapid.Bool().Draw(r, "words")
@@ -119,7 +121,7 @@ func TestGrepMultilineIsRipgrep(t *testing.T) {
 	t.Chdir(t.TempDir())
 	// In ripgrep -C wins over -A and -B, -o makes -c count matches, and --json excludes -c and -l.
 	apart := map[string][]string{"-C1": {"-A1", "-B2"}, "-o": {"-c", "-A1", "-B2", "-C1"}, "--json": {"-c", "-l", "-v"}, "-l": {"-c"}, "-v": {"-c", "-l", "-o"}, "-q": {"-v"}}
-	rapid.Check(t, func(r *rapid.T) {
+	testkit.Check(t, func(r *rapid.T) {
 		letters := rapid.SampledFrom([]rune("aab \n\n\r"))
 		writeBelow(r, map[string]string{"f": rapid.StringOfN(letters, 0, 60, -1).Draw(r, "f"), "g": rapid.StringOfN(letters, 0, 20, -1).Draw(r, "g")})
 		args := []string{"-U"}
@@ -252,7 +254,7 @@ func TestGrepFilesAreRipgreps(t *testing.T) {
 	}).Filter(func(rule string) bool {
 		return strings.Trim(rule, "!/ ") != "" && !strings.Contains(rule, "//") && !strings.Contains(strings.TrimSuffix(strings.TrimPrefix(rule, "**/"), "/**"), "**")
 	})
-	rapid.Check(t, func(r *rapid.T) {
+	testkit.Check(t, func(r *rapid.T) {
 		files := map[string]string{}
 		files[home+"/.gitconfig"] = rapid.SampledFrom([]string{"", "[core]\n\texcludesFile = ~/mine\n"}).Draw(r, "settings")
 		for _, name := range []string{".gitignore", ".ignore", ".rgignore", "d/.gitignore", "d/.ignore", "d/e/.gitignore", "b/.gitignore", home + "/.config/git/ignore", home + "/mine"} {

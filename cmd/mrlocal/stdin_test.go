@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal"
+	"mrlocal/internal/testkit"
 )
 
 // rest runs a command on the file at path from an offset on. It returns the exit code, and what a
@@ -100,7 +101,7 @@ func TestStandardInputIsLeftBehindWhatWasUsed(t *testing.T) {
 func TestGrepLeavesTheOffsetOfGNUGrep(t *testing.T) {
 	gnuGrep(t)
 	path := filepath.Join(t.TempDir(), "in")
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		var text strings.Builder
 		// GNU grep reads blocks of 96 KiB, which matters for some flags. So some files have several.
 		lines, wide := rapid.IntRange(0, 1500).Draw(t, "lines"), rapid.SampledFrom([]int{7, 7, 300}).Draw(t, "wide")
@@ -139,7 +140,7 @@ func TestAStandardInputThatIsNamedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		var text strings.Builder
 		lines, every := rapid.SampledFrom([]int{0, 3, 12, 12, 30_000}).Draw(t, "lines"), rapid.IntRange(1, 9).Draw(t, "every")
 		for i := range lines {

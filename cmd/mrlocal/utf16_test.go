@@ -13,6 +13,8 @@ import (
 	"unicode/utf16"
 
 	"pgregory.net/rapid"
+
+	"mrlocal/internal/testkit"
 )
 
 // inUTF16 returns text in UTF-16 with a mark.
@@ -39,7 +41,7 @@ func TestGrepUTF16IsRipgrep(t *testing.T) {
 	// What differs for other texts, too (docs/grep.md).
 	// A space of \s is one of ASCII here, and U+2028 is one for ripgrep: [[:space:]] is ASCII in both.
 	apart := map[string][]string{"-o": {"-A1", "-C2", "-c", "-v"}, "-v": {"-U"}, "-U": {"-v", "-c", "-l", "-m1"}, "-C2": {"-A1"}, "-l": {"-c"}, "-m1": {"-A1", "-C2"}}
-	rapid.Check(t, func(r *rapid.T) {
+	testkit.Check(t, func(r *rapid.T) {
 		order := drawOrder(r)
 		text := order.AppendUint16(nil, 0xfeff)
 		for _, unit := range rapid.SliceOfN(rapid.SampledFrom([]uint16{'a', 'b', ' ', '\n', '\n', 0xe9, 0x2028, 0xd83d, 0xde00, 0xfffe, 0x0a0a, 0xd800}), 0, 40).Draw(r, "units") {
@@ -74,7 +76,7 @@ func TestGrepUTF16IsRipgrep(t *testing.T) {
 // and of compressed files.
 func TestGrepUTF16IsUTF8(t *testing.T) {
 	t.Chdir(t.TempDir())
-	rapid.Check(t, func(r *rapid.T) {
+	testkit.Check(t, func(r *rapid.T) {
 		var b strings.Builder
 		for i := range rapid.SampledFrom([]int{0, 1, 10, 3000, 120_000}).Draw(r, "lines") {
 			b.WriteString(strings.Repeat([]string{"a", "é", "\U0001f600", "b a", "\x00"}[i*i%5], i%11+1) + "\n")

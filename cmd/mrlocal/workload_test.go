@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"mrlocal/internal/testkit"
 	"mrlocal/slots"
 	"mrlocal/slots/report"
 	"mrlocal/trace"
@@ -25,7 +26,7 @@ import (
 // not be submitted before its time, or before the jobs for which it waits have ended.
 func TestABatchGivesItsLedgerWhatASimulationGivesItsOwn(t *testing.T) {
 	dir := t.TempDir()
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		w := drawWorkload(rt)
 		path := filepath.Join(dir, "w.yaml")
 		if err := os.WriteFile(path, []byte(w.text), 0o666); err != nil {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mrlocal/internal/testkit"
 )
 
 // filter passes data through a command.
@@ -86,7 +88,7 @@ func TestLegalFilesAreDecodedAsByTheirTools(t *testing.T) {
 			}
 			d := &Decoders{Charge: func(int64) (func(), error) { return func() {}, nil }}
 			defer d.Close()
-			rapid.Check(t, func(t *rapid.T) {
+			testkit.Check(t, func(t *rapid.T) {
 				var file []byte
 				gap := func() {
 					for range rapid.IntRange(0, 3).Draw(t, "gaps") {

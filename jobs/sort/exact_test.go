@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mrlocal/internal/testkit"
 )
 
 func TestNumbersOfJSONAreComparedExactly(t *testing.T) {
@@ -19,7 +21,7 @@ func TestNumbersOfJSONAreComparedExactly(t *testing.T) {
 		}
 		return text
 	})
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		a, b := number.Draw(t, "a"), number.Draw(t, "b")
 		x, _ := new(big.Rat).SetString(a)
 		y, _ := new(big.Rat).SetString(b)

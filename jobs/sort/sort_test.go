@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/testkit"
 	"mrlocal/jobs"
 	"mrlocal/jobs/internal/lines"
 	"mrlocal/jobs/jobtest"
@@ -165,7 +166,7 @@ func TestAnyOptionsOnAnyTextAgreeWithGNUSort(t *testing.T) {
 	// coreutils 9.1 puts .a before .0. All other releases put .0 before .a.
 	first, _ := jobtest.Tool(t, []jobtest.File{{Path: "f", Data: []byte(".0\n.a\n")}}, "sort", "-V", "f")
 	dotsDiffer := string(first) != ".0\n.a\n"
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		o, gnu := drawOptions(rt)
 		text := drawText(rt)
 		if dotsDiffer && strings.Contains(strings.Join(gnu, ""), "V") {
@@ -210,7 +211,7 @@ func TestLinesThatLookAlikeAgreeWithGNUSort(t *testing.T) {
 	} {
 		line := rapid.StringMatching(c.line)
 		c.options.Stable = true
-		rapid.Check(t, func(rt *rapid.T) {
+		testkit.Check(t, func(rt *rapid.T) {
 			text := strings.Join(rapid.SliceOfN(line, 20, 80).Draw(rt, "lines"), "\n") + "\n"
 			want, _ := jobtest.Tool(t, []jobtest.File{{Path: "f", Data: []byte(text)}}, "sort", "-s", c.flag, "f")
 			if got := run(t, c.options, jobtest.Cut{}, text); got != string(want) {
@@ -251,7 +252,7 @@ func value(s string) *big.Rat {
 
 func TestNumbersCompareByValueAndNoKeyIsAPrefixOfAnother(t *testing.T) {
 	number := rapid.StringMatching(`[ \t]{0,2}-?(0{0,3}[0-9]{0,4}|[1-9][0-9]{120,140})(\.[0-9]{0,4}0{0,2})?[.e+ -]?`)
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		a, b := number.Draw(t, "a"), number.Draw(t, "b")
 		ka, kb := appendNumber(nil, []byte(a)), appendNumber(nil, []byte(b))
 		if want := value(a).Cmp(value(b)); bytes.Compare(ka, kb) != want {
@@ -265,7 +266,7 @@ func TestNumbersCompareByValueAndNoKeyIsAPrefixOfAnother(t *testing.T) {
 
 func TestTextKeysKeepOrder(t *testing.T) {
 	text := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 'a', 'b', 0xfe, 0xff}), 0, 6)
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		a, b := text.Draw(t, "a"), text.Draw(t, "b")
 		ka, kb := appendText(nil, a, false, false), appendText(nil, b, false, false)
 		if bytes.Compare(ka, kb) != bytes.Compare(a, b) || len(ka) != len(kb) && bytes.HasPrefix(ka, kb) {
@@ -375,7 +376,7 @@ func BenchmarkAppendKey(b *testing.B) {
 }
 
 func TestSpansAreTheLines(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		data := rapid.SliceOf(rapid.SampledFrom([]byte("ab\n\x00"))).Draw(t, "data")
 		var got, want [][]byte
 		for _, s := range lines.AppendSpans(nil, data, '\n') {
@@ -394,7 +395,7 @@ func TestSpansAreTheLines(t *testing.T) {
 // of AppendKey.
 func TestCompareIsTheOrderOfKeys(t *testing.T) {
 	letters := []string{"", "n", "g", "h", "M", "V", "f", "d", "i", "df", "R"}
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		var o Options
 		for range rapid.IntRange(0, 2).Draw(t, "keys") {
 			key := rapid.SampledFrom([]string{"1", "2", "1,1", "2,2", "1.2,1.3"}).Draw(t, "key") + rapid.SampledFrom(letters).Draw(t, "letters")

@@ -6,13 +6,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mrlocal/internal/testkit"
 	"mrlocal/slots"
 )
 
 // TestAFlowIsTheSumOverItsOutputs compares the recurrence with Flow's formula
 // taken literally, over outputs that come, are lost and come back.
 func TestAFlowIsTheSumOverItsOutputs(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		maps := int32(rapid.IntRange(1, 20).Draw(rt, "maps"))
 		f := Flow{
 			Maps: maps, Reduces: int64(rapid.IntRange(1, 4).Draw(rt, "reduces")),

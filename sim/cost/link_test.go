@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mrlocal/internal/testkit"
 	"mrlocal/slots"
 )
 
@@ -81,7 +82,7 @@ func (w *wire) runTo(now time.Duration) {
 // are lost; reduces begin, are taken out and end. For each reduce the link gives the end of the
 // copy and the time of waiting to the nanosecond.
 func TestALinkIsTheFluidThatItStandsFor(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		draw := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, name) }
 		flows := make([]Flow, draw("jobs", 1, 3))
 		for i := range flows {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"mrlocal/internal/testkit"
 )
 
 // fluid is a slow, exact model of a pool: it computes every task by itself, in fractions, and the
@@ -91,7 +93,7 @@ func (f *fluid) next() time.Duration {
 // and are taken out, and the resource slows down and recovers. Both give the same ends at every
 // step. The sum of rates never exceeds the capacity, and reaches it as long as tasks can use it.
 func TestAPoolIsTheFluidThatItStandsFor(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		capacity := rapid.Int64Range(0, 30).Draw(rt, "capacity")
 		p := pool{capacity: uint64(capacity), speed: Whole}
 		f := fluid{capacity: capacity, speed: rat(1)}

@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"mrlocal/internal/testkit"
 )
 
 // TestAQueueIsOrderedByTimeThenSequence against a sorted slice, with pushes and
 // pops mixed.
 func TestAQueueIsOrderedByTimeThenSequence(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		var q Queue
 		var want []Event
 		for range rapid.IntRange(1, 200).Draw(rt, "steps") {

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/internal/scan"
+	"mrlocal/internal/testkit"
 )
 
 // drawPattern draws a random expression over a small alphabet.
@@ -43,7 +44,7 @@ func drawText(t *rapid.T) []byte {
 // TestNoCacheIsTooSmall: the results are the same for every size of the cache, also if it is
 // cleared again and again, and if walks from each place replace the automata.
 func TestNoCacheIsTooSmall(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		pattern := drawPattern(rt, rapid.IntRange(0, 3).Draw(rt, "depth"))
 		b := rapid.SampledFrom(borders()).Draw(rt, "border")
 		o, err := newOracle(pattern, b)

@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mrlocal/internal/testkit"
 )
 
 // An unrolled pattern matches what the pattern matches, where package regexp takes both.
 func TestUnrolledPatternsMatchTheSame(t *testing.T) {
 	atoms := []string{"a", "b", ".", "(a|b)", "(?P<n>ab?)", "[ab]", "[]a]", `[\]b]`, "[[:alpha:]]", `\x61`, `\x{62}`, `\pL`, `\p{Lu}`, `\141`, `\.`, `\Qab\E`, `\Q{2}\E`, "(?i)", "(?i:A)", "^", "|", "é", "{", "{x", "a{02}"}
 	repeats := []string{"", "", "", "{0}", "{1}", "{2}", "{2,}", "{0,3}", "{1,2}?", "{3}?", "{1,}?", "*", "+?", "?"}
-	rapid.Check(t, func(r *rapid.T) {
+	testkit.Check(t, func(r *rapid.T) {
 		var b strings.Builder
 		for range rapid.IntRange(1, 4).Draw(r, "atoms") {
 			part := rapid.SampledFrom(atoms).Draw(r, "atom") + rapid.SampledFrom(repeats).Draw(r, "repeat")

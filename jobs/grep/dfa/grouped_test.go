@@ -11,11 +11,12 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/internal/scan"
+	"mrlocal/internal/testkit"
 )
 
 // TestGroupsKeepThePreference compares alternatives that begin alike with package regexp.
 func TestGroupsKeepThePreference(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		word := rapid.StringMatching(`([abA.]|\[[ab]\]|\[[aA]\]|\\b|\^|é|\(a\|b\)|\(\?i:a\)|b\*|a\?|\$|ſ|\(\?i:s\)){0,5}`)
 		parts := rapid.SliceOfN(word, 1, 12).Draw(t, "alternatives")
 		pattern := "(?:" + strings.Join(parts, ")|(?:") + ")"

@@ -10,11 +10,12 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/internal/scan"
+	"mrlocal/internal/testkit"
 )
 
 // TestSetsOfExpressions compares sets of short expressions of many kinds with package regexp, for each way to search.
 func TestSetsOfExpressions(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		kind := rapid.SampledFrom([]string{"%s%s", "^%s%s", "%s%s$", ".*%s%s", "%s%s.*", "[Aa]%s%s", "%s.%s", "%s[a-m]*%s", "%sa*%s", "^.*%s%s", "%s%s.*$", "(.*%s|b)+%s", "%s.*%s", `\w*%s\b%s`, "a*?%s(%s)?", "(?i)%s%s"})
 		word := rapid.StringMatching("[abé ]{0,2}")
 		parts := make([]string, rapid.IntRange(1, 12).Draw(rt, "expressions"))

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mrlocal/internal/testkit"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
@@ -50,7 +51,7 @@ func TestACopyKeepsNoSlotFromThePendingTasksOfTheOtherKind(t *testing.T) {
 // TestTasksThatAreAlikeAreNotCopied: a copy depends on progress that was reported at the same
 // instant. By earlier progress every task would seem slow.
 func TestTasksThatAreAlikeAreNotCopied(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		o := policy.DefaultOptions()
 		o.DHSA = rapid.SampledFrom([]string{"pi", "pd", "off"}).Draw(rt, "dhsa")
 		o.SEPBJobs = rapid.SampledFrom([]slots.PPM{0, slots.One / 2, slots.One}).Draw(rt, "jobs checked")

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mrlocal/internal/testkit"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
@@ -107,7 +108,7 @@ func TestWithoutRoomForMoreSlotsTheyAreTheBound(t *testing.T) {
 // TestNoTrackerEverRunsMoreThanItsWeight checks the weight of trackers in random runs with
 // failures and loans. All jobs end.
 func TestNoTrackerEverRunsMoreThanItsWeight(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		w := slots.Weights{Map: rapid.Int32Range(1, 5).Draw(rt, "map weight"), Reduce: rapid.Int32Range(1, 5).Draw(rt, "reduce weight")}
 		home := [2]int32{rapid.Int32Range(1, 6).Draw(rt, "maps"), rapid.Int32Range(1, 4).Draw(rt, "reduces")}
 		c := slots.Config{

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mrlocal/internal/testkit"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
@@ -28,7 +29,7 @@ func (r *Recording) Open(h *trace.Header) error { r.Header = *h; return nil }
 // the home kinds of slots. newPolicy is registry.New. Recordings compares the attempts of package trace with the
 // Ledger at each instant. check then compares a reader with the slow model.
 func Recordings(t *testing.T, newPolicy func(name string, o policy.Options) (slots.Policy, error), check func(t *rapid.T, r *Recording)) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		o, name := policy.DefaultOptions(), rapid.SampledFrom([]string{"late", "pi-dhfs", "dynamicmr", "dynsplit"}).Draw(rt, "policy")
 		o.SEPB, o.CopyAfter = rapid.Bool().Draw(rt, "SEPB"), rapid.SampledFrom([]time.Duration{0, time.Second}).Draw(rt, "copy after")
 		o.CopyRule = rapid.SampledFrom([]string{"late", "hadoop"}).Draw(rt, "copy rule")

@@ -17,6 +17,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mrlocal/internal/testkit"
 	"mrlocal/slots"
 	"mrlocal/slots/explain"
 	"mrlocal/trace"
@@ -46,15 +47,15 @@ func AnyIdle(pending, idle [2]int32) bool {
 // Run runs the suite on a policy. newPolicy returns a new value of it.
 func Run(t *testing.T, newPolicy func() slots.Policy, claims Claims) {
 	t.Run("random workloads end, alike each time, and replay", func(t *testing.T) {
-		rapid.Check(t, func(rt *rapid.T) { checkWorkload(rt, newPolicy, claims) })
+		testkit.Check(t, func(rt *rapid.T) { checkWorkload(rt, newPolicy, claims) })
 	})
 	for _, n := range []int{1, 2, 3} {
 		t.Run(fmt.Sprintf("no deadlock on %d slots with lost map output", n), func(t *testing.T) {
-			rapid.Check(t, func(rt *rapid.T) { checkLostOutput(rt, newPolicy, n) })
+			testkit.Check(t, func(rt *rapid.T) { checkLostOutput(rt, newPolicy, n) })
 		})
 	}
 	t.Run("heartbeats of one tracker at a time end all jobs", func(t *testing.T) {
-		rapid.Check(t, func(rt *rapid.T) {
+		testkit.Check(t, func(rt *rapid.T) {
 			w := drawWorkload(rt, claims)
 			w.options.Heartbeat = 3 * time.Second
 			w.options.Faults = nil

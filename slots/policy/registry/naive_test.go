@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mrlocal/internal/testkit"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dhfs"
@@ -251,7 +252,7 @@ func (n *naive) pd(v *slots.View, d *slots.Decision) {
 // TestFastPoliciesDecideAsTheAlgorithmsSay: rankings that are kept up to date give the
 // same decisions as sorting and scanning, on random workloads.
 func TestFastPoliciesDecideAsTheAlgorithmsSay(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		share := rapid.SampledFrom([]slots.PPM{0, slots.One / 3, slots.One / 2, slots.One, slots.One})
 		o := policy.Options{BorrowMap: share.Draw(rt, "of maps"), BorrowReduce: share.Draw(rt, "of reduces")}
 		c := slots.Config{

@@ -28,7 +28,7 @@ import (
 // no more is lent than floor(capacity · percentage) [DHFS13, "lent by tracker"],
 // [DHFS13, "borrow allowance"].
 func TestLendingKeepsToItsPercentages(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		o := policy.Options{BorrowMap: slots.PPM(rapid.IntRange(0, 1_000_000).Draw(rt, "of maps")), BorrowReduce: slots.PPM(rapid.IntRange(0, 1_000_000).Draw(rt, "of reduces"))}
 		c := slots.Config{
 			Slots:     policytest.Typed(rapid.IntRange(2, 9).Draw(rt, "trackers"), rapid.IntRange(1, 6).Draw(rt, "maps"), rapid.IntRange(1, 4).Draw(rt, "reduces")),
@@ -129,7 +129,7 @@ func checkShares(running []int32, wanted []policy.ShareDemand, capacity int32) e
 // [DHFS13, "combined key"]. Under pi-dhfs it holds for each phase while nothing has
 // ended, because lent slots flow back only as tasks end.
 func TestSharesAreMaxMinInSteadyState(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		w := drawCrowd(rt)
 		for name, check := range map[string]func(now time.Duration, l *slots.Ledger) error{
 			"fair": func(_ time.Duration, l *slots.Ledger) error {
@@ -188,7 +188,7 @@ func TestNobodyStarves(t *testing.T) {
 			soon[name] = 5 * longest
 		}
 	}
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 8).Draw(rt, "jobs")
 		c := slots.Config{Slots: policytest.Typed(2, 2*n, 1), Slowstart: slots.One}
 		seconds := func(name string, least, most int) time.Duration {
@@ -230,7 +230,7 @@ func TestNobodyStarves(t *testing.T) {
 // these. Pools get their shares. A pool of which a task is killed keeps its share.
 func TestPreemptionTakesNoPoolBelowItsShare(t *testing.T) {
 	kills := 0
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		w := drawCrowd(rt)
 		for i := range w.config.Pools {
 			w.config.Pools[i].PreemptAfter, w.config.Pools[i].FairPreemptAfter = 3*time.Second, 5*time.Second
@@ -263,7 +263,7 @@ func TestPreemptionTakesNoPoolBelowItsShare(t *testing.T) {
 			rt.Fatal(err, bad)
 		}
 	})
-	if kills == 0 && !testing.Short() { // the few draws of -short may have none
+	if kills == 0 && testkit.Long() { // fewer draws may have none
 		t.Error("nothing was ever killed")
 	}
 }
@@ -294,7 +294,7 @@ func (h *honest) Decide(v *slots.View, d *slots.Decision) {
 
 func TestAPolicyWithNothingToGrantGrantsNothing(t *testing.T) {
 	nothing := map[string]int{}
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		share := rapid.SampledFrom([]slots.PPM{0, slots.One / 3, slots.One})
 		o := policy.Options{BorrowMap: share.Draw(rt, "of maps"), BorrowReduce: share.Draw(rt, "of reduces")}
 		c := slots.Config{Slots: policytest.WithExtra(rapid.IntRange(1, 5).Draw(rt, "trackers"), rapid.IntRange(1, 4).Draw(rt, "maps"), rapid.IntRange(1, 4).Draw(rt, "reduces"), 4)}
@@ -315,7 +315,7 @@ func TestAPolicyWithNothingToGrantGrantsNothing(t *testing.T) {
 		}
 	})
 	for name, n := range nothing {
-		if n == 0 && !testing.Short() { // the few draws of -short may have none
+		if n == 0 && testkit.Long() { // fewer draws may have none
 			t.Errorf("%s never had nothing to grant", name)
 		}
 	}
@@ -365,7 +365,7 @@ func TestEveryOptionIsRecorded(t *testing.T) {
 // TestAPolicyRecordsItsOptions: with the options of the recorded configuration, each policy decides the
 // same again. Each draw changes some options.
 func TestAPolicyRecordsItsOptions(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		w, o := drawCrowd(rt), policy.DefaultOptions()
 		for _, f := range o.Fields() {
 			if rapid.Bool().Draw(rt, f.Name) {

@@ -1,0 +1,22 @@
+package testkit
+
+import (
+	"flag"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Check is rapid.Check with a quarter of the draws. It makes all draws with -long, and with -short as many as
+// rapid. A number on the command line (-rapid.checks) holds.
+func Check(t *testing.T, property func(*rapid.T)) {
+	t.Helper()
+	draws := flag.Lookup("rapid.checks")
+	if all := draws.DefValue; !*long && !testing.Short() && draws.Value.String() == all {
+		if err := draws.Value.Set("25"); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = draws.Value.Set(all) }()
+	}
+	rapid.Check(t, property)
+}
