@@ -248,7 +248,9 @@ func (a *mapAttempt) bufferOptions() spill.Options {
 		SortLate:   r.fits,
 		StartBytes: min(r.sortBufferBytes, max(spill.LeastBytes, a.floorBytes-a.roomBytes-overheadBytes)), KVBuffer: r.o.KVBuffer,
 		Lease: a.lease, Seed: r.hashSeed, AfmBytes: r.afmBytes, CreateTemp: r.createTemp("map"),
-		Killed: a.killed, Late: a.user.emittedLate, Guard: guard.Own, Background: a.helper, Notify: a.notify,
+		Killed: a.killed, Late: a.user.emittedLate, Guard: guard.Own, Notify: a.notify,
+		// A helper thread of the slot spills, so that this does not use another core.
+		Background: func(f func()) { r.pool.Helper(a.slot, a.labelled("spill", f)) },
 	}
 	if j.spec.NewCombiner != nil {
 		o.Combiner = func() jobs.Reducer {

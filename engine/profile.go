@@ -64,10 +64,6 @@ func (a *attempt) phase(p slots.Phase) {
 	})
 }
 
-// helper runs a closure on a helper thread of the slot (pool.Pool.Helper), so that spilling
-// in the background does not use another core.
-func (a *attempt) helper(f func()) { a.run.pool.Helper(a.slot, a.labelled("spill", f)) }
-
 // onIdleCore runs a closure on the core of an idle slot (pool.Pool.OnIdleCore). It returns false if no
 // core is idle.
 func (a *attempt) onIdleCore(f func(idle func() bool)) bool {

@@ -57,18 +57,6 @@ const (
 // errBlockEnd is the error of a bzip2Source behind its block.
 var errBlockEnd = errors.New("the block ends")
 
-// reset begins another file. It keeps the buffer, and ahead, which the caller has started.
-func (x *bzip2Reader) reset(src io.Reader) {
-	x.src = src
-	x.srcErr = nil
-	x.buf = x.buf[:0]
-	x.base, x.at = 0, 0
-	x.begun = false
-	x.err = nil
-	x.scanned, x.open, x.scanLevel = 0, -1, '9'
-	x.block = nil
-}
-
 // Read implements io.Reader.
 func (x *bzip2Reader) Read(p []byte) (int, error) {
 	for x.err == nil && len(p) > 0 {

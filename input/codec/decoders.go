@@ -129,9 +129,8 @@ func (d *Decoders) open(r io.Reader, asIs bool) (io.Reader, error) {
 		}
 		return d.openGzip(d.buf)
 	case Bzip2:
-		if x := new(bzip2Reader); x.ahead.start(demands[Bzip2], d.Spare, bzip2Decoder) {
+		if x := (&bzip2Reader{src: d.buf, open: -1, scanLevel: '9'}); x.ahead.start(demands[Bzip2], d.Spare, bzip2Decoder) {
 			d.ahead = &x.ahead
-			x.reset(d.buf)
 			return x, d.window(Bzip2, freeWindowBytes)
 		}
 		// The decoder's table has 900,000 entries of 4 bytes at most.

@@ -38,7 +38,6 @@ func (g *gzipMembers) reset() (err error) {
 	}
 	if g.inflate == nil {
 		g.inflate = flate.NewReader(g.src)
-		return nil
 	}
 	return g.inflate.(flate.Resetter).Reset(g.src, nil)
 }

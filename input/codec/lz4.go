@@ -70,8 +70,7 @@ func (l *lz4Frames) reset(src *bufio.Reader) error {
 		l.frame.next = legacyHeader
 	}
 	if l.zr == nil {
-		l.zr = lz4.NewReader(&l.frame)
-		return nil
+		l.zr = lz4.NewReader(nil)
 	}
 	l.zr.Reset(&l.frame)
 	return nil

@@ -15,7 +15,8 @@ const (
 //
 //	.t^#\|v$2\         0AAAAAAAAAABBBBBBBBBB…HHHHHHHH\r\n
 //
-// A row depends only on its number and the seed, so units can be made in any order.
+// A row depends only on its number and the seed, so units can be made in any order. Row numbers count from 0 for
+// every seed.
 type teraGen struct {
 	start uint32 // state of the random generator before row 0
 }
@@ -31,13 +32,6 @@ const (
 // seedStride is the number of rows between the starts of two successive seeds. In draws, it is
 // about an eighth of the cycle of 2^32.
 const seedStride = 178_956_971
-
-// newTeraGen returns the generator for a seed. Seeds 0 and 1 start where TeraGen starts. Other
-// seeds start elsewhere in the only cycle of the random generator. Row numbers count from 0 for
-// every seed.
-func newTeraGen(seed uint64) teraGen {
-	return teraGen{lcgJump(0, (max(seed, 1)-1)*seedStride*drawsPerRow)}
-}
 
 // lcgJump returns the state n draws after state. It applies the affine step n times by repeated
 // squaring, which takes as many iterations as n has bits.
