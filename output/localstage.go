@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
@@ -32,7 +31,8 @@ type localStage struct {
 // make is that function of a stage. It makes, locks and marks the stage, and before it the directories above that are
 // missing.
 func (d *localStage) make() error {
-	if err := d.makeParents(filepath.Dir(d.path)); err != nil {
+	var err error
+	if d.parents, err = disk.MakeParents(d.path); err != nil {
 		return refuse(d.name, err)
 	}
 	if d.beside() {
@@ -52,23 +52,6 @@ func (d *localStage) make() error {
 		return refuse(d.name, errors.Join(err, disk.Remove(temp)))
 	}
 	return nil
-}
-
-// makeParents makes dir and the directories above it, unless they exist.
-func (d *localStage) makeParents(dir string) error {
-	err := disk.MakeDir(dir, 0o777)
-	if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
-		if err = d.makeParents(filepath.Dir(dir)); err == nil {
-			err = disk.MakeDir(dir, 0o777)
-		}
-	}
-	if err == nil {
-		d.parents = slices.Insert(d.parents, 0, dir)
-	}
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return err
 }
 
 // makeAt makes and locks the stage. If two runs start at once, mkdir succeeds for only one
@@ -227,7 +210,7 @@ func (d *localStage) takeBack(cause error) error {
 // drop is that function of a stage. It removes `_temporary` with the files of attempts, and parts that may have
 // moved up. Files of other programs stay.
 func (d *localStage) drop() error {
-	defer d.dropParents()
+	defer func() { disk.RemoveEmpty(d.parents) }()
 	if d.stage == "" {
 		return nil
 	}
@@ -235,14 +218,6 @@ func (d *localStage) drop() error {
 	d.stage = ""
 	d.unlock()
 	return err
-}
-
-// dropParents removes the directories above the result that make has made, as far as they are empty.
-func (d *localStage) dropParents() {
-	for _, dir := range d.parents {
-		_ = disk.Remove(dir)
-	}
-	d.parents = nil
 }
 
 // localFile is a file of a localStage. It is also a sink, from which a failed attempt can be dropped.

@@ -302,41 +302,6 @@ func (s *auxFile) Replace(text []byte) error {
 	return disk.Publish(disk.Of(f), s.path)
 }
 
-// makeParents creates the missing directories above outputs, of which "" is ignored. It returns
-// those that it has created, even after an error. A directory comes after those above it.
-func makeParents(outputs []string) (made []string, err error) {
-	for _, out := range outputs {
-		if out == "" {
-			continue
-		}
-		// missing begins with the deepest directory.
-		var missing []string
-		for dir := filepath.Dir(filepath.Clean(out)); ; dir = filepath.Dir(dir) {
-			// The loop ends at the root of the file system, which is its own parent.
-			if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
-				break
-			}
-			missing = append(missing, dir)
-		}
-		for n := len(missing) - 1; n >= 0; n-- {
-			if err := os.Mkdir(missing[n], 0o777); err != nil {
-				return made, errs.Optionf("output "+errs.OneLine(out), "%s: %v", missing[n], errs.Cause(err))
-			}
-			made = append(made, missing[n])
-		}
-	}
-	return made, nil
-}
-
-// removeEmpty removes those of dirs that are empty. dirs is a result of makeParents.
-func removeEmpty(dirs []string) {
-	// The loop begins with the deepest directories, because a directory becomes empty only after those
-	// below it are removed.
-	for i := len(dirs) - 1; i >= 0; i-- {
-		_ = os.Remove(dirs[i]) // fails if the directory is not empty
-	}
-}
-
 // eventFile reads a recorded run or a trace from a file or from standard input. It decodes a
 // compressed one, which it detects by its first bytes. One goroutine uses it.
 type eventFile struct {

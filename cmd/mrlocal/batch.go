@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"mrlocal"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/flags"
 	"mrlocal/internal/setting"
@@ -242,16 +243,19 @@ func (b *batch) run(ctx context.Context, e Env, s *term.Screen, policyName, suff
 	}
 	work := b.work(jobs, e.Stdin, suffix)
 	b.onStdout(work, s, suffix)
-	var outputs []string
-	for i := range work { // at most one of the two names is set
-		outputs = append(outputs, work[i].OutputDir+work[i].OutputFile)
-	}
-	parents, err := makeParents(outputs)
 	// If the run fails early, the new directories are still empty and are removed. Directories with a
 	// result stay.
-	defer removeEmpty(parents)
-	if err != nil {
-		return nil, err
+	var parents []string
+	defer func() { disk.RemoveEmpty(parents) }()
+	for i := range work {
+		out := cmp.Or(work[i].OutputDir, work[i].OutputFile) // at most one of the two names is set
+		if out == "" {
+			continue
+		}
+		made, err := disk.MakeParents(out)
+		if parents = append(made, parents...); err != nil {
+			return nil, errs.Optionf("output "+errs.OneLine(out), "%w", errs.Cause(err))
+		}
 	}
 	// A job of Hadoop Streaming counts over one run only.
 	for i := range b.jobs {

@@ -50,3 +50,28 @@ func NoMore(path string, mode fs.FileMode) fs.FileMode {
 func hidden(path string) string {
 	return filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.mrlocal-%s", filepath.Base(path), rand.Text()[:10]))
 }
+
+// MakeParents makes the missing directories above path. It returns those that it has made, also with an error, the
+// deepest one first.
+func MakeParents(path string) (made []string, err error) {
+	dir := filepath.Dir(path)
+	if err = MakeDir(dir, 0o777); errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+		if made, err = MakeParents(dir); err == nil {
+			err = MakeDir(dir, 0o777)
+		}
+	}
+	switch {
+	case err == nil:
+		made = append([]string{dir}, made...)
+	case errors.Is(err, fs.ErrExist):
+		err = nil
+	}
+	return made, err
+}
+
+// RemoveEmpty removes those of dirs that are empty: a result of MakeParents.
+func RemoveEmpty(dirs []string) {
+	for _, dir := range dirs {
+		_ = Remove(dir) // fails if the directory is not empty
+	}
+}
