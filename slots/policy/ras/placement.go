@@ -267,12 +267,7 @@ func (r *RAS) roomForReducer(s *rasJob, t int) bool {
 	canAll := func(o *rasJob) bool {
 		return copying.Minus(o.copying(n, o.total)).Plus(o.reducing(n)).Fits(n.capacity) && (o.mapsDone || copying.Plus(o.mapping(n)).Fits(n.capacity))
 	}
-	for _, o := range n.shuffle {
-		if o.on[t].waiting > 0 && !canAll(o) {
-			return false
-		}
-	}
-	return canAll(s)
+	return canAll(s) && !slices.ContainsFunc(n.shuffle, func(o *rasJob) bool { return o.on[t].waiting > 0 && !canAll(o) })
 }
 
 // takesShuffle reports whether a tracker has a slot for one more reduce in shuffle. At least one

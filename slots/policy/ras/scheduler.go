@@ -142,12 +142,10 @@ func (r *RAS) allHeld(v *slots.View) bool {
 // wanted reports whether anything waits for room: a pending map, or a reduce in shuffle whose
 // maps are done.
 func (r *RAS) wanted(v *slots.View) bool {
-	for _, h := range r.held {
-		if s := r.byID[h.attempt.Job]; s != nil && s.mapsDone {
-			return true
-		}
-	}
-	return v.Pending(slots.Map) > 0
+	return v.Pending(slots.Map) > 0 || slices.ContainsFunc(r.held, func(h held) bool {
+		s := r.byID[h.attempt.Job]
+		return s != nil && s.mapsDone
+	})
 }
 
 // launch starts tasks that are placed on the visited tracker and do not run yet, as long as
