@@ -113,17 +113,25 @@ func (l *Ledger) Submit(now time.Duration, s JobSpec) JobID {
 	return j.id
 }
 
+// fact records a fact about a job at time now, and returns the job, or nil if it does not run.
+func (l *Ledger) fact(now time.Duration, e trace.Event) *ledgerJob {
+	l.advance(now)
+	l.record(e)
+	if j := l.job(JobID(e.Job)); j != nil && j.state == Running {
+		return j
+	}
+	return nil
+}
+
 // Ready reports that more maps of a job are known or may start. It ignores numbers that are
 // smaller than before, and jobs that have ended.
 func (l *Ledger) Ready(now time.Duration, id JobID, r Readiness) {
-	l.advance(now)
 	r.Total = max(r.Total, r.Maps)
 	e := jobEvent(trace.OpReady, id)
 	e.A, e.B = int64(r.Maps), int64(r.Total)
 	e.Set(trace.Sealed, r.Sealed)
-	l.record(e)
-	j := l.job(id)
-	if j == nil || j.state != Running {
+	j := l.fact(now, e)
+	if j == nil {
 		return
 	}
 	m := &j.side[Map]
@@ -141,15 +149,13 @@ func (l *Ledger) Ready(now time.Duration, id JobID, r Readiness) {
 // reduce in its copy phase, and PhaseReduce for a reduce that sorts or reduces. Submit
 // calls it for a job with a profile.
 func (l *Ledger) Demand(now time.Duration, id JobID, p Phase, v Vector) {
-	l.advance(now)
 	e := jobEvent(trace.OpDemand, id)
 	e.Phase = p
 	e.A = int64(v.CPU)
 	e.B = int64(v.IO)
 	e.C = int64(v.Memory)
-	l.record(e)
-	j := l.job(id)
-	if j == nil || j.state != Running {
+	j := l.fact(now, e)
+	if j == nil {
 		return
 	}
 	if j.spec.Profile == nil {
@@ -163,10 +169,8 @@ func (l *Ledger) Demand(now time.Duration, id JobID, p Phase, v Vector) {
 // map starts, once for each tracker that has the input. After a call, a map of the job has
 // only the places that are reported for it, whatever Config.Replicas is.
 func (l *Ledger) Place(now time.Duration, id JobID, t TaskID, at TrackerID) {
-	l.advance(now)
-	l.record(trace.Event{Op: trace.OpPlace, Kind: Map, Job: int32(id), Task: int32(t), A: int64(at)})
-	j := l.job(id)
-	if j == nil || j.state != Running {
+	j := l.fact(now, trace.Event{Op: trace.OpPlace, Kind: Map, Job: int32(id), Task: int32(t), A: int64(at)})
+	if j == nil {
 		return
 	}
 	j.places.Put(&l.placement, int32(t), int32(at))
@@ -189,10 +193,8 @@ func (l *Ledger) Restore(now time.Duration, id JobID, t TaskID) {
 // OpDrop, restored if it is OpRestore. It ignores tasks that are done, and the restoring of
 // a map that runs.
 func (l *Ledger) skip(now time.Duration, op trace.Op, id JobID, k Kind, t TaskID) {
-	l.advance(now)
-	l.record(trace.Event{Op: op, Kind: k, Job: int32(id), Task: int32(t)})
-	j := l.job(id)
-	if j == nil || j.state != Running {
+	j := l.fact(now, trace.Event{Op: op, Kind: k, Job: int32(id), Task: int32(t)})
+	if j == nil {
 		return
 	}
 	s := &j.side[k]
@@ -356,10 +358,8 @@ func (l *Ledger) failedAttempt(j *ledgerJob, a AttemptID, on *ledgerSlot) {
 // more and is pending again, which may close the gate (Hadoop 1.0.3,
 // JobInProgress.fetchFailureNotification).
 func (l *Ledger) LostOutput(now time.Duration, id JobID, t TaskID) {
-	l.advance(now)
-	l.record(trace.Event{Op: trace.OpLostOutput, Kind: Map, Job: int32(id), Task: int32(t)})
-	j := l.job(id)
-	if j == nil || j.state != Running {
+	j := l.fact(now, trace.Event{Op: trace.OpLostOutput, Kind: Map, Job: int32(id), Task: int32(t)})
+	if j == nil {
 		return
 	}
 	m := &j.side[Map]
@@ -434,10 +434,8 @@ func (l *Ledger) uncommit(j *ledgerJob, t TaskID) {
 
 // Abort reports that a job is cancelled. Its running attempts are killed.
 func (l *Ledger) Abort(now time.Duration, id JobID) {
-	l.advance(now)
-	l.record(jobEvent(trace.OpAbort, id))
-	j := l.job(id)
-	if j == nil || j.state != Running {
+	j := l.fact(now, jobEvent(trace.OpAbort, id))
+	if j == nil {
 		return
 	}
 	l.endJob(j, Killed)

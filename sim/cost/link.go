@@ -116,16 +116,13 @@ func (l *link) leave(now time.Duration, job int32, id slots.SlotID) (waited time
 	l.runTo(now)
 	i := l.find(job)
 	j := &l.jobs[i]
-	k := slices.IndexFunc(j.copiers, func(c copier) bool { return c.slot == id })
+	k := j.find(id)
 	w := j.waitedBy(k)
-	switch {
-	case k >= j.together:
+	if k >= j.together || !j.waits {
 		l.copying--
-	case j.waits:
+	}
+	if k < j.together {
 		j.together--
-	default:
-		j.together--
-		l.copying--
 	}
 	j.copiers = slices.Delete(j.copiers, k, k+1)
 	if n := len(l.jobs) - 1; len(j.copiers) == 0 {
@@ -149,7 +146,7 @@ func (j *copyingJob) waitedBy(k int) Amount {
 // runTo must have run until now.
 func (l *link) complete(job int32, id slots.SlotID) bool {
 	j := &l.jobs[l.find(job)]
-	k := slices.IndexFunc(j.copiers, func(c copier) bool { return c.slot == id })
+	k := j.find(id)
 	return j.whole() && j.waits && k < j.together
 }
 
@@ -166,16 +163,11 @@ func (l *link) cut(now time.Duration, job int32, started func(slots.SlotID) time
 	all := j.flow.Copying(j.flow.There)
 	for k := range j.copiers {
 		c := &j.copiers[k]
-		had := l.served.Minus(c.from)
-		if k < j.together {
-			if had = l.served.Minus(j.from); j.waits {
-				had = j.there
-			}
-			if j.waits {
-				l.copying++
-			}
-			c.waited = j.waitedBy(k)
+		had := l.had(j, k)
+		if k < j.together && j.waits {
+			l.copying++
 		}
+		c.waited = j.waitedBy(k)
 		c.from = l.served.Minus(least(had, AmountOf(j.flow.Reached(started(c.slot), now))))
 	}
 	j.together, j.waits = 0, false
@@ -194,6 +186,11 @@ func least(a, b Amount) Amount {
 // find returns the index of a job in l.jobs, or a negative number.
 func (l *link) find(job int32) int {
 	return slices.IndexFunc(l.jobs, func(j copyingJob) bool { return j.job == job })
+}
+
+// find returns the index of a reduce in j.copiers.
+func (j *copyingJob) find(id slots.SlotID) int {
+	return slices.IndexFunc(j.copiers, func(c copier) bool { return c.slot == id })
 }
 
 // whole reports whether all outputs of the job are available and counted in there.
@@ -355,16 +352,17 @@ func (l *link) next() time.Duration {
 // run until now.
 func (l *link) copied(job int32, id slots.SlotID) time.Duration {
 	j := &l.jobs[l.find(job)]
-	for k := range j.copiers {
-		switch c := &j.copiers[k]; {
-		case c.slot != id:
-		case k >= j.together:
-			return l.served.Minus(c.from).Floor()
-		case j.waits:
-			return j.there.Floor()
-		default:
-			return l.served.Minus(j.from).Floor()
-		}
+	return l.had(j, j.find(id)).Floor()
+}
+
+// had returns the work of reduce k so far.
+func (l *link) had(j *copyingJob, k int) Amount {
+	switch {
+	case k >= j.together:
+		return l.served.Minus(j.copiers[k].from)
+	case j.waits:
+		return j.there
+	default:
+		return l.served.Minus(j.from)
 	}
-	return 0
 }

@@ -67,7 +67,9 @@ func (p *pool) join(now time.Duration, cap uint64, takes time.Duration, id int32
 		cap = 1
 	}
 	c := p.class(cap)
-	c.push(ending{c.served.Plus(AmountOf(takes)), id, place})
+	e := ending{c.served.Plus(AmountOf(takes)), id, place}
+	c.ends = append(c.ends, e)
+	c.up(len(c.ends)-1, e)
 	p.count(cap, 1)
 	p.setRates()
 }
@@ -75,9 +77,6 @@ func (p *pool) join(now time.Duration, cap uint64, takes time.Duration, id int32
 // leave takes a task out before its end.
 func (p *pool) leave(now time.Duration, cap uint64, place *int32) {
 	p.runTo(now)
-	if p.capacity == 0 {
-		cap = 1
-	}
 	i, _ := p.find(cap)
 	c := &p.classes[i]
 	c.remove(int(*place))
@@ -179,11 +178,11 @@ func (p *pool) perSecond() (used float64) {
 }
 
 // find returns the index at which the class of a cap is or belongs, and whether it is there.
-// There are few classes, so the search is linear.
+// Without a capacity there is only one. There are few classes, so the search is linear.
 func (p *pool) find(cap uint64) (i int, there bool) {
 	for i = range p.classes {
-		if p.classes[i].cap >= cap {
-			return i, p.classes[i].cap == cap
+		if c := p.classes[i].cap; c >= cap || p.capacity == 0 {
+			return i, c == cap || p.capacity == 0
 		}
 	}
 	return len(p.classes), false
@@ -210,12 +209,6 @@ func (p *pool) drop(i int) {
 	n := copy(p.classes[i:], p.classes[i+1:])
 	p.classes[i+n] = gone
 	p.classes = p.classes[:i+n]
-}
-
-// push adds an end to the heap.
-func (c *class) push(e ending) {
-	c.ends = append(c.ends, e)
-	c.up(len(c.ends)-1, e)
 }
 
 // remove takes the end at index i out of the heap.
@@ -278,9 +271,6 @@ func (c *class) down(i int, e ending) {
 // left returns the work that a task in the pool still has to do, in the time that it takes alone.
 func (p *pool) left(now time.Duration, cap uint64, place int32) time.Duration {
 	p.runTo(now)
-	if p.capacity == 0 {
-		cap = 1
-	}
 	i, _ := p.find(cap)
 	c := &p.classes[i]
 	return c.ends[place].when.Minus(c.served).Floor()
