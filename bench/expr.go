@@ -313,7 +313,7 @@ func (p *parser) ofLists(name string, of func(theirs, ours []float64) float64) v
 }
 
 // function reads the arguments of a function up to ), and returns its value. least combines its
-// arguments as pair does, rank_correlation and explained have two lists, and inner and ends return a
+// arguments as pair does, rank_correlation, explained and not_above have two lists, and inner and ends return a
 // part of their numbers. All other functions return one number.
 func (p *parser) function(name string) value {
 	switch name {
@@ -324,6 +324,17 @@ func (p *parser) function(name string) value {
 		}
 		p.must(")")
 		return a
+	case "not_above": // the share of the numbers of a that are at most those of b
+		a := p.sum()
+		p.must(",")
+		a = p.pair(a, p.sum(), func(x, y float64) float64 {
+			if x <= y {
+				return 1
+			}
+			return 0
+		})
+		p.must(")")
+		return number(average(a.v))
 	case "rank_correlation":
 		return p.ofLists(name, stats.RankCorrelation)
 	case "explained":
@@ -368,5 +379,5 @@ func (p *parser) function(name string) value {
 		n := func(i int) int32 { return int32(all.v[i]) }
 		return number(ras.Utility(n(0), n(1), n(2), n(3), n(4)))
 	}
-	return p.fail("no function %s; there are min, max, mean, median, least, spread, rise, inner, ends, where_least, rank_correlation, explained, ras_utility", name)
+	return p.fail("no function %s; there are min, max, mean, median, least, spread, rise, inner, ends, where_least, rank_correlation, explained, not_above, ras_utility", name)
 }

@@ -33,6 +33,8 @@ func TestExpressions(t *testing.T) {
 		"inner(makespan[fair-*])":                "300",
 		"least(makespan[fair-*], 310)":           "300 to 310",
 		"ends(makespan[fair-*])":                 "320 to 340",
+		"not_above(makespan[fair-*], 320) * 3":   "2",
+		"not_above(makespan[omo])":               `error: , is missing before ")"`,
 		"inner(1, 2)":                            "error: inner: of three numbers at least",
 		"makespan[omo] < makespan[fair-*]":       "240 < 300 to 340; true",
 		"makespan[fair-*] <= makespan[omo] + 80": "300 to 340 <= 320; false",

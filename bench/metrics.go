@@ -41,17 +41,7 @@ func (d *done) metric(name string, words []string) (value, error) {
 		if len(words) != 1 {
 			return value{}, fmt.Errorf("needs one job: %s[run, job]", name)
 		}
-		i := d.job(words[0])
-		if i < 0 {
-			return value{}, fmt.Errorf("no job %s", words[0])
-		}
-		j, deadline := &d.Jobs[i], 0.0
-		if j.DeadlineS != nil {
-			deadline = *j.DeadlineS
-		}
-		return one(map[string]float64{
-			"finish": j.FinishS, "maps_done": j.MapsDoneS, "start": j.StartS, "response": j.FinishS - j.SubmitS, "submit": j.SubmitS, "deadline": deadline,
-		}[name])
+		return d.ofJobs(name, words[0])
 	case "utility", "utility_first", "utility_back":
 		if want := map[bool]int{true: 2, false: 1}[name == "utility"]; len(words) != want {
 			return value{}, fmt.Errorf("needs a job: %s[run, job]; utility also needs steps of %v", name, step)
@@ -141,6 +131,30 @@ func goalMet(j *report.JobReport) int64 {
 // job returns the index of a job in the report; negative: there is none.
 func (d *done) job(name string) int {
 	return slices.IndexFunc(d.Jobs, func(j report.JobReport) bool { return j.Name == name })
+}
+
+// ofJobs returns a moment or a time of a job in seconds, by name; for * that of each job, in the order of the file.
+func (d *done) ofJobs(name, job string) (v value, err error) {
+	for i := range d.Jobs {
+		j := &d.Jobs[i]
+		if j.Name != job && job != "*" {
+			continue
+		}
+		deadline := 0.0
+		if j.DeadlineS != nil {
+			deadline = *j.DeadlineS
+		}
+		v.v = append(v.v, map[string]float64{
+			"finish": j.FinishS, "maps_done": j.MapsDoneS, "start": j.StartS, "response": j.FinishS - j.SubmitS, "submit": j.SubmitS, "deadline": deadline,
+		}[name])
+		if job == "*" {
+			v.x = append(v.x, float64(i+1))
+		}
+	}
+	if v.v == nil {
+		return v, fmt.Errorf("no job %s", job)
+	}
+	return v, nil
 }
 
 // sum returns the sum of a number over all jobs.
