@@ -1,12 +1,14 @@
 package bench_test
 
 import (
+	"encoding/binary"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"mrlocal/bench"
 	"mrlocal/engine"
+	"mrlocal/jobs"
 	"mrlocal/jobs/sleep"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
@@ -104,6 +106,95 @@ func TestPartsOfDynamicMRForReal(t *testing.T) {
 	for name, alone := range took {
 		if took["all"] > alone || name == "fair" && took["all"] == alone {
 			t.Errorf("%s takes %v s, all three %v s", name, alone, took["all"])
+		}
+	}
+}
+
+// TestContainersCopySlowTasksForReal runs the engine on a clock of its own, with a tracker of a quarter of the
+// others' speed. OMO copies its maps only with --container-copies on [OMO21, "duplicate tasks"].
+func TestContainersCopySlowTasksForReal(t *testing.T) {
+	f, err := workload.Parse("slow.yaml", []byte(`{cluster: {trackers: 3, map_slots: 1, reduce_slots: 1}, slow: [{tracker: 2, factor: 0.25}],
+		jobs: [{name: A, maps: 6, reduces: 1, map_time: 100s, reduce_time: 10s}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var without, with *report.Report
+	synctest.Test(t, func(t *testing.T) { without = forReal(t, f, 1, "omo", policy.DefaultOptions()) })
+	synctest.Test(t, func(t *testing.T) {
+		o := policy.DefaultOptions()
+		o.ContainerCopies = true
+		with = forReal(t, f, 1, "omo", o)
+	})
+	if copies(without) != 0 || copies(with) == 0 || makespan(with) >= makespan(without) {
+		t.Errorf("%d copies and %v s, without copies %d and %v s", copies(with), makespan(with), copies(without), makespan(without))
+	}
+}
+
+// filler is a mapper of sleep that also emits bytes for each of its two reduces.
+type filler struct {
+	jobs.Mapper
+	jobs.Attempter
+}
+
+// Map implements jobs.Mapper.
+func (f filler) Map(b jobs.Block, out jobs.Emitter) error {
+	for part := range uint32(2) {
+		out.Emit(binary.BigEndian.AppendUint32(nil, part), make([]byte, 256<<10))
+	}
+	return f.Mapper.Map(b, out)
+}
+
+// started counts the maps of each job that have started, and notes the number at its first reduce.
+type started struct{ maps, atReduce [2]int }
+
+// Record implements trace.Sink.
+func (s *started) Record(_ *trace.Stream, e *trace.Event) error {
+	switch {
+	case e.Op == trace.OpStart && e.Kind == trace.Map:
+		s.maps[e.Job]++
+	case e.Op == trace.OpStart && s.atReduce[e.Job] == 0:
+		s.atReduce[e.Job] = s.maps[e.Job]
+	}
+	return nil
+}
+
+// TestRoomInTheShareForReal runs two jobs of two reduces on four containers in the engine, on a clock of its
+// own. Copies are slow, so that by [OMO21, eq. 3] the reduces start while maps are pending. With
+// --lazy-room share they wait until all maps of their job have started [OMO21, "room in the share"].
+func TestRoomInTheShareForReal(t *testing.T) {
+	const maps = 12
+	for _, sched := range []string{"omo", "lazy-start"} {
+		var at [2]started
+		for i, room := range []string{"all", "share"} {
+			synctest.Test(t, func(t *testing.T) {
+				o := policy.DefaultOptions()
+				o.LazyRoom = room
+				p, err := registry.New(sched, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var work []engine.BatchJob
+				for _, name := range []string{"A", "B"} {
+					chain, err := sleep.New(sleep.Options{Maps: maps, Reduces: 2,
+						MapTime:    func(int) time.Duration { return 2 * time.Second },
+						ReduceTime: func(int) time.Duration { return time.Second }})
+					if err != nil {
+						t.Fatal(err)
+					}
+					inner := chain[0].NewMapper
+					chain[0].NewMapper = func() jobs.Mapper { m := inner(); return filler{m, m.(jobs.Attempter)} }
+					work = append(work, engine.BatchJob{Submission: setup.Submission{Name: name}, Chain: chain})
+				}
+				c := setup.Config{Trackers: 1, MapSlots: 3, ReduceSlots: 1, ShuffleBytesPerSecond: 256 << 10}
+				r, err := engine.RunBatch(t.Context(), work, engine.Options{Policy: p, Config: c, NoPin: true, MemoryBytes: 64 << 20, Watch: func(s *trace.Stream) { s.Attach(&at[i]) }})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("%s, room of %s: %v maps started at the first reduce, %v s", sched, room, at[i].atReduce, makespan(r))
+			})
+		}
+		if all, share := at[0].atReduce, at[1].atReduce; min(all[0], all[1]) >= maps || share != [2]int{maps, maps} {
+			t.Errorf("%s: maps started at the first reduce: %v, with room in the share %v of %d", sched, all, share, maps)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"mrlocal/engine"
 	"mrlocal/internal/datagen"
 	"mrlocal/jobs"
+	"mrlocal/jobs/puma"
 	"mrlocal/jobs/sort"
 	"mrlocal/shuffle"
 	"mrlocal/slots"
@@ -43,8 +44,9 @@ func macro() (all []splitJob) {
 	return all
 }
 
-// micro returns the job of the microbenchmark, of 27 GB [Split11, microbenchmark].
-func micro() []splitJob { return []splitJob{{"monsterquery", "mix", 27. / 25, 0}} }
+// micro returns the job of the microbenchmark, of 27 GB: a monsterquery, whose maps keep a tenth of the
+// lines [Split11, microbenchmark].
+func micro() []splitJob { return []splitJob{{"monsterquery", "query", 27. / 25, 0}} }
 
 // leastSplitBlock is the least block of a map. A smaller one could not fill the kvbuffer.
 const leastSplitBlock = 2 << 20
@@ -77,7 +79,7 @@ func splitWork(tb testing.TB, all []splitJob, bigBytes int64) func(minute time.D
 }
 
 // splitChain returns a job of a type: cpu computes and writes little, io writes what it reads, and mix
-// does both.
+// does both. query is the first job of monsterQuery.
 func splitChain(tb testing.TB, kind string) jobs.Chain {
 	tb.Helper()
 	switch kind {
@@ -93,6 +95,9 @@ func splitChain(tb testing.TB, kind string) jobs.Chain {
 		}}
 	}
 	chain, err := sort.New(sort.Options{})
+	if kind == "query" {
+		chain, err = puma.NewSelection(puma.SelectionOptions{Stages: 1})
+	}
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -134,10 +139,12 @@ const splitDisk = 100_000_000
 
 // runSplit runs jobs as the paper's raw or new version. The raw version is fair with kvbuffers that
 // spill. The new one is dynsplit with an additional map slot and kvbuffers that grow. There are two map
-// slots for each reduce slot, as in the paper.
-func runSplit(tb testing.TB, work []engine.BatchJob, split bool, bigBytes int64) *report.Report {
+// slots for each reduce slot, as in the paper. The kvbuffer has 100/128 of a block, as in Hadoop, or
+// this part of that.
+func runSplit(tb testing.TB, work []engine.BatchJob, split bool, bigBytes, part int64) *report.Report {
 	tb.Helper()
 	o := splitOptions(tb, !split, bigBytes)
+	o.SortBufferBytes /= part
 	o.Policy = policyOf(tb, "fair")
 	if split {
 		o.Policy = policyOf(tb, "dynsplit")
@@ -177,7 +184,7 @@ func BenchmarkTypes(b *testing.B) {
 			work := splitWork(b, []splitJob{{kind, kind, 1, 0}}, *sizeBytes)
 			took := map[string][]float64{}
 			for range *rounds {
-				took["raw"] = append(took["raw"], runSplit(b, work(0), false, *sizeBytes).MakespanSeconds)
+				took["raw"] = append(took["raw"], runSplit(b, work(0), false, *sizeBytes, 1).MakespanSeconds)
 				for n := range int32(3) {
 					p := policy.DefaultOptions()
 					p.AdditionalMapSlots = n
@@ -213,16 +220,20 @@ func BenchmarkTypes(b *testing.B) {
 // disk that is throttled makes attempts sleep, which is idle time there, and no I/O wait. With
 // -judge it fails unless the split finishes earlier.
 func BenchmarkSplit(b *testing.B) {
-	for name, all := range map[string][]splitJob{"micro": micro(), "macro": macro()} {
-		b.Run("benchmark="+name, func(b *testing.B) {
-			work := splitWork(b, all, *sizeBytes)
-			minute := time.Duration(runSplit(b, work(0), false, *sizeBytes).MakespanSeconds * 60 / 1457 * float64(time.Second))
+	for _, of := range []struct {
+		name string
+		jobs []splitJob
+		part int64
+	}{{"micro", micro(), 1}, {"micro-small-buffer", micro(), smallBuffer}, {"macro", macro(), 1}} {
+		b.Run("benchmark="+of.name, func(b *testing.B) {
+			work := splitWork(b, of.jobs, *sizeBytes)
+			minute := time.Duration(runSplit(b, work(0), false, *sizeBytes, of.part).MakespanSeconds * 60 / 1457 * float64(time.Second))
 			for b.Loop() {
 				var done [2][]*report.Report // raw, split
 				var reductions []float64
 				for range *rounds {
 					for n := range 2 {
-						done[n] = append(done[n], runSplit(b, work(minute), n == 1, *sizeBytes))
+						done[n] = append(done[n], runSplit(b, work(minute), n == 1, *sizeBytes, of.part))
 					}
 					last := len(done[0]) - 1
 					reductions = append(reductions, dynsplit.MeanWallReduction(wallTimes(done[0][last]), wallTimes(done[1][last])))
@@ -237,22 +248,22 @@ func BenchmarkSplit(b *testing.B) {
 						b.Logf("%s: %s", which, done[n][0].Notes)
 						continue
 					}
-					for unit, of := range map[string]func(c *report.CPUShares) float64{
+					for unit, share := range map[string]func(c *report.CPUShares) float64{
 						"user": func(c *report.CPUShares) float64 { return c.User }, "sys": func(c *report.CPUShares) float64 { return c.System },
 						"iowait": func(c *report.CPUShares) float64 { return c.IOWait }, "idle": func(c *report.CPUShares) float64 { return c.Idle },
 					} {
 						b.ReportMetric(100*median(done[n], func(r *report.Report) float64 {
 							shares := &r.CPU.Run
-							if name == "micro" { // Table 2 is about the map phase
+							if of.name != "macro" { // Table 2 is about the map phase
 								shares = &r.CPU.MapPhase
 							}
-							return of(shares)
+							return share(shares)
 						}), fmt.Sprintf("%s-%s-%%", which, unit))
 					}
 					b.ReportMetric(median(done[n], func(r *report.Report) float64 { return float64(spills(r)) }), which+"-spills")
 				}
 				if *judge && split >= raw {
-					b.Errorf("%s: %.3f s with Dynamic Split, %.3f s without", name, split, raw)
+					b.Errorf("%s: %.3f s with Dynamic Split, %.3f s without", of.name, split, raw)
 				}
 			}
 		})
@@ -274,12 +285,33 @@ func spills(r *report.Report) (n int64) {
 	return n
 }
 
+// smallBuffer makes a kvbuffer of 1/25 of Hadoop's. It holds a third of what a map of monsterQuery puts out.
+const smallBuffer = 25
+
+// TestGrowthChangesTheMicrobenchmarkOnlyInASmallBuffer runs monsterQuery for real. In a buffer of
+// Hadoop's size the output of a map fits, so the buffer neither spills early nor grows. In a small one
+// it does both.
+func TestGrowthChangesTheMicrobenchmarkOnlyInASmallBuffer(t *testing.T) {
+	const big = 8 << 20
+	work := splitWork(t, micro(), big)
+	for _, part := range []int64{1, smallBuffer} {
+		raw, split := runSplit(t, work(0), false, big, part), runSplit(t, work(0), true, big, part)
+		t.Logf("1/%d: %d spills, with growth %d, %d expansions", part, spills(raw), spills(split), split.Jobs[0].Counters.KVBufferExpansions)
+		if raw.Jobs[0].Counters.ReduceOutputRecords != split.Jobs[0].Counters.ReduceOutputRecords {
+			t.Errorf("1/%d: the results differ", part)
+		}
+		if grown := split.Jobs[0].Counters.KVBufferExpansions; (part == 1) != (grown == 0 && spills(raw) == spills(split)) || spills(split) > spills(raw) {
+			t.Errorf("1/%d of the buffer: %d spills, with growth %d and %d expansions", part, spills(raw), spills(split), grown)
+		}
+	}
+}
+
 // TestTheMacrobenchmarkRunsForReal is BenchmarkSplit with big jobs of 6 MiB: both versions end
 // all ten jobs with the same records, and kvbuffers grow instead of spilling.
 func TestTheMacrobenchmarkRunsForReal(t *testing.T) {
 	const big = 6 << 20
 	work := splitWork(t, macro(), big)
-	raw, split := runSplit(t, work(5*time.Millisecond), false, big), runSplit(t, work(5*time.Millisecond), true, big)
+	raw, split := runSplit(t, work(5*time.Millisecond), false, big, 1), runSplit(t, work(5*time.Millisecond), true, big, 1)
 	var grown [2]int64
 	for i := range raw.Jobs {
 		a, b := &raw.Jobs[i], &split.Jobs[i]
