@@ -72,7 +72,8 @@ func (k Kind) generator(seed uint64) (generator, error) {
 	case err != nil:
 		return nil, err
 	case k == Records:
-		// Seeds 0 and 1 start where TeraGen starts. Other seeds start elsewhere in the only cycle of its random generator.
+		// Seeds 0 and 1 start where TeraGen starts. Other seeds start elsewhere in the only cycle of its random
+		// generator.
 		return teraGen{lcgJump(0, (max(seed, 1)-1)*seedStride*drawsPerRow)}, nil
 	case k == Movies || k == Edges || k == Points || k == Candidates:
 		return tables{k, seed}, nil
