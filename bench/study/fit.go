@@ -36,11 +36,7 @@ func Fit(runs []*Run) (stages []workload.Stage, warmUp time.Duration) {
 		// The first job of a chain is submitted some time after the start of the run. Later ones follow
 		// the job before.
 		if i == 0 {
-			var starts []float64
-			for _, r := range runs {
-				starts = append(starts, r.stages[0].submitted.Seconds())
-			}
-			f.Start = toTime(stats.Median(starts))
+			f.Start = toTime(stats.Median(figures(runs, func(r *Run) float64 { return r.stages[0].submitted.Seconds() })))
 		}
 		// reduceFixed comes before division, which subtracts the fixed time. mapFixed and tasks
 		// need the times of all divisions.
@@ -361,7 +357,7 @@ func toTime(seconds float64) time.Duration {
 func mean(sample []float64) float64 { return stats.IntervalOf(sample).Mean }
 
 // figures returns a figure of each of all.
-func figures[T any](all []T, of func(T) float64) (sample []float64) {
+func figures[T, F any](all []T, of func(T) F) (sample []F) {
 	for _, x := range all {
 		sample = append(sample, of(x))
 	}

@@ -88,9 +88,7 @@ func (p *Plan) Study(ctx context.Context, workers int, results *Results, simulat
 		if keep != nil {
 			keep(f.report)
 		}
-		for _, m := range report.Metrics() {
-			s.samples[f.run] = append(s.samples[f.run], m.Of(f.report))
-		}
+		s.samples[f.run] = figures(report.Metrics(), func(m report.Metric) float64 { return m.Of(f.report) })
 		return results.add(s, f.run, f.report)
 	})
 }
@@ -292,20 +290,15 @@ func (s *Study) differences(b *bytes.Buffer) {
 // rows writes a table with a row for each cell: the swept values, the policy, and the columns, whose text it
 // gets from of. bases says whether cells with which others are compared have rows.
 func (s *Study) rows(b *bytes.Buffer, columns []column, bases bool, of func(cell int, c *column) string) {
-	rows := [][]string{append(slices.Clone(s.names), "policy")}
-	for i := range columns {
-		rows[0] = append(rows[0], columns[i].title)
-	}
+	titles := figures(columns, func(c column) string { return c.title })
+	rows := [][]string{slices.Concat(s.names, []string{"policy"}, titles)}
 	for cell := range s.cells() {
 		if !bases && cell == s.base(cell) {
 			continue
 		}
 		t := s.Trial(cell * s.seeds)
-		row := append(slices.Clone(t.Words), t.Policy)
-		for i := range columns {
-			row = append(row, of(cell, &columns[i]))
-		}
-		rows = append(rows, row)
+		texts := figures(columns, func(c column) string { return of(cell, &c) })
+		rows = append(rows, slices.Concat(t.Words, []string{t.Policy}, texts))
 	}
 	grid(b, rows, nil)
 }
@@ -346,11 +339,7 @@ func grid(b *bytes.Buffer, rows [][]string, notes []string) {
 // header returns the names of the columns of a run in CSV: the settings, the policy, the seed, and all
 // metrics.
 func (p *Plan) header() []string {
-	all := append(slices.Clone(p.names), "policy", "seed")
-	for _, m := range report.Metrics() {
-		all = append(all, m.Name)
-	}
-	return all
+	return slices.Concat(p.names, []string{"policy", "seed"}, figures(report.Metrics(), func(m report.Metric) string { return m.Name }))
 }
 
 // identity returns the first words of a run in CSV, those before its figures. They tell runs apart.
@@ -361,11 +350,7 @@ func (t *Trial) identity() []string {
 // row returns a run as a row of CSV, with the columns of header.
 func (s *Study) row(run int) []string {
 	t := s.Trial(run)
-	row := t.identity()
-	for _, x := range s.samples[run] {
-		row = append(row, exact(x))
-	}
-	return row
+	return append(t.identity(), figures(s.samples[run], exact)...)
 }
 
 // CSV returns a header and a row for each run: the columns of header, and the speedup.

@@ -2,6 +2,7 @@ package cost
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"mrlocal/internal/ppm"
@@ -33,8 +34,7 @@ type Filling struct {
 func newFilling(b *workload.Buffer, emits, output int64) Filling {
 	percent := share(b.SpillPercent, rule.SpillPercent)
 	threshold := share(b.Threshold, rule.GrowthThreshold)
-	factor := b.MergeFactor
-	factor = cmp.Or(factor, defaultFactor)
+	factor := cmp.Or(b.MergeFactor, defaultFactor)
 	f := Filling{EmitsBytes: emits, LastBytes: emits}
 	capacity := b.StartBytes
 	mark := rule.MarkBytes(capacity, percent)
@@ -64,10 +64,7 @@ func (f *Filling) merge(output int64, factor int) {
 	if f.Spills == 0 || f.Spills > MostSpills {
 		return
 	}
-	runs := make([]int64, 0, f.Spills+1)
-	for range f.Spills {
-		runs = append(runs, int64(Scaled(f.LoadBytes, output, f.EmitsBytes)))
-	}
+	runs := slices.Repeat([]int64{int64(Scaled(f.LoadBytes, output, f.EmitsBytes))}, f.Spills)
 	runs = append(runs, int64(Scaled(f.LastBytes, output, f.EmitsBytes)))
 	_, read := rule.Passes(runs, factor)
 	f.MergeBytes = 2*read + 2*output

@@ -108,10 +108,8 @@ func (m *Measured) Set(now time.Duration, t *Task, to Activity) (over bool) {
 		m.runTo(now)
 		c := &m.cores[m.places[t.Slot].core]
 		cpu := m.demanded(t).cpu
-		i := slices.IndexFunc(c.tasks, func(o sharer) bool { return m.demanded(o.task).cpu > cpu })
-		if i < 0 {
-			i = len(c.tasks)
-		}
+		// The tasks are in the order of demand. Among equal ones, the new task is the last.
+		i, _ := slices.BinarySearchFunc(c.tasks, cpu+1, func(o sharer, cpu uint64) int { return cmp.Compare(m.demanded(o.task).cpu, cpu) })
 		c.tasks = slices.Insert(c.tasks, i, sharer{task: t, left: AmountOf(t.Took)})
 		m.atWork++
 		m.schedule()

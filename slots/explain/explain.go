@@ -415,10 +415,7 @@ func (m *everything) begin() error {
 
 // accepts accepts all paragraphs, or only the first start on a lent slot.
 func (m *everything) accepts(a about) bool {
-	if m.t.o.FirstLent {
-		return a.lent && a.topic == start && m.written == 0
-	}
-	return true
+	return !m.t.o.FirstLent || a.lent && a.topic == start && m.written == 0
 }
 
 // add writes a paragraph at once. Decisions about attempts count towards the limit.

@@ -185,9 +185,7 @@ func (s *stretch) add(at time.Duration, text string) {
 func withoutNumbers(text string) string {
 	var words []string
 	for w := range strings.FieldsSeq(strings.ReplaceAll(text, sticky, " ")) {
-		switch {
-		case strings.Trim(w, "0123456789.,;:()/s") == "", w == "was", w == "were", w == "is", w == "are":
-		default:
+		if strings.Trim(w, "0123456789.,;:()/s") != "" && !slices.Contains([]string{"was", "were", "is", "are"}, w) {
 			words = append(words, strings.TrimSuffix(w, "s"))
 		}
 	}
@@ -220,10 +218,9 @@ func (m *idle) end() error {
 		t.print(paragraphOf(name + ", was never idle."))
 		return nil
 	}
-	switch {
-	case t.o.HasAt:
+	if t.o.HasAt {
 		t.print(paragraphOf(fmt.Sprintf("%s, was idle at %s, and had been since %s.", name, seconds(t.o.At), seconds(best.from))))
-	default:
+	} else {
 		t.print(paragraphOf(fmt.Sprintf("%s, was idle from %s to %s: its longest idle stretch.", name, seconds(best.from), seconds(best.to))))
 	}
 	m.reasons(best)

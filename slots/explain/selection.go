@@ -33,11 +33,8 @@ func (m *selection) begin() error {
 // accepts reports whether a fits all parts of the question: Lent, Slot and Job.
 func (m *selection) accepts(a about) bool {
 	o := &m.t.o
-	switch {
-	case o.Lent && !(a.topic == start && a.lent), o.HasSlot && !a.isAbout(o.Slot):
-		return false
-	}
-	return o.Job == "" || m.job != slots.NoJob && a.job == m.job
+	return (!o.Lent || a.topic == start && a.lent) && (!o.HasSlot || a.isAbout(o.Slot)) &&
+		(o.Job == "" || m.job != slots.NoJob && a.job == m.job)
 }
 
 // plain reports whether the answer lists loans, one line each.
@@ -78,10 +75,8 @@ func (m *selection) event(e *trace.Event, texts []string) {
 	}
 	a := slots.AttemptID{Job: slots.JobID(e.Job), Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
 	switch {
-	case e.Op == trace.OpSubmit && m.job == slots.NoJob:
-		if texts[0] == o.Job || strconv.Itoa(int(e.Job)) == m.t.o.Job {
-			m.job = slots.JobID(e.Job)
-		}
+	case e.Op == trace.OpSubmit && m.job == slots.NoJob && (texts[0] == o.Job || strconv.Itoa(int(e.Job)) == o.Job):
+		m.job = a.Job
 	case e.Op == trace.OpStatus && o.Job != "":
 		say(a, e.Slot, "said: "+texts[0])
 	case e.Op == trace.OpFinish && o.HasSlot:

@@ -78,13 +78,8 @@ func (s *story) begin() error {
 // accepts accepts paragraphs about the task, and those about its job. A map does not depend
 // on the gate of its job.
 func (s *story) accepts(a about) bool {
-	if s.job == slots.NoJob {
-		return false
-	}
-	if a.topic == gate && s.id.kind == slots.Map {
-		return false
-	}
-	return a.job == s.job && (!a.task || s.is(a.attempt))
+	isGate := a.topic == gate && s.id.kind == slots.Map
+	return s.job != slots.NoJob && !isGate && a.job == s.job && (!a.task || s.is(a.attempt))
 }
 
 // is reports whether a is an attempt of the task.
@@ -112,10 +107,8 @@ func (s *story) add(p paragraph) {
 func (s *story) event(e *trace.Event, texts []string) {
 	a := slots.AttemptID{Job: slots.JobID(e.Job), Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
 	switch {
-	case e.Op == trace.OpSubmit && s.job == slots.NoJob:
-		if texts[0] == s.id.job || strconv.Itoa(int(e.Job)) == s.id.job {
-			s.job = a.Job
-		}
+	case e.Op == trace.OpSubmit && s.job == slots.NoJob && (texts[0] == s.id.job || strconv.Itoa(int(e.Job)) == s.id.job):
+		s.job = a.Job
 	case e.Op == trace.OpLostTracker && s.job != slots.NoJob:
 		s.trackerLost(e)
 	case s.job == slots.NoJob || !s.is(a): // the event is about another task
@@ -197,10 +190,9 @@ func (s *story) end() error {
 		return errs.Optionf("task "+s.id.text, "%s has %s%s", t.jobName(s.job), errs.Counted(total, s.id.kind.String()), s.numbered(total))
 	}
 	t.print(s.text.String())
-	switch {
-	case s.starts == 0:
+	if s.starts == 0 {
 		t.print(fmt.Sprintf("It had not started by %s.\n", seconds(s.until())))
-	default:
+	} else {
 		waited := "at once"
 		if d := s.began - j.Submitted(); d > 0 {
 			waited = seconds(d) + " after the job was submitted"

@@ -80,26 +80,20 @@ func WriteCounters(w io.Writer, reports ...*Report) error {
 		if len(reports) > 1 {
 			fmt.Fprintln(&b, r.Policy)
 		}
-		r.counters(&b)
+		var sum Counters
+		for i := range r.Jobs {
+			sum.Add(&r.Jobs[i].Counters)
+			sum.add(&r.Jobs[i].Counters, 1, "attempts")
+		}
+		t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+		for field, value := range reflect.ValueOf(sum).Fields() {
+			if n := value.Int(); n != 0 {
+				name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+				fmt.Fprintf(t, "%s\t%d\t\n", name, n)
+			}
+		}
+		_ = t.Flush() // writes to memory, which does not fail
 	}
 	_, err := w.Write(b.Bytes())
 	return err
-}
-
-// counters appends a line for each counter of all jobs.
-func (r *Report) counters(b *bytes.Buffer) {
-	var sum Counters
-	for i := range r.Jobs {
-		sum.Add(&r.Jobs[i].Counters)
-		sum.add(&r.Jobs[i].Counters, 1, "attempts")
-	}
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	all := reflect.ValueOf(sum)
-	for i := range all.NumField() {
-		if n := all.Field(i).Int(); n != 0 {
-			name, _, _ := strings.Cut(all.Type().Field(i).Tag.Get("json"), ",")
-			fmt.Fprintf(t, "%s\t%d\t\n", name, n)
-		}
-	}
-	_ = t.Flush() // writes to memory, which does not fail
 }
