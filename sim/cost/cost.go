@@ -1,7 +1,6 @@
-// Package cost holds what the cost models of the simulator share, and two of them. Cost models
-// compute how long attempts copy and work. Alone is L0 and L1, and Measured is the cost of a real
-// machine. Package sim/cost is L2. A model pushes queued events into the queue, as the driver
-// does.
+// Package cost holds the cost models of the simulator. Cost models compute how long attempts copy
+// and work. Alone is L0 and L1, Shared is L2, and Measured is the cost of a real machine. A model
+// pushes queued events into the queue, as the driver does.
 //
 // L0 and L1: a map takes its map_time. A reduce first copies each map output as it
 // becomes available, at the net bandwidth of its tracker, which it has for itself

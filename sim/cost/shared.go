@@ -45,7 +45,7 @@ import (
 // that share a resource. A resource has one virtual time for each cap, and a Look event at
 // the time of its next end. So a change costs O(log n). A network goes through the outputs of
 // a job once for all its reduces on the tracker, and only when its state is needed. Work is
-// counted in 128 bits, so that time times rate is exact (sim/cost).
+// counted in 128 bits, so that time times rate is exact (Amount).
 //
 // Memory: 16 bytes for each available output, about 120 for each slot and 700 for each
 // tracker. The package is pure.
