@@ -78,7 +78,7 @@ func callbacks() map[string]callback {
 		"Stdout, late":  {set: func(_ o, j j, f do) { j.Stdout = late(1_900_000, f) }, matters: true},
 		"packed Stdout": {set: func(_ o, j j, f do) { j.Stdout, j.CompressOutput = writerFunc(f), mrlocal.FormatGzip }, matters: true},
 		"Events":        {set: func(o o, _ j, f do) { o.Events = writerFunc(f) }, matters: true},
-		"Events, late":  {set: func(o o, j j, f do) { o.Events, j.BlockBytes = late(70_000, f), 1<<10 }, matters: true},
+		"Events, late":  {set: func(o o, j j, f do) { o.Events, j.BlockBytes = late(60_000, f), 1<<10 }, matters: true},
 		"Stderr":        {set: func(o o, _ j, f do) { o.Stderr = writerFunc(f) }},
 		"Note":          {set: func(o o, _ j, f do) { o.Note = text(f) }, calls: true},
 		"Warn":          {set: func(o o, _ j, f do) { o.Warn = text(f) }, calls: true},
@@ -213,7 +213,7 @@ func checkCallback(t *testing.T, what, in string, c callback, do func([]byte) (i
 	_, whole := os.Stat(result)
 	switch {
 	case !reached.Load():
-		t.Errorf("%s: it is never called", what)
+		t.Errorf("%s: it is never called: %v", what, err)
 	case hangs:
 		if took := time.Since(ended); !errors.Is(err, mrlocal.ErrInterrupted) || took > 4*time.Second { // promised is half of it
 			t.Errorf("%s: ended after %v: %v", what, took, err)

@@ -203,10 +203,13 @@ func (c *coordinator) remove(a *attempt, s attemptState) {
 // attemptFailed books the end of an attempt that has failed with err, or whose result does not
 // count. In the second case err is nil.
 func (c *coordinator) attemptFailed(a *attempt, err error) {
+	j, hasSource := a.job, a.state == attemptRunning
 	if a.state == attemptAbandoned {
+		if err == nil && a.writes() && j.state < jobEnded { // it has committed its part all the same
+			j.written[a.id.Task] = a
+		}
 		return
 	}
-	j, hasSource := a.job, a.state == attemptRunning
 	stopped := a.ctx.Err() != nil
 	c.remove(a, attemptEnded)
 	// A part that an attempt has committed stays in the output, even if its tracker is lost at
