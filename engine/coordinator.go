@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"mrlocal/jobs"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
@@ -107,9 +108,9 @@ func (c *coordinator) serve(ctx context.Context) error {
 // policyFailed fails every chain if the policy has panicked, or if all that is left waits for the
 // policy, which is not asked any more. It reports whether that is so. wake is the answer of ask.
 func (c *coordinator) policyFailed(wake time.Duration) bool {
-	stack, err := c.run.claimed.Err()
+	err := c.run.claimed.Err()
 	if err != nil {
-		writeStack(c.run.o.Stderr, err, stack)
+		c.run.printStack(&jobs.Job{}, err)
 	} else if _, _, coming := c.release.First(); !coming && !c.opening && len(c.toOpen)+c.settling+len(c.maybeDone)+len(c.faults) == 0 {
 		// Nothing here leads to a fact for the Ledger.
 		err = c.run.claimed.Stalled(c.ledger, wake, len(c.order))

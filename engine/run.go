@@ -339,7 +339,7 @@ func (r *run) startSlots() error {
 		}
 	}
 	ledger, err := slots.New(config, r.o.Policy)
-	if _, panicked := r.claimed.Err(); panicked != nil {
+	if panicked := r.claimed.Err(); panicked != nil {
 		return panicked
 	}
 	if err != nil {

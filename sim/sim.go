@@ -174,7 +174,7 @@ func newLedger(f *workload.File, o *Options, claimed *setup.Claim) (*slots.Ledge
 	config := o.Ledger(o.Policy, core)
 	config.ParallelCopies = int32(f.Cluster.Shuffle.Copiers)
 	l, err := slots.New(config, o.Policy)
-	if _, panicked := claimed.Err(); panicked != nil {
+	if panicked := claimed.Err(); panicked != nil {
 		return nil, panicked
 	}
 	return l, err
@@ -252,7 +252,7 @@ func (d *driver) run(ctx context.Context) error {
 		if err := d.ask(); err != nil {
 			return err
 		}
-		if _, err := d.claimed.Err(); err != nil {
+		if err := d.claimed.Err(); err != nil {
 			return err
 		}
 		if d.idle > mostIdleSteps && d.now-d.idleSince > d.mostIdle {

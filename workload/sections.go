@@ -224,9 +224,9 @@ func (d *decoder) pool(n *yaml.Node) {
 		{"mode", d.set(setting.Either(&p.FIFO, "fifo", "fair", false))},
 		{"preempt_after", into(&p.PreemptAfter, timeout)},
 		{"fair_preempt_after", into(&p.FairPreemptAfter, timeout)},
-		{"capacity", d.set(setting.Share(&p.Capacity))},
-		{"max_capacity", d.set(setting.Share(&p.MaxCapacity))},
-		{"min_user_limit", d.set(setting.Share(&p.MinUserLimit))},
+		{"capacity", d.set(setting.Factor(&p.Capacity, 1, ppm.One))},
+		{"max_capacity", d.set(setting.Factor(&p.MaxCapacity, 1, ppm.One))},
+		{"min_user_limit", d.set(setting.Factor(&p.MinUserLimit, 1, ppm.One))},
 		{"user_limit_factor", d.set(number(&p.UserLimitFactor, 1))},
 	})
 	d.must(n, "pool", p.Name != "", "name")

@@ -39,7 +39,7 @@ func makeGen(e Env) *flags.Command {
 		Examples: []string{"mrlocal gen wiki --size 256MiB wiki", "mrlocal gen records --size 1GiB -"},
 		Settings: []setting.Setting{
 			setting.Of("size", "", "make `SIZE` bytes", "64MiB", setting.Size(&c.bytes, 1, math.MaxInt64)),
-			setting.Of("seed", "", "seed `N`, a whole number", "1", setting.OrZero(&c.seed, setting.Seed(&c.seed))),
+			setting.Of("seed", "", "seed `N`, a whole number", "1", setting.Seed(&c.seed)),
 		}}
 }
 

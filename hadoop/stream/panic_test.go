@@ -3,6 +3,7 @@ package stream_test
 import (
 	"errors"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -11,14 +12,17 @@ import (
 	"mrlocal/jobs"
 )
 
-// panicker panics in Map, Reduce or Close.
+// panicker panics in Map, Reduce or Close. It ends the goroutine of Map at "goexit".
 type panicker struct{ at string }
 
 func (p panicker) Begin(jobs.OwnAttempt) {}
 
 func (p panicker) Map(_ jobs.Block, out jobs.Emitter) error {
-	if p.at == "map" {
+	switch p.at {
+	case "map":
 		panic("boo")
+	case "goexit":
+		runtime.Goexit()
 	}
 	out.Emit([]byte("k"), nil)
 	return nil
@@ -47,5 +51,16 @@ func TestAPanicOfUserCodeIsAnError(t *testing.T) {
 		if err == nil || !strings.HasSuffix(err.Error(), ": panic: boo") || errs.IsUsage(err) {
 			t.Errorf("%s: %v", at, err)
 		}
+	}
+}
+
+// A child whose main goroutine ended would hang.
+func TestTheEndOfTheGoroutineIsAnError(t *testing.T) {
+	var stderr strings.Builder
+	chain := jobs.Chain{{Name: "p", NewMapper: func() jobs.Mapper { return panicker{"goexit"} }}}
+	code := stream.Main(chain, []string{"map"}, strings.NewReader("k\n"), io.Discard, &stderr, func(string) string { return "" })
+	const want = "stream: user code: has ended its goroutine by runtime.Goexit\n"
+	if code != 3 || stderr.String() != want {
+		t.Errorf("exit code %d, stderr %q; want 3 and %q", code, stderr.String(), want)
 	}
 }

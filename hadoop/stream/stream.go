@@ -46,6 +46,7 @@ import (
 	"time"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/guard"
 	"mrlocal/internal/setting"
 	"mrlocal/jobs"
 )
@@ -146,14 +147,16 @@ const (
 
 // Run does one side of a job of chain. It reads stdin to its end, writes records to stdout, and
 // writes counters for Hadoop to stderr. An error of kind errs.BadOptions says that the options
-// are wrong or that the job cannot run under Hadoop Streaming. A panic of user code is an error. Run
-// does not watch ctx itself; it passes it to user code.
-func Run(ctx context.Context, chain jobs.Chain, side Side, o Options, stdin io.Reader, stdout, stderr io.Writer) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%s: panic: %v", Sides()[side], p)
-		}
-	}()
+// are wrong or that the job cannot run under Hadoop Streaming. A panic of user code is an error, and so is
+// the end of its goroutine. Run does not watch ctx itself; it passes it to user code.
+func Run(ctx context.Context, chain jobs.Chain, side Side, o Options, stdin io.Reader, stdout, stderr io.Writer) error {
+	return guard.Apart(func() error {
+		return guard.Own(Sides()[side], func() error { return run(ctx, chain, side, o, stdin, stdout, stderr) })
+	})
+}
+
+// run is Run without the guard of user code.
+func run(ctx context.Context, chain jobs.Chain, side Side, o Options, stdin io.Reader, stdout, stderr io.Writer) error {
 	c, err := newChild(chain, o)
 	if err != nil {
 		return err

@@ -3,12 +3,12 @@ package setup
 import (
 	"fmt"
 	"reflect"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/guard"
 	"mrlocal/slots"
 	"mrlocal/slots/policy/fifo"
 )
@@ -81,8 +81,8 @@ func (c *Claim) Release() {
 }
 
 // Err returns the first panic of the policy as an error of kind errs.JobFailed; nil: it has not
-// panicked. stack is the stack of the panic.
-func (c *Claim) Err() (stack []byte, err error) { return c.guarded.stack, c.guarded.err }
+// panicked. It wraps a guard.Error, which has the stack of the panic.
+func (c *Claim) Err() error { return c.guarded.err }
 
 // Stalled returns an error of kind errs.JobFailed if a run cannot go on. Then some job is left, the
 // policy holds all attempts in the copy phase of reduces, and it is not asked again. attempts is the
@@ -170,27 +170,17 @@ type guarded struct {
 	gate       slots.PhaseGate
 	opener     slots.Opener
 
-	name  string // in messages
-	err   error
-	stack []byte
+	name string // in messages
+	err  error
 }
 
 // do calls ask, which asks the policy, unless the policy has panicked before. It keeps a panic of ask.
 func (g *guarded) do(ask func()) {
-	defer func() {
-		p := recover()
-		if p == nil {
-			return
-		}
-		cause, isErr := p.(error)
-		if !isErr {
-			cause = fmt.Errorf("%v", p)
-		}
-		g.err = &errs.Error{Kind: errs.JobFailed, Object: "Options.Policy", Cause: fmt.Errorf("%s: panic: %w", g.name, cause)}
-		g.stack = debug.Stack()
-	}()
-	if g.err == nil {
-		ask()
+	if g.err != nil {
+		return
+	}
+	if err := guard.Run(g.name, func() error { ask(); return nil }); err != nil {
+		g.err = &errs.Error{Kind: errs.JobFailed, Object: "Options.Policy", Cause: err}
 	}
 }
 
