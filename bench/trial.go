@@ -14,6 +14,7 @@ import (
 	"mrlocal/sim"
 	"mrlocal/slots/policy/omo"
 	"mrlocal/slots/policy/ras"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/report"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -163,7 +164,10 @@ func magnitude(value string) float64 {
 // replaces the workload file.
 func (t *trial) settings() []setting.Setting {
 	return slices.Concat([]setting.Setting{
-		setting.Of("sched", "Policy", "slot policy", "", setting.Text(&t.sched)),
+		setting.Of("sched", "Policy", "slot policy", "", setting.Func(func(text string) error {
+			t.sched = text
+			return registry.Check(text)
+		})),
 		setting.Of("file", "", "a file of bench/workloads", "", setting.Func(func(text string) (err error) {
 			t.other = text
 			t.file, err = LoadWorkload(text)

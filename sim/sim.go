@@ -156,12 +156,13 @@ func (o *Options) ready(f *workload.File) (*workload.File, []setup.Submission, e
 	if err != nil {
 		return nil, nil, err
 	}
-	_, jobs := f.Lower(o.Config)
+	over := o.Config
+	_, jobs := f.Lower(over)
 	o.Config = o.Cluster(f)
 	if o.ShuffleBytesPerSecond = 0; o.level.network {
 		o.ShuffleBytesPerSecond = f.Cluster.CopyRate()
 	}
-	return f, jobs, check(f, o)
+	return f, jobs, f.Keyed(check(f, o), over)
 }
 
 // newLedger returns the Ledger of a run of f. o is whole.

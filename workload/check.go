@@ -68,16 +68,10 @@ func (d *decoder) unique(what string, n int, at func(i int) (string, Pos)) map[s
 // not say how many trackers there are, every tracker passes. Flags may change the number, so
 // CheckTrackers checks again.
 func (d *decoder) checkTrackers() {
-	check := func(tracker int, at Pos) {
-		if n := d.file.Trackers; n > 0 && tracker >= n {
-			d.failAt(at, "tracker", "%w", setup.NoTracker(tracker, n))
-		}
-	}
-	for i, c := range d.file.Capacities {
-		check(int(c.Tracker), d.places.capacityAt[i])
-	}
 	for _, t := range d.file.trackersAt {
-		check(t.tracker, t.at)
+		if n := d.file.Trackers; n > 0 && t.tracker >= n {
+			d.failAt(t.at, "tracker", "%w", setup.NoTracker(t.tracker, n))
+		}
 	}
 }
 

@@ -55,7 +55,7 @@ func parse(name, text string, bytes int) (*File, error) {
 
 // newDecoder returns a decoder for a file of that many bytes.
 func newDecoder(name string, bytes int) *decoder {
-	return &decoder{file: &File{Name: name}, anchors: anchors{}, steps: mostSteps + int64(bytes)}
+	return &decoder{file: &File{Name: name, keys: map[string]keyAt{}}, anchors: anchors{}, steps: mostSteps + int64(bytes)}
 }
 
 // read reads and checks the text, with jobs in pieces of at least the given number of bytes.

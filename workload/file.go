@@ -12,13 +12,18 @@
 package workload
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
+	"mrlocal/internal/setting"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
 )
@@ -42,7 +47,8 @@ type File struct {
 
 	Measured *Measured // the times of real jobs; nil: the file has no such section
 
-	trackersAt []trackerAt // the trackers of slow and faults
+	trackersAt []trackerAt      // the trackers of slow, capacities and faults
+	keys       map[string]keyAt // the keys that set fields of Config, by the names of the fields in errors
 
 	text string // the whole file, for Changed; empty if there are no Experiments
 }
@@ -222,6 +228,39 @@ func (f *File) Errorf(p Pos, object, format string, args ...any) error {
 type trackerAt struct {
 	tracker int
 	at      Pos
+}
+
+// keyAt is a key of the file, with the place of its value.
+type keyAt struct {
+	name string
+	at   Pos
+}
+
+// Keyed returns err with the place and name of the key, if it is about a field of Config that the file sets and over
+// does not. Of several fields it leaves out those that neither sets. It returns any other error, and nil, as it is.
+func (f *File) Keyed(err error, over setup.Config) error {
+	var e *errs.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	var names []string
+	var first *keyAt
+	all := over.Fields(setup.Simulated())
+	for field := range strings.SplitSeq(e.Object, ", ") {
+		i := slices.IndexFunc(all, func(s setting.Setting) bool { return s.Object() == field })
+		switch key, ofFile := f.keys[field]; {
+		case i < 0:
+			return err
+		case all[i].Value.String() != "":
+			names = append(names, field)
+		case ofFile:
+			names, first = append(names, key.name), cmp.Or(first, &key)
+		}
+	}
+	if first == nil {
+		return err
+	}
+	return f.Errorf(first.at, strings.Join(names, ", "), "%w", e.Cause)
 }
 
 // CheckTrackers returns an error if the file names a tracker that a run with so many does not have.

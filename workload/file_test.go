@@ -124,6 +124,10 @@ func TestEveryKeyOfAFileIsRead(t *testing.T) {
 			t.Errorf("job %d\n got %+v\nwant %+v", i, got.Jobs[i], want.Jobs[i])
 		}
 	}
+	want.keys = map[string]keyAt{
+		"Options.Trackers": {"trackers", Pos{1, 21}}, "Options.MapSlots": {"map_slots", Pos{1, 35}}, "Options.ReduceSlots": {"reduce_slots", Pos{1, 53}},
+		"Options.Slowstart": {"slowstart", Pos{2, 23}}, "Options.Replicas": {"replicas", Pos{3, 22}},
+	}
 	want.trackersAt = []trackerAt{{3, Pos{9, 18}}, {3, Pos{10, 29}}} // where slow and faults name them
 	if got.Jobs, want.Jobs = nil, nil; !reflect.DeepEqual(got, want) {
 		t.Errorf("\n got %+v\nwant %+v", got, want)

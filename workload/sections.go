@@ -100,7 +100,11 @@ func (d *decoder) settings(names ...string) (fields []field) {
 	all := d.file.Config.Fields(setup.Simulated())
 	for _, name := range names {
 		s := setting.Named(all, name)
-		fields = append(fields, field{s.Key(), d.set(s.Value)})
+		set := d.set(s.Value)
+		fields = append(fields, field{s.Key(), func(v *yaml.Node, key string) {
+			set(v, key)
+			d.file.keys[s.Object()] = keyAt{key, placeOf(v)}
+		}})
 	}
 	return fields
 }
@@ -268,6 +272,7 @@ func (d *decoder) capacity(n *yaml.Node) {
 		{"mem", d.set(number(&c.Memory, 1))},
 	})
 	d.must(n, "capacity", place.Line > 0, "tracker")
+	d.file.trackersAt = append(d.file.trackersAt, trackerAt{int(c.Tracker), place})
 	d.file.Capacities, d.places.capacityAt = append(d.file.Capacities, c), append(d.places.capacityAt, place)
 }
 

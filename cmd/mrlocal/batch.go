@@ -263,40 +263,7 @@ func (b *batch) run(ctx context.Context, e Env, s *term.Screen, policyName, suff
 	}
 	done, err = runBatch(ctx, work, o)
 	b.reported(done)
-	return done, b.reader.named(b.ofCluster(err))
-}
-
-// ofCluster names the keys of the file in an error about the size of the cluster, where no flag sets
-// this size. It leaves out what neither sets. It returns any other error, and nil, as it is.
-func (b *batch) ofCluster(err error) error {
-	var e *errs.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	sizes := map[string]struct {
-		flag, file int // 0: not given
-		key        string
-	}{
-		"Options.Trackers":    {b.Trackers, b.file.Trackers, "cluster.trackers"},
-		"Options.MapSlots":    {b.MapSlots, b.file.MapSlots, "cluster.map_slots"},
-		"Options.ReduceSlots": {b.ReduceSlots, b.file.ReduceSlots, "cluster.reduce_slots"},
-	}
-	var names []string
-	ofFile := false
-	for field := range strings.SplitSeq(e.Object, ", ") {
-		switch size, ok := sizes[field]; {
-		case !ok:
-			return err
-		case size.flag > 0:
-			names = append(names, field)
-		case size.file > 0:
-			names, ofFile = append(names, size.key), true
-		}
-	}
-	if !ofFile {
-		return err
-	}
-	return errs.Inputf(b.file.Name, "%s: %w", strings.Join(names, ", "), e.Cause)
+	return done, b.reader.named(b.file.Keyed(err, b.Config))
 }
 
 // reported adds to the report the counters and the status that commands of streaming jobs have

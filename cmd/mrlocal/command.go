@@ -188,9 +188,8 @@ func (s *Scheduling) Settings(b setup.Bounds, several bool) []setting.Setting {
 
 // readPolicies reads names of policies with commas between, or all. A single run takes one name.
 func (s *Scheduling) readPolicies(text string, several bool) error {
-	known := registry.Names()
 	if text == "all" && several { // the registry has the order of mrlocal policies: simplest first
-		s.Names = known
+		s.Names = registry.Names()
 		return nil
 	}
 	names := []string{text}
@@ -204,8 +203,9 @@ func (s *Scheduling) readPolicies(text string, several bool) error {
 		// Each policy writes files with its name at the end.
 		case slices.Contains(names[:i], name):
 			return fmt.Errorf("%s is given twice", errs.Quote(name))
-		case !slices.Contains(known, name):
-			return fmt.Errorf("%s: no such policy%s", errs.Quote(name), errs.Suggest(name, known))
+		}
+		if err := registry.Check(name); err != nil {
+			return err
 		}
 	}
 	s.Names = names

@@ -52,6 +52,12 @@ func In(group string, all []Setting) []Setting {
 	return all
 }
 
+// Object returns the name of the field in errors.
+func (s *Setting) Object() string {
+	field, _, _ := strings.Cut(strings.ReplaceAll(s.Field, "=", " "), " ")
+	return "Options." + field
+}
+
 // Key returns the name as a key of a workload file.
 func (s *Setting) Key() string { return strings.ReplaceAll(s.Name, "-", "_") }
 
@@ -124,8 +130,7 @@ func Without(all []Setting, names ...string) []Setting {
 func Check(all []Setting) error {
 	for i := range all {
 		if err := all[i].Value.Check(); err != nil {
-			field, _, _ := strings.Cut(strings.ReplaceAll(all[i].Field, "=", " "), " ")
-			return errs.Optionf("Options."+field, "%w", err)
+			return errs.Optionf(all[i].Object(), "%w", err)
 		}
 	}
 	return nil

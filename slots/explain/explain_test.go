@@ -325,7 +325,7 @@ func TestWrongInputIsAnErrorAboutTheInput(t *testing.T) {
 		"a fact that decided nothing":      {bytes.Replace(file, []byte(`"cpu_ns":0`), []byte(`"cpu_ns":1`), 1), "all", "run.jsonl: the facts before line "},
 		"a file of somebody else":          {[]byte("hello\n"), "all", "run.jsonl: line 1: not an event file of mrlocal"},
 		"nothing":                          {nil, "all", "run.jsonl: empty"},
-		"a run of a policy that is gone":   {bytes.Replace(file, []byte(`"policy":"fair"`), []byte(`"policy":"dwim"`), 1), "all", "run.jsonl: policy dwim: unknown"},
+		"a run of a policy that is gone":   {bytes.Replace(file, []byte(`"policy":"fair"`), []byte(`"policy":"dwim"`), 1), "all", "run.jsonl: policy: dwim: no such policy"},
 		"a run that decided otherwise":     {bytes.Replace(file, []byte(`"policy":"fair"`), []byte(`"policy":"pi-dhfs"`), 1), "all", "run.jsonl: line "},
 		"a line that says nothing we know": {bytes.Replace(file, []byte(`"op":"submit"`), []byte(`"op":"sumbit"`), 1), "all", "run.jsonl: line 2: unknown op"},
 	} {

@@ -9,7 +9,8 @@
 package registry
 
 import (
-	"strings"
+	"fmt"
+	"slices"
 
 	"mrlocal/internal/errs"
 	"mrlocal/slots"
@@ -119,12 +120,19 @@ func New(name string, o policy.Options) (slots.Policy, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	for _, e := range All() {
-		if e.Name == name {
-			return e.New(o), nil
-		}
+	if err := Check(name); err != nil {
+		return nil, errs.Optionf("policy", "%w", err)
 	}
-	return nil, errs.Optionf(strings.TrimSpace("policy "+name), "unknown%s", errs.Suggest(name, Names()))
+	all := All()
+	return all[slices.IndexFunc(all, func(e Entry) bool { return e.Name == name })].New(o), nil
+}
+
+// Check returns an error if there is no policy of that name. Its text has the name, and the nearest one or all.
+func Check(name string) error {
+	if all := Names(); !slices.Contains(all, name) {
+		return fmt.Errorf("%s: no such policy%s", errs.Quote(name), errs.Suggest(name, all))
+	}
+	return nil
 }
 
 // ForReplay returns the policy of a recorded run. c is the run's configuration. It fails if

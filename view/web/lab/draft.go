@@ -136,10 +136,9 @@ func readDraft(body []byte) (*Draft, error) {
 		return nil, errs.Inputf("request", "%s", errs.OfJSON(err))
 	}
 	// From here on, the checks bound what a hostile page can ask for.
-	known := registry.Names()
 	for _, name := range d.Policies {
-		if !slices.Contains(known, name) {
-			return nil, errs.Optionf("policy "+strconv.Quote(name), "there is no such policy")
+		if err := registry.Check(name); err != nil {
+			return nil, errs.Optionf("policies", "%w", err)
 		}
 	}
 	switch {
