@@ -175,7 +175,7 @@ func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error)
 // Otherwise it behaves like RunChain.
 func RunBatch(ctx context.Context, batch []BatchJob, o Options) (*Report, error) {
 	if len(o.Inputs) > 0 || o.OutputDir != "" || o.OutputFile != "" {
-		return nil, errs.Optionf("Options.Inputs, Options.OutputDir, Options.OutputFile", "each job of a batch has its own; set them in BatchJob.JobOptions")
+		return nil, errs.Fieldf("Options.Inputs, Options.OutputDir, Options.OutputFile", "each job of a batch has its own; set them in BatchJob.JobOptions")
 	}
 	if err := choosePolicy(&o); err != nil {
 		return nil, err

@@ -262,8 +262,8 @@ experiments:
 		"{alone: true}":                        "Each alone: with --alone true it is 75 s (1 seed).",
 		"{seed: 0}":                            "error: e.yaml:10:65: seed: 0: too small; at least 1",
 		"{trackers: 0}":                        "error: e.yaml:10:65: trackers: 0: too small; at least 1",
-		"{slow: 1=0.5}":                        "error: e.yaml:10:64: run r: e.yaml:1:21: Options.Slow, trackers: there is no tracker 1; they count from 0 to 0",
-		"{sort-buffer: 1MiB}":                  "error: e.yaml:10:64: run r: Options.SortBufferBytes, Options.TaskMemoryBytes, Options.BufferGrowth: need Options.Cost l2, under which kvbuffers take time",
+		"{slow: 1=0.5}":                        "error: e.yaml:10:64: run r: e.yaml:1:21: slow, trackers: there is no tracker 1; they count from 0 to 0",
+		"{sort-buffer: 1MiB}":                  "error: e.yaml:10:64: run r: sort-buffer, task-memory, buffer-growth: need cost l2, under which kvbuffers take time",
 		"{sched: fifi}":                        "error: e.yaml:10:65: sched: fifi: no such policy; did you mean fifo?",
 		"{speed: 2}":                           "error: e.yaml:10:65: speed: no such setting; did you mean seed?",
 	} {

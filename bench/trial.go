@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
 	"mrlocal/internal/setting"
 	"mrlocal/sim"
@@ -108,7 +109,7 @@ func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial) (a
 			err = sim.Check(some, o)
 		}
 		if err != nil {
-			return nil, f.Errorf(at, "run "+t.Name, "%w", err)
+			return nil, f.Errorf(at, "run "+t.Name, "%s", errs.Word(err, setting.Fields(run.settings(), (*setting.Setting).Word)))
 		}
 		if !t.EachOrder {
 			all = append(all, run)

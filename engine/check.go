@@ -34,7 +34,7 @@ func (r *run) takeJobs(batch []BatchJob) error {
 	}
 	// Chains that wait for each other would never start, and the run would never end.
 	if circle := setup.Cycle(len(batch), func(i int) *setup.Submission { return &batch[i].Submission }); circle != nil {
-		return r.chains[circle[0]].withJobName(errs.Optionf("Submission.After", "jobs wait for each other in a circle"))
+		return r.chains[circle[0]].withJobName(errs.Fieldf("Submission.After", "jobs wait for each other in a circle"))
 	}
 	return nil
 }
@@ -50,11 +50,11 @@ func (ch *chain) validate(jobCount int) error {
 	}
 	// If the first job has no reduces, it is the only one (jobs.Chain).
 	if b.Chain[0].NewReducer != nil && ch.run.o.NoReduces {
-		return errs.Optionf("Options.NoReduces", "job %s has reduces; they need a reduce slot", b.Chain[0].Name)
+		return errs.Fieldf("Options.NoReduces", "job %s has reduces; they need a reduce slot", b.Chain[0].Name)
 	}
 	last := &b.Chain[len(b.Chain)-1]
 	if len(last.Outputs) > 0 && !ch.discards() && (b.OutputDir == "" || hdfs.Is(b.OutputDir)) {
-		return errs.Optionf("Options.OutputDir", "job %s has named outputs (%s), so its result is a directory on this machine", last.Name, strings.Join(last.Outputs, ", "))
+		return errs.Fieldf("Options.OutputDir", "job %s has named outputs (%s), so its result is a directory on this machine", last.Name, strings.Join(last.Outputs, ", "))
 	}
 	// Another job may make the file before this one starts.
 	if len(b.After) == 0 && b.Side != "" {
@@ -169,7 +169,7 @@ func (ch *chain) planOf(inputs []string, known map[string]*input.Plan) (*input.P
 // known before it is begun. If the run keeps outputs, the chain gets it.
 func (ch *chain) checkOutput(plan *input.Plan, inputs []string) error {
 	if name := ch.job.OutputFile; disk.WritesTo(ch.run.o.Events, name) {
-		return errs.Optionf("Options.Events, Options.OutputFile", "are the same file %s; the result would replace the events", name)
+		return errs.Fieldf("Options.Events, Options.OutputFile", "are the same file %s; the result would replace the events", name)
 	}
 	target, err := output.Open(ch.outputSpec(plan, inputs))
 	if err != nil {

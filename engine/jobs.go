@@ -2,9 +2,9 @@ package engine
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
+	"mrlocal/internal/errs"
 	"mrlocal/internal/guard"
 	"mrlocal/internal/invariant"
 	"mrlocal/output"
@@ -72,7 +72,7 @@ func (c *coordinator) jobDone(j *job) {
 	ch.err = cmp.Or(ch.err, j.lateError())
 	// The Ledger knows that the job failed, but not why.
 	if ch.err == nil && c.ledger.JobState(j.id) != slots.Succeeded {
-		ch.err = fmt.Errorf("%s: its tasks failed more often than Options.Attempts allows", j.spec.Name)
+		ch.err = errs.Errorf("%s: its tasks failed more often than %s allows", j.spec.Name, errs.Field("Options.Attempts"))
 	}
 	// These maps did not run again, because all reduces had copied their outputs. loseMap has subtracted their
 	// counters.

@@ -257,21 +257,21 @@ func (o *Options) readTempDirs(text string) error {
 func (o *JobOptions) validate(job *jobs.Job) error {
 	switch {
 	case job.NoInput && len(o.Inputs) > 0:
-		return errs.Optionf("Options.Inputs", "the job reads no input")
+		return errs.Fieldf("Options.Inputs", "the job reads no input")
 	case o.Found != nil && (len(o.Inputs) > 0 || job.NoInput || job.NewReducer != nil || job.SkipBinary || o.OutputDir != "" || o.OutputFile != "" || o.Found.Missing == nil):
-		return errs.Optionf("Options.Found", "needs Found.Missing, Stdout, and a map-only job without SkipBinary; Inputs must be empty")
+		return errs.Fieldf("Options.Found", "needs Found.Missing, Stdout, and a map-only job without SkipBinary; Inputs must be empty")
 	case !job.NoInput && len(o.Inputs) == 0 && o.Found == nil:
-		return errs.Optionf("Options.Inputs", "name files, directories, globs, or - for standard input")
+		return errs.Fieldf("Options.Inputs", "name files, directories, globs, or - for standard input")
 	case o.OutputDir != "" && o.OutputFile != "":
-		return errs.Optionf("Options.OutputDir, Options.OutputFile", "give one of them, not both")
+		return errs.Fieldf("Options.OutputDir, Options.OutputFile", "give one of them, not both")
 	case o.CompressOutput > output.Zstd:
-		return errs.Optionf("Options.CompressOutput", "%d: no such format", o.CompressOutput)
+		return errs.Fieldf("Options.CompressOutput", "%d: no such format", o.CompressOutput)
 	case o.ReducersPerSlot < 0 || o.ReducersPerSlot > mostPerSlot || o.ReducersPerSlot > 0 && (o.Reducers > 0 || o.MapOnly):
-		return errs.Optionf("Options.ReducersPerSlot", "%v: must be between 0 and 100, and excludes Reducers and MapOnly", o.ReducersPerSlot)
+		return errs.Fieldf("Options.ReducersPerSlot", "%v: must be between 0 and 100, and excludes Reducers and MapOnly", o.ReducersPerSlot)
 	case o.MapOnly && job.NewReducer != nil:
-		return errs.Optionf("Options.MapOnly", "job %s needs its reduces", job.Name)
+		return errs.Fieldf("Options.MapOnly", "job %s needs its reduces", job.Name)
 	case o.MapOnly && o.Reducers > 0:
-		return errs.Optionf("Options.Reducers", "%d: must be 0, because MapOnly is set", o.Reducers)
+		return errs.Fieldf("Options.Reducers", "%d: must be 0, because MapOnly is set", o.Reducers)
 	}
 	return cmp.Or(setup.Within("Reducers", int64(o.Reducers), 0, jobs.MostReducers), setup.Within("BlockBytes", o.BlockBytes, 0, math.MaxInt64))
 }
@@ -286,11 +286,11 @@ func (o *Options) validate(jobCount int) error {
 	}
 	for _, s := range o.Slow {
 		if s.Factor < leastFactor {
-			return errs.Optionf("Options.Slow", "tracker %d: the factor %v: must be at least %v, because a run takes real time", s.Tracker, s.Factor, leastFactor)
+			return errs.Fieldf("Options.Slow", "tracker %d: the factor %v: must be at least %v, because a run takes real time", s.Tracker, s.Factor, leastFactor)
 		}
 	}
 	if o.slotCount() > maxSlotCount {
-		return errs.Optionf("Options.Trackers, Options.MapSlots, Options.ReduceSlots", "%d slots on all trackers; at most %d are allowed", o.slotCount(), maxSlotCount)
+		return errs.Fieldf("Options.Trackers, Options.MapSlots, Options.ReduceSlots", "%d slots on all trackers; at most %d are allowed", o.slotCount(), maxSlotCount)
 	}
 	if err := o.KVBuffer.Check(); err != nil {
 		return err
@@ -299,9 +299,9 @@ func (o *Options) validate(jobCount int) error {
 	switch {
 	case o.MemoryBytes >= least:
 	case o.memoryByDefault: // so the caller has chosen the slots
-		return errs.Optionf("Options.Trackers, Options.MapSlots, Options.ReduceSlots", "%d slots take at least %dMiB, and a run may take %dMiB of memory by default; give fewer, or Options.MemoryBytes", o.slotCount(), least>>20, o.MemoryBytes>>20)
+		return errs.Fieldf("Options.Trackers, Options.MapSlots, Options.ReduceSlots", "%d slots take at least %dMiB, and a run may take %dMiB of memory by default; give fewer, or %s", o.slotCount(), least>>20, o.MemoryBytes>>20, errs.Field("Options.MemoryBytes"))
 	default:
-		return errs.Optionf("Options.MemoryBytes", "%d: too little for %d slots: at least %dMiB", o.MemoryBytes, o.slotCount(), least>>20)
+		return errs.Fieldf("Options.MemoryBytes", "%d: too little for %d slots: at least %dMiB", o.MemoryBytes, o.slotCount(), least>>20)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func (r *run) openJournal() (err error) {
 	case o.ResumeDir == "":
 		return nil
 	case !r.single():
-		return errs.Optionf("Options.ResumeDir", "a batch cannot go on after a kill")
+		return errs.Fieldf("Options.ResumeDir", "a batch cannot go on after a kill")
 	}
 	settings := []string{fmt.Sprintf("Options.Reducers=%d", ch.reducers()), fmt.Sprintf("Options.Codec=%v", o.Codec)}
 	if o.NoDecode {

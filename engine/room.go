@@ -42,18 +42,18 @@ func (j *job) checkRoom(of sampled, ratio float64) error {
 	}
 	const mib = 1 << 20
 	// A sixteenth more allows for an error of the estimate.
-	remedy := fmt.Sprintf("%dMiB would do, or more of Options.MemoryBytes", (most+most/16)/mib+1)
+	remedy := fmt.Sprintf("%dMiB would do, or more", (most+most/16)/mib+1)
 	switch {
 	case most <= room:
 		return nil
 	case least <= room:
-		j.chain.note(fmt.Sprintf("temporary files may take %dMiB, but only %dMiB are allowed or free; %s", most/mib+1, room/mib, remedy))
+		j.chain.note(fmt.Sprintf("temporary files may take %dMiB, but only %dMiB are allowed or free; %s memory for the run", most/mib+1, room/mib, remedy))
 		return nil
 	case r.o.MaxTempBytes > 0 && room == r.o.MaxTempBytes:
-		return errs.Optionf("Options.MaxTempBytes", "%d: too little for map outputs of about %dMiB; %s", room, most/mib+1, remedy)
+		return errs.Fieldf("Options.MaxTempBytes", "%d: too little for map outputs of about %dMiB; %s of %s", room, most/mib+1, remedy, errs.Field("Options.MemoryBytes"))
 	}
 	if err := temp.Check(); err != nil { // it has waited until now (Options.TempAtNeed)
 		return err
 	}
-	return errs.Optionf("Options.TempDirs", "%dMiB are free, too little for map outputs of about %dMiB; directories with %s", room/mib, most/mib+1, remedy)
+	return errs.Fieldf("Options.TempDirs", "%dMiB are free, too little for map outputs of about %dMiB; directories with %s of %s", room/mib, most/mib+1, remedy, errs.Field("Options.MemoryBytes"))
 }

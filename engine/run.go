@@ -212,7 +212,7 @@ func (r *run) prepare(ctx context.Context, batch []BatchJob, o Options) error {
 		return err
 	}
 	if r.budget, err = membudget.New(r.o.MemoryBytes); err != nil {
-		return errs.Optionf("Options.MemoryBytes", "%w", err)
+		return errs.Fieldf("Options.MemoryBytes", "%w", err)
 	}
 	r.divideMemory(totalBytes, streams)
 	r.hashSeed = rand.Uint64() | 1 // the result does not depend on it

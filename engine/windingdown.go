@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"mrlocal/internal/errs"
 	"mrlocal/internal/invariant"
 	"mrlocal/slots"
 )
@@ -93,7 +94,7 @@ func (c *coordinator) abandon(a *attempt) {
 	// could start, and the run would wait for ever.
 	c.hungBytes += c.run.floorBytes
 	if c.run.budget.Limit()-c.run.pieces.TotalBytes()-c.hungBytes < c.run.floorBytes && c.state < runInterrupted {
-		c.failAll(errors.New("no memory is left for tasks: threads that hang hold it all; raise Options.MemoryBytes"))
+		c.failAll(errs.Errorf("no memory is left for tasks: threads that hang hold it all; raise %s", errs.Field("Options.MemoryBytes")))
 	}
 }
 

@@ -261,7 +261,7 @@ type Plan struct {
 func NewPlan(paths []string, o Options) (*Plan, error) {
 	p := &Plan{o: o.withDefaults()}
 	if len(paths) == 0 {
-		return nil, errs.Optionf("Options.Inputs", "name files, directories, globs, or - for standard input")
+		return nil, errs.Fieldf("Options.Inputs", "name files, directories, globs, or - for standard input")
 	}
 	w := walker{plan: p, o: p.o, euid: int32(os.Geteuid())}
 	for i, path := range paths {

@@ -63,7 +63,7 @@ func OpenTextFile(path string, o TextOptions) (*TextFile, error) {
 	}
 	l.decode.Charge = func(bytes int64) (func(), error) {
 		if bytes > o.WindowBytes {
-			return nil, fmt.Errorf("a decoder's window of %d bytes does not fit in memory; raise Options.MemoryBytes", bytes)
+			return nil, errs.Errorf("a decoder's window of %d bytes does not fit in memory; raise %s", bytes, errs.Field("Options.MemoryBytes"))
 		}
 		return func() {}, nil
 	}

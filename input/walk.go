@@ -169,7 +169,7 @@ func (w *walker) glob(pattern string) error {
 func (w *walker) notes() {
 	note := func(format string, args ...any) { w.plan.Notes = append(w.plan.Notes, fmt.Sprintf(format, args...)) }
 	if w.hidden > 0 {
-		note("skipped %s starting with . or _ (Options.All takes them)", errs.Counted(w.hidden, "name"))
+		note("skipped %s starting with . or _ (the option all takes them)", errs.Counted(w.hidden, "name"))
 	}
 	if w.pipes > 0 {
 		note("skipped %s found in directories; name one to read it", errs.Counted(w.pipes, "FIFO"))
@@ -190,7 +190,7 @@ func (w *walker) notes() {
 func (w *walker) noFiles(path string, hidden int) {
 	text := "no files in " + shown(path)
 	if hidden > 0 {
-		text += " but " + errs.Counted(hidden, "name") + " starting with . or _ (Options.All takes them)"
+		text += " but " + errs.Counted(hidden, "name") + " starting with . or _ (the option all takes them)"
 	}
 	w.hidden -= hidden
 	w.empty = append(w.empty, text)

@@ -254,10 +254,10 @@ func TestAPlanKnowsItsFilesAndDirectories(t *testing.T) {
 func TestADirectoryWithoutFilesIsExplained(t *testing.T) {
 	for names, want := range map[string][]string{
 		"":           {"no files in DIR"},
-		".a":         {"no files in DIR but 1 name starting with . or _ (Options.All takes them)"},
-		".a _b _c/d": {"no files in DIR but 3 names starting with . or _ (Options.All takes them)"},
-		"a/_b":       {"no files in DIR but 1 name starting with . or _ (Options.All takes them)"},
-		".a b":       {"skipped 1 name starting with . or _ (Options.All takes them)"},
+		".a":         {"no files in DIR but 1 name starting with . or _ (the option all takes them)"},
+		".a _b _c/d": {"no files in DIR but 3 names starting with . or _ (the option all takes them)"},
+		"a/_b":       {"no files in DIR but 1 name starting with . or _ (the option all takes them)"},
+		".a b":       {"skipped 1 name starting with . or _ (the option all takes them)"},
 	} {
 		dir := t.TempDir()
 		for _, name := range strings.Fields(names) {

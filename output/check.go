@@ -48,7 +48,7 @@ func checkReplace(spec Spec, path string, info fs.FileInfo) error {
 	if !spec.Overwrite && !disk.WasPublished(spec.Kept, path, info) {
 		// A killed run leaves `_temporary`; publish would have removed it.
 		if isUnfinished(path) {
-			return wrong(spec.Dir, "exists already, left by a run that was interrupted; set Options.Overwrite to replace it")
+			return wrong(spec.Dir, "exists already, left by a run that was interrupted; set %s to replace it", errs.Field("Options.Overwrite"))
 		}
 		return errExists(spec.Dir)
 	}

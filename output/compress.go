@@ -9,6 +9,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"mrlocal/internal/errs"
 )
 
 // This file compresses results. A Compressor compresses a text on the goroutine that writes it,
@@ -57,7 +59,7 @@ func (c Format) Of(file string) (Format, error) {
 		return Zstd, nil
 	case ".bz2", ".xz", ".lz4", ".lzma", ".lz", ".lzo", ".br", ".z", ".zip", ".7z", ".rar", ".s2", ".sz", ".snappy",
 		".gzip", ".zstd", ".tgz", ".tbz2", ".txz", ".tzst":
-		return None, wrong(file, "a result is not written as %s; end the name in .gz or .zst, or set Options.CompressOutput", suffix)
+		return None, wrong(file, "a result is not written as %s; end the name in .gz or .zst, or set %s", suffix, errs.Field("Options.CompressOutput"))
 	}
 	return None, nil
 }

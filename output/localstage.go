@@ -87,7 +87,7 @@ func (d *localStage) unlock() {
 
 // errExists returns the options error for a directory that exists and may not be replaced.
 func errExists(path string) error {
-	return wrong(path, "exists already; give another name, or set Options.Overwrite to replace what mrlocal made")
+	return wrong(path, "exists already; give another name, or set %s to replace what mrlocal made", errs.Field("Options.Overwrite"))
 }
 
 // below returns the path of an entry of the stage.

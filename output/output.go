@@ -32,6 +32,7 @@ import (
 	"sync"
 
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/hdfs"
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
@@ -189,7 +190,7 @@ func choose(spec Spec) (place, error) {
 	case hdfs.Is(spec.Dir):
 		return openRemote(spec)
 	case hdfs.Is(spec.File):
-		return nil, wrong(spec.File, "HDFS takes directories of parts only: set Options.OutputDir")
+		return nil, wrong(spec.File, "HDFS takes directories of parts only: set %s", errs.Field("Options.OutputDir"))
 	case spec.Dir != "":
 		return openDirectory(spec)
 	case spec.File != "":

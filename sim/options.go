@@ -101,7 +101,7 @@ func (o *Options) validate() error {
 		return err
 	}
 	if o.Cost != "l2" && (o.SortBufferBytes > 0 || o.TaskMemoryBytes > 0 || o.BufferGrowth != "") {
-		return errs.Optionf("Options.SortBufferBytes, Options.TaskMemoryBytes, Options.BufferGrowth", "need Options.Cost l2, under which kvbuffers take time")
+		return errs.Fieldf("Options.SortBufferBytes, Options.TaskMemoryBytes, Options.BufferGrowth", "need %s l2, under which kvbuffers take time", errs.Field("Options.Cost"))
 	}
 	return nil
 }
@@ -213,11 +213,11 @@ func checkSize(f *workload.File, o *Options) error {
 	for i := range f.Jobs {
 		j := &f.Jobs[i]
 		if replicas += int64(j.Maps) * each; replicas > mostReplicas {
-			return errs.Optionf("Options.Replicas", "%d: with job %s the inputs have %d replicas; at most %d", o.Replicas, j.Name, replicas, mostReplicas)
+			return errs.Fieldf("Options.Replicas", "%d: with job %s the inputs have %d replicas; at most %d", o.Replicas, j.Name, replicas, mostReplicas)
 		}
 		tasks += int64(j.Maps) + int64(j.Reduces)
 		if o.Events != nil && (tasks > trace.MaxTasks || tasks*trace.TaskBytes+int64(i+1)*trace.JobBytes > trace.MaxBytes) {
-			return errs.Optionf("Options.Events", "with job %s there are %d jobs and %d tasks; readers of events keep %dMiB and %d tasks at most; run without events",
+			return errs.Fieldf("Options.Events", "with job %s there are %d jobs and %d tasks; readers of events keep %dMiB and %d tasks at most; run without events",
 				j.Name, i+1, tasks, trace.MaxBytes>>20, trace.MaxTasks)
 		}
 	}

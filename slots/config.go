@@ -154,42 +154,42 @@ func (c *Config) validate() error {
 		share PPM
 	}{{"Slowstart", c.Slowstart}, {"BorrowMap", c.BorrowMap}, {"BorrowReduce", c.BorrowReduce}} {
 		if p.share < 0 || p.share > One {
-			return errs.Optionf("Options."+p.field, "%v: is not between 0 and 1", p.share)
+			return errs.Fieldf("Options."+p.field, "%v: is not between 0 and 1", p.share)
 		}
 	}
 	if c.MaxAttempts < 1 {
-		return errs.Optionf("Options.Attempts", "%d: must be at least 1", c.MaxAttempts)
+		return errs.Fieldf("Options.Attempts", "%d: must be at least 1", c.MaxAttempts)
 	}
 	seen := map[string]bool{}
 	queues := PPM(0)
 	for _, p := range c.Pools {
 		if seen[p.Name] {
-			return errs.Optionf("Options.Pools", "pool %q is there twice", p.Name)
+			return errs.Fieldf("Options.Pools", "pool %q is there twice", p.Name)
 		}
 		if p.Weight < 1 || min(p.MinMaps, p.MinReduces, p.MaxMaps, p.MaxReduces) < 0 || p.MaxRunning < 0 || min(p.PreemptAfter, p.FairPreemptAfter) < 0 {
-			return errs.Optionf("Options.Pools", "pool %q has a negative number, or no weight", p.Name)
+			return errs.Fieldf("Options.Pools", "pool %q has a negative number, or no weight", p.Name)
 		}
 		if p.Capacity == 0 && p.Name != DefaultQueue && (p.MaxCapacity > 0 || p.MinUserLimit > 0 || p.UserLimitFactor > 0) {
-			return errs.Optionf("Options.Pools", "pool %q has limits of a queue, which need a capacity", p.Name)
+			return errs.Fieldf("Options.Pools", "pool %q has limits of a queue, which need a capacity", p.Name)
 		}
 		if most := cmp.Or(p.MaxCapacity, One); p.Capacity < 0 || p.Capacity > most || most > One || p.MinUserLimit < 0 || p.MinUserLimit > One || p.UserLimitFactor < 0 {
-			return errs.Optionf("Options.Pools", "pool %q: its capacity is not from 0 to its maximum capacity, or a limit of users is not a share", p.Name)
+			return errs.Fieldf("Options.Pools", "pool %q: its capacity is not from 0 to its maximum capacity, or a limit of users is not a share", p.Name)
 		}
 		if queues += p.Capacity; queues > One {
-			return errs.Optionf("Options.Pools", "pool %q: the capacities of the pools are together over 1", p.Name)
+			return errs.Fieldf("Options.Pools", "pool %q: the capacities of the pools are together over 1", p.Name)
 		}
 		seen[p.Name] = true
 	}
 	if err := c.Capacities.Validate(int32(top)); err != nil {
-		return errs.Optionf("Options.Capacities", "%w", err)
+		return errs.Fieldf("Options.Capacities", "%w", err)
 	}
 	users := map[string]bool{}
 	for _, u := range c.Users {
 		if users[u.Name] {
-			return errs.Optionf("Options.Users", "user %q is there twice", u.Name)
+			return errs.Fieldf("Options.Users", "user %q is there twice", u.Name)
 		}
 		if u.MaxRunning < 0 {
-			return errs.Optionf("Options.Users", "user %q has a negative limit", u.Name)
+			return errs.Fieldf("Options.Users", "user %q has a negative limit", u.Name)
 		}
 		users[u.Name] = true
 	}

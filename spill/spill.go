@@ -237,11 +237,11 @@ const leastSpillPercent = 0.1
 func (k *KVBuffer) Check() error {
 	switch p, t := k.SpillPercent, k.GrowthThreshold; {
 	case !(p >= leastSpillPercent && p <= 1): // NaN too
-		return errs.Optionf("Options.SpillPercent", "%v: must be at least %v and at most 1", p, leastSpillPercent)
+		return errs.Fieldf("Options.SpillPercent", "%v: must be at least %v and at most 1", p, leastSpillPercent)
 	case !(t > 0 && t <= 1):
-		return errs.Optionf("Options.GrowthThreshold", "%v: must be above 0 and at most 1", t)
+		return errs.Fieldf("Options.GrowthThreshold", "%v: must be above 0 and at most 1", t)
 	case k.Codec > shuffle.Zstd:
-		return errs.Optionf("Options.Codec", "%d: no such codec", k.Codec)
+		return errs.Fieldf("Options.Codec", "%d: no such codec", k.Codec)
 	}
 	return nil
 }

@@ -240,7 +240,7 @@ type keyAt struct {
 // does not. Of several fields it leaves out those that neither sets. It returns any other error, and nil, as it is.
 func (f *File) Keyed(err error, over setup.Config) error {
 	var e *errs.Error
-	if !errors.As(err, &e) {
+	if !errors.As(err, &e) || !e.Fields {
 		return err
 	}
 	var names []string
@@ -260,7 +260,9 @@ func (f *File) Keyed(err error, over setup.Config) error {
 	if first == nil {
 		return err
 	}
-	return f.Errorf(first.at, strings.Join(names, ", "), "%w", e.Cause)
+	placed := f.Errorf(first.at, strings.Join(names, ", "), "%w", e.Cause).(*errs.Error)
+	placed.Fields = true
+	return placed
 }
 
 // CheckTrackers returns an error if the file names a tracker that a run with so many does not have.

@@ -332,7 +332,12 @@ func (b *batchReader) named(err error) error {
 			continue
 		}
 		// The engine names a field of Options. A user of batch sets a key of the file.
-		cause := strings.ReplaceAll(u.Cause.Error(), "set Options.Overwrite", "add overwrite: true")
+		cause := errs.Word(u.Cause, func(field string) string {
+			if field == "Options.Overwrite" {
+				return "overwrite: true"
+			}
+			return flagOf(nil)(field)
+		})
 		// If the cause begins with the value of an arg, the error has the place of this arg.
 		for n := range j.Args {
 			a := &j.Args[n]

@@ -200,7 +200,7 @@ func (b *batchReader) at(job *batchJob, err error) error {
 	// The object of the error is a field of Options or a flag. A value may follow it, which the message
 	// keeps as rest.
 	all := job.made.Settings()
-	word, rest, _ := strings.Cut(setting.Fields(all)(u.Object), " ")
+	word, rest, _ := strings.Cut(u.Name(setting.Fields(all, (*setting.Setting).Flag)), " ")
 	for i := range job.Args {
 		a := &job.Args[i]
 		if s := argOf(all, a.Name); s != nil && (word == "--"+s.Name || word == "-"+s.Short) {

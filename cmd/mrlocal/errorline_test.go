@@ -22,7 +22,8 @@ func TestAnErrorIsOneLine(t *testing.T) {
 		"a byte that is not text": {"", errors.New("a\xffb"), "mrlocal: a\\xffb\n"},
 		"an escape sequence":      {"", errors.New("\x1b[31m"), "mrlocal: \\x1b[31m\n"},
 		"joined errors":           {"", errors.Join(errors.New("a"), errors.New("b")), "mrlocal: a; b\n"},
-		"flags for options":       {"", errors.New("give Options.HDFS.Web, Options.Memory.Next or Options.MemoryBytes."), "mrlocal: give --webhdfs, memory.next or --memory.\n"},
+		"flags for options":       {"", errs.Errorf("give %s or %s.", errs.Field("Options.HDFS.Web"), errs.Field("Options.MemoryBytes")), "mrlocal: give --webhdfs or --memory.\n"},
+		"words of a user":         {"", errs.Inputf("Options.MapSlots", "Options.Seed: %s", errs.Field("Options.Seed")), "mrlocal: Options.MapSlots: Options.Seed: --seed\n"},
 		"umlauts stay":            {"", errors.New("größe"), "mrlocal: größe\n"},
 	} {
 		if got := errorLine(c.what, c.err); got != c.want {

@@ -391,7 +391,7 @@ func (c *grepCommand) spoolPipes(temp *disk.TempRoot, roots []string) error {
 func withLabels(err error, labels grep.Labels) error {
 	for path, name := range labels {
 		if path != grep.StdinPath && strings.Contains(err.Error(), path) {
-			return errs.Inputf("", "%s", strings.ReplaceAll(err.Error(), path, name))
+			return errs.Inputf("", "%s", strings.ReplaceAll(errs.Word(err, flagOf(nil)), path, name))
 		}
 	}
 	return err

@@ -139,7 +139,7 @@ func lintRun(ctx context.Context, args []string, dir string, order streaming.Val
 	if err = errors.Join(err, w.Close()); ctx.Err() != nil { // a signal is not a finding
 		return "", nil, context.Cause(ctx)
 	} else if err != nil {
-		return "", append(warned.all, "the job fails: "+err.Error()), nil
+		return "", append(warned.all, "the job fails: "+errs.Word(err, flagOf(nil))), nil
 	}
 	// Without reduces, the values of a key are not grouped, so they have no order.
 	if w.MapOnly {

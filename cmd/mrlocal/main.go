@@ -185,35 +185,20 @@ const mostLineBytes = 4096
 //
 //	mrlocal: what: object: cause
 //
-// what is the command, or "". own are its settings. Libraries name fields in their errors. In the line the
-// flags of own stand for them, or else those of runs. Joined errors follow one another in the line.
+// what is the command, or "". own are its settings.
 func errorLine(what string, err error, own ...setting.Setting) string {
-	text := message(err)
-	if strings.Contains(text, "Options.") || strings.Contains(text, "Submission.") { // the tables take time
-		var o mrlocal.Options
-		text = setting.Fields(slices.Concat(own, new(mrlocal.JobOptions).Fields(), o.Fields(), o.Config.Fields(mrlocal.Bounds()), new(policy.Options).Fields(), new(sim.Options).Fields()))(text)
-	}
+	text := errs.Word(err, flagOf(own))
 	if what != "" {
 		text = what + ": " + text
 	}
 	return "mrlocal: " + errs.Shorten(errs.OneLine(text), mostLineBytes) + "\n"
 }
 
-// message returns the text of an error. errors.Join puts each of its errors on a line of its own;
-// message puts them on one line, with semicolons between.
-func message(err error) string {
-	if e, ok := err.(*errs.Error); ok {
-		return e.Where() + message(e.Cause)
+// flagOf returns the names of fields in errors: the flags of own, or else those of runs.
+func flagOf(own []setting.Setting) func(field string) string {
+	return func(field string) string { // the tables take time
+		var o mrlocal.Options
+		all := slices.Concat(own, new(mrlocal.JobOptions).Fields(), o.Fields(), o.Config.Fields(mrlocal.Bounds()), new(policy.Options).Fields(), new(sim.Options).Fields())
+		return setting.Fields(all, (*setting.Setting).Flag)(field)
 	}
-	// An error may wrap several others and have a text of its own, as that of fmt.Errorf. It stays
-	// as it is.
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok || errors.Join(joined.Unwrap()...).Error() != err.Error() {
-		return err.Error()
-	}
-	var texts []string
-	for _, part := range joined.Unwrap() {
-		texts = append(texts, message(part))
-	}
-	return strings.Join(texts, "; ")
 }

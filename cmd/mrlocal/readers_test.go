@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -15,10 +17,12 @@ import (
 
 	"mrlocal"
 	"mrlocal/bench"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/flags"
 	"mrlocal/internal/setting"
 	"mrlocal/internal/testkit"
 	"mrlocal/sim"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/view/lesson"
 	"mrlocal/view/web/lab"
 	"mrlocal/workload"
@@ -50,7 +54,8 @@ func texts(all []setting.Setting) string {
 }
 
 // TestOneSettingMeansTheSameEverywhere draws settings and sets them by flag, by key of a file, by experiment, by a
-// draft of the page and by a lesson. All have the same configuration, or the same message.
+// draft of the page and by a lesson. All have the same configuration, or the same message: each names the settings as
+// its user does.
 func TestOneSettingMeansTheSameEverywhere(t *testing.T) {
 	own := sim.NewSettings()
 	names := []string{}
@@ -67,40 +72,49 @@ func TestOneSettingMeansTheSameEverywhere(t *testing.T) {
 			values := append([]string{"0", "1", "2", "3", "0.5", "1.5", "-1", "20s", "0s", "64MiB", "x", "0=0.5", "7=0.5", "map=1,reduce=2"}, setting.Named(own.Fields(), name).Value.Words...)
 			given[name] = rapid.SampledFrom(values).Draw(t, "value")
 		}
-		policy := rapid.SampledFrom([]string{"fifo", "fair", "dynamicmr", "omo"}).Draw(t, "policy")
+		policy := rapid.SampledFrom([]string{"fifo", "fair", "dynamicmr", "omo", "fiar"}).Draw(t, "policy")
+		unknown := registry.Check(policy)
+		if unknown != nil { // readers differ in which of two mistakes they find first
+			clear(given)
+		}
 		order := slices.Sorted(maps.Keys(given))
 
 		// By the table itself, as a flag does it.
 		byFlag, line := sim.NewSettings(), []string{}
-		want := ""
+		var want error
 		for _, name := range order {
 			line = append(line, "--"+name+"="+given[name])
 			scratch := sim.NewSettings()
-			if err := setting.Set(scratch.Fields(), name, given[name]); err != nil && want == "" {
-				want = err.Error()
+			if err := setting.Set(scratch.Fields(), name, given[name]); err != nil && want == nil {
+				want = err.(*errs.Error)
 			}
 		}
 		_, err := (&flags.Command{Settings: byFlag.Fields()}).Parse(line)
-		check := func(reader string, err error, want string) {
+		check := func(reader, got string, err, want error, name func(*setting.Setting) string) {
 			t.Helper()
-			if (err == nil) != (want == "") || err != nil && !strings.HasSuffix(err.Error(), want) {
-				t.Fatalf("%s %v: %v, want %s", reader, given, err, want)
+			if (err == nil) != (want == nil) || err != nil && !strings.HasSuffix(got, errs.Word(want, setting.Fields(own.Fields(), name))) {
+				t.Fatalf("%s %v: %v, %s, want %v", reader, given, err, got, want)
 			}
 		}
-		check("flags", err, want)
+		flag, word := (*setting.Setting).Flag, (*setting.Setting).Word
+		check("flags", strings.TrimSuffix(errorLine("", cmp.Or(err, errors.New(""))), "\n"), err, want, flag)
 
 		file, err := workload.Parse("w.yaml", fmt.Appendf(nil, settingsFile, "", "sched: fifo"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want == "" { // between settings
+		if unknown != nil {
+			want = unknown
+			var s Scheduling
+			err := s.readPolicies(policy, false)
+			check("--sched", fmt.Sprint(err), err, want, flag)
+		} else if want == nil { // between settings
 			o, err := byFlag.For(file, policy)
 			if err == nil {
 				err = sim.Check(file, o)
 			}
-			if err != nil {
-				want = err.Error()
-			}
+			want = err
+			checkKeys(t, given, policy, want)
 		}
 
 		var pairs []string
@@ -113,7 +127,7 @@ func TestOneSettingMeansTheSameEverywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		all, err := bench.Of(f)
-		check("experiment", err, want)
+		check("experiment", fmt.Sprint(err), err, want, word)
 		if err == nil {
 			r, err := all[0].Run(t.Context(), 1)
 			if err != nil {
@@ -128,12 +142,20 @@ func TestOneSettingMeansTheSameEverywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		answer, err := page.Simulate(t.Context(), body)
-		check("page", err, want)
+		problem := []byte("{}")
+		if err != nil {
+			_, problem = lab.Problem(err)
+		}
+		var shown struct{ Error string }
+		if err := json.Unmarshal(problem, &shown); err != nil {
+			t.Fatal(err)
+		}
+		check("page", shown.Error, err, want, word)
 
 		l := &lesson.Lesson{Name: "l", Workload: fmt.Sprintf(settingsFile, "", "sched: fifo"), Runs: []lesson.Run{{Policy: policy, Settings: given}}}
 		err = l.Simulate(t.Context(), 0, io.Discard, nil)
-		check("lesson", err, want)
-		if want != "" {
+		check("lesson", errs.Word(cmp.Or(err, errors.New("")), setting.Fields(own.Fields(), word)), err, want, word)
+		if want != nil {
 			refused++
 			return
 		}
@@ -167,6 +189,35 @@ func TestOneSettingMeansTheSameEverywhere(t *testing.T) {
 	})
 	if !t.Failed() && testkit.Long() && (accepted == 0 || refused == 0) { // else little is drawn
 		t.Errorf("%d accepted, %d refused", accepted, refused)
+	}
+}
+
+// checkKeys sets settings that have keys of a file in a file. The message is want, and it has the place and the key.
+func checkKeys(t *rapid.T, given map[string]string, policy string, want error) {
+	sections := map[string]string{}
+	for name, text := range given {
+		section, ok := fileKeys()[name]
+		if !ok {
+			return
+		}
+		sections[section] += fmt.Sprintf("  %s: %q\n", strings.ReplaceAll(name, "-", "_"), text)
+	}
+	text := ""
+	for section, keys := range sections {
+		text += section + ":\n" + keys
+	}
+	f, err := workload.Parse("w.yaml", fmt.Appendf(nil, settingsFile, text, "sched: fifo"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sim.NewSettings()
+	o, err := s.For(f, policy)
+	if err == nil {
+		err = sim.Check(f, o)
+	}
+	line := errorLine("", cmp.Or(err, errors.New("")))
+	if (err == nil) != (want == nil) || err != nil && (!strings.HasPrefix(line, "mrlocal: w.yaml:") || !strings.HasSuffix(line, errs.Word(want, setting.Fields(s.Fields(), (*setting.Setting).Key))+"\n")) {
+		t.Fatalf("%s: %s, want %v", text, line, want)
 	}
 }
 

@@ -84,7 +84,7 @@ func TestEachFlagThatCodeAsksForExists(t *testing.T) {
 func TestEachFieldInATextIsAFlag(t *testing.T) {
 	var all []setting.Setting
 	quiet().Each(func(_ []string, c *flags.Command) { all = append(all, c.Settings...) })
-	flagOf := setting.Fields(all)
+	flagOf := setting.Fields(all, (*setting.Setting).Flag)
 	keys := strings.Fields("Faults Pools Users Capacities GroupTrackers")
 	code := strings.Fields("Found Note Warn Watch Stdout Stderr ResumeSettings UTF16 Bytes Maps Files Context Multiline")
 	seen := 0

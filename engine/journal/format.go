@@ -166,9 +166,9 @@ func (j *Journal) otherRun(was, now []byte) error {
 		case name == buildSetting:
 			return j.refuse("another build of the program began it (%s, and this is %s); run that one, or name another directory", x, y)
 		case name == sideSetting && x != notGiven && y != notGiven:
-			return j.refuse("the bytes of %s have changed; restore the file, or name another directory", name)
+			return j.refuse("the bytes of %s have changed; restore the file, or name another directory", errs.Field(name))
 		default:
-			return j.refuse("%s was %s and is %s; repeat the command, or name another directory", name, x, y)
+			return j.refuse("%s was %s and is %s; repeat the command, or name another directory", errs.Field(name), x, y)
 		}
 	}
 	return j.refuse("there were %d input files and are %d; repeat the command, or name another directory", a.Inputs, b.Inputs)

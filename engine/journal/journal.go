@@ -107,7 +107,7 @@ const (
 func (r *Run) lines(blockBytes int64) ([]string, error) {
 	build, err := buildID()
 	if err != nil {
-		return nil, errs.Optionf("Options.ResumeDir", "the program's own file cannot be read, so another build would not be noticed: %w", errs.Cause(err))
+		return nil, errs.Fieldf("Options.ResumeDir", "the program's own file cannot be read, so another build would not be noticed: %w", errs.Cause(err))
 	}
 	j := r.Job
 	lines := append([]string{fmt.Sprintf("Options.BlockBytes=%d", blockBytes)}, r.Settings...)
@@ -117,7 +117,7 @@ func (r *Run) lines(blockBytes int64) ([]string, error) {
 		buildSetting+"="+build)
 	if r.Side != "" {
 		if info, err := os.Stat(r.Side); err == nil && !info.Mode().IsRegular() {
-			return nil, errs.Inputf(r.Side, "is not a regular file, which Options.ResumeDir needs to know it again")
+			return nil, errs.Inputf(r.Side, "is not a regular file, which %s needs to know it again", errs.Field("Options.ResumeDir"))
 		}
 		digest, err := digestOf(r.Side)
 		if err != nil {
@@ -134,18 +134,18 @@ func (r *Run) lines(blockBytes int64) ([]string, error) {
 func Open(dir string, plan *input.Plan, r Run) (*Journal, error) {
 	switch {
 	case r.Job.NewReducer == nil:
-		return nil, errs.Optionf("Options.ResumeDir", "%s has no reduces here; only jobs with reduces can go on after a kill", r.Job.Name)
+		return nil, errs.Fieldf("Options.ResumeDir", "%s has no reduces here; only jobs with reduces can go on after a kill", r.Job.Name)
 	case r.Job.NoInput:
-		return nil, errs.Optionf("Options.ResumeDir", "%s finds its input by itself, so a change of it after a kill would not be noticed; run it without", r.Job.Name)
+		return nil, errs.Fieldf("Options.ResumeDir", "%s finds its input by itself, so a change of it after a kill would not be noticed; run it without", r.Job.Name)
 	// The directory is removed when the run has succeeded, so it must not hold the result.
 	case r.Output != "" && paths.Overlap(dir, r.Output):
-		return nil, errs.Optionf("Options.ResumeDir", "%s: overlaps the output %s; give a name outside", dir, r.Output)
+		return nil, errs.Fieldf("Options.ResumeDir", "%s: overlaps the output %s; give a name outside", dir, r.Output)
 	case len(plan.Streams) > 0:
-		return nil, errs.Inputf(plan.Files[plan.Streams[0]].Path, "is read as a stream, which Options.ResumeDir cannot go on with; give it as a plain file")
+		return nil, errs.Inputf(plan.Files[plan.Streams[0]].Path, "is read as a stream, which %s cannot go on with; give it as a plain file", errs.Field("Options.ResumeDir"))
 	}
 	for _, s := range r.Settings {
 		if name, _, ok := strings.Cut(s, "="); !ok || name == "" {
-			return nil, errs.Optionf("Options.ResumeSettings", "%q: not of the form name=value", s)
+			return nil, errs.Fieldf("Options.ResumeSettings", "%q: not of the form name=value", s)
 		}
 	}
 	settings, err := r.lines(plan.BlockBytes())

@@ -45,7 +45,7 @@ func Main(chain jobs.Chain, args []string, stdin io.Reader, stdout, stderr io.Wr
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintf(stderr, "stream: %s\n", errs.OneLine(setting.Fields(all)(err.Error())))
+	fmt.Fprintf(stderr, "stream: %s\n", errs.OneLine(errs.Word(err, setting.Fields(all, (*setting.Setting).Flag))))
 	if errs.IsUsage(err) {
 		return 2
 	}

@@ -3,7 +3,6 @@ package stream
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -298,4 +297,4 @@ func appendRecord(dst, key, value []byte) []byte {
 }
 
 // errCarriageReturn is the error for a result that Hadoop would divide at a carriage return.
-var errCarriageReturn = errors.New("a result holds a carriage return, at which Hadoop ends a record of text; give Options.Results typedbytes")
+var errCarriageReturn = errs.Errorf("a result holds a carriage return, at which Hadoop ends a record of text; give %s typedbytes", errs.Field("Options.Results"))

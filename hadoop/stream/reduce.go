@@ -10,6 +10,7 @@ import (
 	"math"
 	"unicode/utf8"
 
+	"mrlocal/internal/errs"
 	"mrlocal/internal/guard"
 	"mrlocal/jobs"
 	"mrlocal/shuffle"
@@ -229,7 +230,7 @@ func (r *resultOut) record(line []byte) {
 		r.c.emittedLate()
 	case r.err != nil:
 	case r.c.o.Results == TypedBytes && !utf8.Valid(line):
-		r.err = fmt.Errorf("%q is not UTF-8, and Hadoop would change it; give Options.Results text", line[:min(len(line), 60)])
+		r.err = errs.Errorf("%q is not UTF-8, and Hadoop would change it; give %s text", string(line[:min(len(line), 60)]), errs.Field("Options.Results"))
 	case r.c.o.Results == TypedBytes:
 		// The key is the record: type code 7 for a string, 4 bytes of length, text. The value is an
 		// empty string.
@@ -250,7 +251,7 @@ func (r *resultOut) record(line []byte) {
 }
 
 // errNewline is the error for a result that Hadoop would divide at a newline.
-var errNewline = errors.New("a result holds a newline, at which Hadoop ends a record of text; give Options.Results typedbytes")
+var errNewline = errs.Errorf("a result holds a newline, at which Hadoop ends a record of text; give %s typedbytes", errs.Field("Options.Results"))
 
 // Write implements io.Writer for a jobs.Releaser. It takes text and writes a record for each line.
 func (r *resultOut) Write(p []byte) (int, error) {

@@ -204,7 +204,7 @@ type child struct {
 // errs.BadOptions.
 func JobOf(chain jobs.Chain, step int) (jobs.Job, error) {
 	if step < 0 || max(step, 1) > len(chain) {
-		return jobs.Job{}, errs.Optionf("Options.Step", "%d: the job is a chain of %d", step, len(chain))
+		return jobs.Job{}, errs.Fieldf("Options.Step", "%d: the job is a chain of %d", step, len(chain))
 	}
 	return chain[max(step, 1)-1], nil
 }
@@ -250,7 +250,7 @@ func newChild(chain jobs.Chain, o Options) (*child, error) {
 	o.Reduces = max(o.Reduces, 1)
 	if o.Step <= 1 { // a run calls Begin of the first job only
 		if job.Begin != nil && o.Files <= 0 && o.Task.Counts {
-			return nil, errs.Optionf("job "+job.Name, "it has Begin, which gets the number of input files; give Options.Files")
+			return nil, errs.Optionf("job "+job.Name, "it has Begin, which gets the number of input files; give %s", errs.Field("Options.Files"))
 		}
 		if job, err = chain.Begun(max(o.Files, 1)); err != nil {
 			return nil, err
@@ -267,9 +267,9 @@ func newChild(chain jobs.Chain, o Options) (*child, error) {
 	}
 	switch {
 	case job.NewReducer == nil && o.Reduces > 1:
-		return nil, errs.Optionf("Options.Reduces", "%d: the job has no reducers; one reduce puts its output in order", o.Reduces)
+		return nil, errs.Fieldf("Options.Reduces", "%d: the job has no reducers; one reduce puts its output in order", o.Reduces)
 	case job.NewReducer != nil && job.Ordered && job.Partition == nil && o.Reduces > 1 && len(o.Cuts) != o.Reduces-1:
-		return nil, errs.Optionf("Options.Cuts", "%d for %d reduces; a total order needs %d", len(o.Cuts), o.Reduces, o.Reduces-1)
+		return nil, errs.Fieldf("Options.Cuts", "%d for %d reduces; a total order needs %d", len(o.Cuts), o.Reduces, o.Reduces-1)
 	}
 	input, err := o.input()
 	if err != nil {
@@ -301,7 +301,7 @@ func (o *Options) input() (number int, err error) {
 		}
 	}
 	if longest < 0 && len(o.Inputs) > 1 && file != "" {
-		return 0, errs.Optionf("Options.Inputs", "%s: belongs to none of them (%s)", o.Task.InputFile, strings.Join(o.Inputs, ", "))
+		return 0, errs.Fieldf("Options.Inputs", "%s: belongs to none of them (%s)", o.Task.InputFile, strings.Join(o.Inputs, ", "))
 	}
 	return number, nil
 }

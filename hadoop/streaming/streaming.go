@@ -293,7 +293,7 @@ func (w *Work) Overwrites(file string) error {
 		inputs = append(inputs, s.Path)
 	}
 	if _, same := paths.Same(info, inputs); same {
-		return errs.Optionf("Options.OutputFile", "%s: is an input", file)
+		return errs.Fieldf("Options.OutputFile", "%s: is an input", file)
 	}
 	return nil
 }

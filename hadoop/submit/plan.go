@@ -118,22 +118,22 @@ func New(o Options) (*Plan, error) {
 func (o *Options) check() error {
 	switch {
 	case len(o.Inputs) == 0:
-		return errs.Optionf("Options.Inputs", "name a file or directory of the cluster, as hdfs://HOST:PORT/PATH")
+		return errs.Fieldf("Options.Inputs", "name a file or directory of the cluster, as hdfs://HOST:PORT/PATH")
 	case o.Output == "":
-		return errs.Optionf("Options.Output", "name a new directory of the cluster, as hdfs://HOST:PORT/PATH")
+		return errs.Fieldf("Options.Output", "name a new directory of the cluster, as hdfs://HOST:PORT/PATH")
 	case !hdfs.Is(o.Output):
-		return errs.Optionf("Options.Output", "%s: not on a cluster; write hdfs://HOST:PORT/PATH", o.Output)
+		return errs.Fieldf("Options.Output", "%s: not on a cluster; write hdfs://HOST:PORT/PATH", o.Output)
 	// The reduce task of a job without a reducer sorts the lines back into their order. Several such
 	// tasks would each have a part of that order.
 	case o.Chain[0].NewReducer == nil && o.Reducers > 1:
-		return errs.Optionf("Options.Reducers", "%d: %s has no reduce of its own; one puts its lines in order", o.Reducers, o.Chain[0].Name)
+		return errs.Fieldf("Options.Reducers", "%d: %s has no reduce of its own; one puts its lines in order", o.Reducers, o.Chain[0].Name)
 	// GenericOptionsParser takes a comma as the end of a path, and # as the start of the name of a
 	// link. The path must also be a valid URI.
 	case strings.ContainsAny(o.Binary, ",# %"):
-		return errs.Optionf("Options.Binary", "%s: Hadoop's -files takes no comma, #, %% or space in a path", o.Binary)
+		return errs.Fieldf("Options.Binary", "%s: Hadoop's -files takes no comma, #, %% or space in a path", o.Binary)
 	}
 	if o.Chain[0].Begin != nil && o.Files <= 0 {
-		return errs.Optionf("Options.Files", "%s has Begin, which gets the number of input files", o.Chain[0].Name)
+		return errs.Fieldf("Options.Files", "%s has Begin, which gets the number of input files", o.Chain[0].Name)
 	}
 	if err := stream.Check(o.Chain); err != nil {
 		return err
@@ -144,15 +144,15 @@ func (o *Options) check() error {
 	for _, in := range o.Inputs {
 		switch {
 		case !hdfs.Is(in):
-			return errs.Optionf("Options.Inputs", "%s: not on a cluster; write hdfs://HOST:PORT/PATH", in)
+			return errs.Fieldf("Options.Inputs", "%s: not on a cluster; write hdfs://HOST:PORT/PATH", in)
 		case strings.Contains(in, ","):
-			return errs.Optionf("Options.Inputs", "%s: Hadoop takes a comma for the end of a path", in)
+			return errs.Fieldf("Options.Inputs", "%s: Hadoop takes a comma for the end of a path", in)
 		}
 	}
 	for _, property := range o.Properties {
 		name, value, ok := strings.Cut(property, "=")
 		if !ok || name == "" {
-			return errs.Optionf("Options.Properties", "%s: not NAME=VALUE", strconv.Quote(property))
+			return errs.Fieldf("Options.Properties", "%s: not NAME=VALUE", strconv.Quote(property))
 		}
 		// Two properties, one the old name of the other, may also set the queue.
 		if name == "mapreduce.job.queuename" || name == "mapred.job.queue.name" {
@@ -174,7 +174,7 @@ func checkQueue(object, queue string) error {
 	}
 	for part := range strings.SplitSeq(queue, ".") {
 		if part == "" || strings.TrimSpace(part) != part {
-			return errs.Optionf(object, "%s: a queue has no empty part and none with a blank at its end", strconv.Quote(queue))
+			return errs.Fieldf(object, "%s: a queue has no empty part and none with a blank at its end", strconv.Quote(queue))
 		}
 	}
 	return nil

@@ -22,7 +22,7 @@ import (
 func Jar(hadoop string) (string, error) {
 	path, err := exec.LookPath(hadoop)
 	if err != nil {
-		return "", errs.Optionf("Options.Hadoop", "%s: no such command; give the path of bin/hadoop", hadoop)
+		return "", errs.Fieldf("Options.Hadoop", "%s: no such command; give the path of bin/hadoop", hadoop)
 	}
 	homes := []string{filepath.Dir(filepath.Dir(path))}
 	// The command may be a link to that of the installation.
@@ -40,7 +40,7 @@ func Jar(hadoop string) (string, error) {
 			}
 		}
 	}
-	return "", errs.Optionf("Options.Hadoop", "%s: no share/hadoop/tools/lib/hadoop-streaming-*.jar next to it; give Options.Jar", hadoop)
+	return "", errs.Fieldf("Options.Hadoop", "%s: no share/hadoop/tools/lib/hadoop-streaming-*.jar next to it; give %s", hadoop, errs.Field("Options.Jar"))
 }
 
 // WebAddress returns the web address of the NameNode of hadoop's cluster, as HOST:PORT. It starts
@@ -143,7 +143,7 @@ func (p *Plan) run(ctx context.Context, s *Step, job *report.JobReport, begun ti
 	// The command has a copy of this end. The pipe ends only when both are closed.
 	write.Close()
 	if err != nil {
-		return errs.Optionf("Options.Hadoop", "%s: %w", p.hadoop, errs.Cause(err))
+		return errs.Fieldf("Options.Hadoop", "%s: %w", p.hadoop, errs.Cause(err))
 	}
 	w := watcher{job: job, l: l}
 	// This function runs on a goroutine of its own, so it reads the ID under a lock. As long as there

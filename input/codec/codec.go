@@ -16,10 +16,11 @@ package codec
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"math"
 	"path/filepath"
+
+	"mrlocal/internal/errs"
 )
 
 // Codec is the format of a compressed file.
@@ -61,7 +62,7 @@ func (c Codec) Refused() bool { return c > codecs }
 
 // Refusal returns the error for a file of a refused codec. It wraps a *FileError.
 func (c Codec) Refusal() error {
-	return &refusedError{&FileError{fmt.Errorf("is %s, which is not decoded: unpack it first, or set Options.NoDecode to read its bytes as they are", c)}}
+	return &refusedError{&FileError{errs.Errorf("is %s, which is not decoded: unpack it first, or set %s to read its bytes as they are", c, errs.Field("Options.NoDecode"))}}
 }
 
 // HeadBytes is the number of bytes that suffice to recognise a codec.

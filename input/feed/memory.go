@@ -3,6 +3,7 @@ package feed
 import (
 	"fmt"
 
+	"mrlocal/internal/errs"
 	"mrlocal/internal/membudget"
 )
 
@@ -15,8 +16,11 @@ type RoomError struct {
 	held  int64  // bytes of all else in the lease, such as a kvbuffer
 }
 
-func (e *RoomError) Error() string {
-	return fmt.Sprintf("%s needs %d bytes of memory at once; raise Options.MemoryBytes", e.What, e.Bytes)
+func (e *RoomError) Error() string { return e.Unwrap().Error() }
+
+// Unwrap returns the text.
+func (e *RoomError) Unwrap() error {
+	return errs.Errorf("%s needs %d bytes of memory at once; raise %s", e.What, e.Bytes, errs.Field("Options.MemoryBytes"))
 }
 
 // Enough adds to err, which wraps e, the bound of memory that would be enough. A bound of

@@ -11,7 +11,7 @@ import (
 )
 
 // A library names fields of its options (Options.MemoryBytes). Only the command knows the flags that
-// set them, and translates (setting.Fields). The help of a setting (setting.Of) is for users
+// set them, and translates (errs.Word). The help of a setting (setting.Of) is for users
 // of the command. Packages stream and submit read and write the command lines of children, so only their errors are
 // checked.
 func TestLibrariesSpeakOfFieldsAndNotOfFlags(t *testing.T) {
@@ -37,6 +37,31 @@ func TestLibrariesSpeakOfFieldsAndNotOfFlags(t *testing.T) {
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			if call, ok := n.(*ast.CallExpr); ok && makesError(call) {
 				ast.Inspect(call, check)
+			}
+			return true
+		})
+	}
+}
+
+// A name of a field in the text of an error is an argument (errs.Field), which errs.Word finds. Nobody searches texts
+// for names of fields, because words of the user may look like them.
+func TestFieldsInTextsAreArguments(t *testing.T) {
+	field := regexp.MustCompile(`\b(Options|Submission)\.[A-Z]`)
+	fset, all := load(t)
+	for _, s := range all {
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || !makesError(call) {
+				return true
+			}
+			texts := call.Args
+			if call.Fun.(*ast.SelectorExpr).Sel.Name == "Fieldf" {
+				texts = texts[1:]
+			}
+			for _, arg := range texts {
+				if text, ok := arg.(*ast.BasicLit); ok && field.MatchString(text.Value) {
+					t.Errorf("%v: %s names a field", fset.Position(arg.Pos()), text.Value)
+				}
 			}
 			return true
 		})
@@ -71,7 +96,7 @@ func TestLibrariesNameFieldsAsTheObjectOfAnError(t *testing.T) {
 				return true
 			}
 			fun := call.Fun.(*ast.SelectorExpr)
-			if fun.Sel.Name != "Optionf" {
+			if fun.Sel.Name != "Optionf" && fun.Sel.Name != "Fieldf" {
 				return true
 			}
 			for text, whole := range objectTexts(call.Args[0]) {
@@ -89,7 +114,7 @@ func TestLibrariesNameFieldsAsTheObjectOfAnError(t *testing.T) {
 
 // thingsWithNames are the words before a name that is not a field, and what a process has.
 func thingsWithNames() []string {
-	return []string{"job( )?", "output ", "policy ", "temp directory ", "resume directory ", "standard output", "open files", "threads", "address space", "-"}
+	return []string{"job( )?", "output ", "policy", "temp directory ", "resume directory ", "standard output", "open files", "threads", "address space", "-"}
 }
 
 // objectTexts returns the literal beginning of an object, and whether it is the whole object. A
@@ -125,7 +150,7 @@ func objectTexts(e ast.Expr) map[string]bool {
 // makesError reports whether a call makes an error from a text.
 func makesError(call *ast.CallExpr) bool {
 	fun, ok := call.Fun.(*ast.SelectorExpr)
-	return ok && slices.Contains([]string{"Optionf", "Inputf", "Errorf", "New"}, fun.Sel.Name)
+	return ok && slices.Contains([]string{"Optionf", "Fieldf", "Inputf", "Errorf", "New"}, fun.Sel.Name)
 }
 
 // Users do not know the packages below internal, so messages do not name them.

@@ -81,7 +81,7 @@ func (r *TempRoot) Check() error {
 		var pathErr *fs.PathError
 		switch {
 		case dir == "":
-			return errs.Optionf("Options.TempDirs["+strconv.Itoa(i)+"]", "is empty; name a directory")
+			return errs.Fieldf("Options.TempDirs["+strconv.Itoa(i)+"]", "is empty; name a directory")
 		case errors.As(err, &pathErr):
 			return errs.Optionf("temp directory "+dir, "%v; name another", pathErr.Err)
 		case err != nil:

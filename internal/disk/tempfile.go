@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+
+	"mrlocal/internal/errs"
 )
 
 // TempFile is a temporary file of a run. One goroutine writes to it. Name and Open may be called
@@ -38,8 +40,10 @@ const stays = -1
 // bound.
 type limitError struct{ MaxBytes int64 }
 
-func (e *limitError) Error() string {
-	return fmt.Sprintf("temporary files would take more than the %d bytes of Options.MaxTempBytes", e.MaxBytes)
+func (e *limitError) Error() string { return e.Unwrap().Error() }
+
+func (e *limitError) Unwrap() error {
+	return errs.Errorf("temporary files would take more than the %d bytes of %s", e.MaxBytes, errs.Field("Options.MaxTempBytes"))
 }
 
 // newFile returns the TempFile of f, which was just made and is open. in is the index of its

@@ -53,6 +53,7 @@ func (k Kind) Error() string { return string(k) }
 type Error struct {
 	Kind   Kind
 	Object string // what is wrong; empty if the cause says it all
+	Fields bool   // the Object names fields; else its words may be those of a user
 	Cause  error  // why, and what to do about it unless that is plain
 	Place  Place  // in a workload file; the zero value: none
 }
@@ -68,7 +69,9 @@ type Place struct {
 func (e *Error) Error() string { return OneLine(e.Where() + e.Cause.Error()) }
 
 // Where returns the text before that of the cause: "place: object: ", "object: " or "".
-func (e *Error) Where() string {
+func (e *Error) Where() string { return e.where(e.Object) }
+
+func (e *Error) where(object string) string {
 	var text string
 	switch at := e.Place; {
 	case at.Line > 0:
@@ -76,8 +79,8 @@ func (e *Error) Where() string {
 	case at.File != "":
 		text = at.File + ": "
 	}
-	if e.Object != "" {
-		text += e.Object + ": "
+	if object != "" {
+		text += object + ": "
 	}
 	return text
 }
@@ -91,13 +94,18 @@ func (e *Error) Unwrap() error { return e.Cause }
 // Optionf returns an error of kind BadOptions. The cause is formatted as by
 // fmt.Errorf, so %w works.
 func Optionf(object, format string, args ...any) error {
-	return &Error{Kind: BadOptions, Object: object, Cause: fmt.Errorf(format, args...)}
+	return &Error{Kind: BadOptions, Object: object, Cause: Errorf(format, args...)}
+}
+
+// Fieldf is Optionf for an error about fields, as "Options.OutputDir, Options.OutputFile".
+func Fieldf(fields, format string, args ...any) error {
+	return &Error{Kind: BadOptions, Object: fields, Fields: true, Cause: Errorf(format, args...)}
 }
 
 // Inputf returns an error of kind BadInput. The cause is formatted as by
 // fmt.Errorf, so %w works.
 func Inputf(object, format string, args ...any) error {
-	return &Error{Kind: BadInput, Object: object, Cause: fmt.Errorf(format, args...)}
+	return &Error{Kind: BadInput, Object: object, Cause: Errorf(format, args...)}
 }
 
 // IsUsage reports whether err is of kind BadOptions or BadInput. The same call would fail again: the
@@ -137,28 +145,33 @@ func Typed(ctx context.Context, err error) error {
 // Several returns the error of a run of the given number of jobs of which some have failed; nil if none has. It is
 // of kind JobFailed, and wraps the errors of the jobs. Its text has the first three.
 func Several(jobs int, failed []error) error {
-	const mostNamed = 3
 	if len(failed) == 0 {
 		return nil
 	}
-	var texts []string
-	for _, err := range failed[:min(len(failed), mostNamed)] {
-		texts = append(texts, OneLine(strings.TrimPrefix(err.Error(), "job ")))
-	}
-	if more := len(failed) - mostNamed; more > 0 {
-		texts = append(texts, fmt.Sprintf("and %d more", more))
-	}
-	return &Error{Kind: JobFailed, Cause: &several{fmt.Sprintf("%d of %d jobs failed: %s", len(failed), jobs, strings.Join(texts, "; ")), failed}}
+	return &Error{Kind: JobFailed, Cause: &several{jobs, failed}}
 }
 
-// several are errors with one text.
+// several are the errors of some of so many jobs, with one text.
 type several struct {
-	text string
+	jobs int
 	all  []error
 }
 
-func (s *several) Error() string   { return s.text }
+func (s *several) Error() string   { return s.word(error.Error) }
 func (s *several) Unwrap() []error { return s.all }
+
+// word returns the text, in which text words an error.
+func (s *several) word(text func(error) string) string {
+	const mostNamed = 3
+	var texts []string
+	for _, err := range s.all[:min(len(s.all), mostNamed)] {
+		texts = append(texts, OneLine(strings.TrimPrefix(text(err), "job ")))
+	}
+	if more := len(s.all) - mostNamed; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("%d of %d jobs failed: %s", len(s.all), s.jobs, strings.Join(texts, "; "))
+}
 
 // Cause returns err without the operation and the paths that package os adds, for
 // messages that have the path already.

@@ -38,6 +38,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"mrlocal/internal/errs"
 )
 
 // Options say how file systems are reached. The zero value works.
@@ -303,7 +305,7 @@ func split(name string) (host, path string, err error) {
 		return "", "", errors.New("names no NameNode; write hdfs://HOST:PORT/PATH")
 	}
 	if strings.Contains(host, "@") {
-		return "", "", errors.New("names a user before the host; use Options.HDFS.User")
+		return "", "", errs.Errorf("names a user before the host; use %s", errs.Field("Options.HDFS.User"))
 	}
 	return host, "/" + path, nil
 }
@@ -386,7 +388,7 @@ func refusal(response *http.Response) error {
 	}
 	switch {
 	case bytes.Contains(text, []byte("Hadoop IPC port")):
-		return fmt.Errorf("%s is the RPC port of a Hadoop server; give the NameNode's web port (Options.HDFS.Web)", response.Request.URL.Host)
+		return errs.Errorf("%s is the RPC port of a Hadoop server; give the NameNode's web port (%s)", response.Request.URL.Host, errs.Field("Options.HDFS.Web"))
 	case response.StatusCode == http.StatusUnauthorized:
 		return errors.New("the cluster requires Kerberos, which mrlocal does not support")
 	case response.StatusCode/100 == 3:

@@ -32,10 +32,11 @@ package membudget
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
+
+	"mrlocal/internal/errs"
 )
 
 // ChunkBytes is the length of a standard chunk: 256 KiB.
@@ -43,7 +44,7 @@ const ChunkBytes = 256 << 10
 
 // ErrNoRoom is the error of a request for more memory than the budget has, or than other leases
 // leave.
-var ErrNoRoom = errors.New("too little memory; raise Options.MemoryBytes")
+var ErrNoRoom = errs.Errorf("too little memory; raise %s", errs.Field("Options.MemoryBytes"))
 
 // Evictable is finished work that can go to disk. Evict writes it to disk. It closes the lease of
 // the work at once, or as soon as all readers have switched from the memory to the disk. It returns

@@ -8,9 +8,7 @@
 package setting
 
 import (
-	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -68,6 +66,9 @@ func (s *Setting) Flag() string {
 	}
 	return "--" + s.Name
 }
+
+// Word returns the name, without dashes, as experiments and the page have it.
+func (s *Setting) Word() string { return s.Name }
 
 // Toggle reports whether the flag takes no value.
 func (s *Setting) Toggle() bool { return s.Value.Bare }
@@ -130,36 +131,34 @@ func Without(all []Setting, names ...string) []Setting {
 func Check(all []Setting) error {
 	for i := range all {
 		if err := all[i].Value.Check(); err != nil {
-			return errs.Optionf(all[i].Object(), "%w", err)
+			return errs.Fieldf(all[i].Object(), "%w", err)
 		}
 	}
 	return nil
 }
 
-// Fields returns a function that replaces the names of fields in a text by the flags that set them, as
-// Options.MapSlots by --map-slots. A field without a flag becomes a key of a workload file, as
-// Submission.After becomes after.
-func Fields(all []Setting) func(text string) string {
-	flags := map[string]string{}
-	for i := range all {
-		for field := range strings.FieldsSeq(all[i].Field) {
-			name, value, _ := strings.Cut(field, "=")
-			flags[name] = cmp.Or(flags[name], strings.TrimSpace(all[i].Flag()+" "+value))
+// Fields returns the names of fields for errs.Word: Options.MapSlots becomes the name of the setting, as --map-slots if
+// name is Setting.Flag. A field without a setting becomes a key of a workload file, as Submission.After becomes after.
+func Fields(all []Setting, name func(*Setting) string) func(field string) string {
+	return func(field string) string {
+		own, isField := strings.CutPrefix(field, "Options.")
+		if !isField {
+			if own, isField = strings.CutPrefix(field, "Submission."); !isField {
+				return field
+			}
 		}
-	}
-	words := regexp.MustCompile(`[.\pL\p{Nd}]+`)
-	return func(text string) string {
-		return words.ReplaceAllStringFunc(text, func(word string) string {
-			name, isField := strings.CutPrefix(word, "Options.")
-			if !isField {
-				name, isField = strings.CutPrefix(word, "Submission.")
+		own, index, indexed := strings.Cut(own, "[")
+		if indexed {
+			index = "[" + index
+		}
+		for i := range all {
+			for f := range strings.FieldsSeq(all[i].Field) {
+				if f, value, _ := strings.Cut(f, "="); f == own {
+					return strings.TrimSpace(name(&all[i])+" "+value) + index
+				}
 			}
-			name = strings.TrimRight(name, ".") // of a sentence
-			if !isField || name == "" {
-				return word
-			}
-			return cmp.Or(flags[name], key(name)) + word[strings.LastIndex(word, name)+len(name):]
-		})
+		}
+		return key(own) + index
 	}
 }
 

@@ -79,18 +79,15 @@ func TestNamesOfFieldsBecomeFlags(t *testing.T) {
 	toggle := func(name, field string) setting.Setting {
 		return setting.Of(name, field, "", "", setting.Toggle(&o.toggled))
 	}
-	flags := setting.Fields([]setting.Setting{toggle("map-slots", "Map"), toggle("reducers", "Reducers MapOnly"), toggle("decode", "Raw=none"), toggle("webhdfs", "HDFS.Web"), toggle("k", "Keys")})
-	for text, want := range map[string]string{
-		"Options.MapOnly excludes Options.Map, Options.MapSlots and Options.Keys.": "--reducers excludes --map-slots, map_slots and -k.",
-		"set Options.Raw to read its bytes as they are":                            "set --decode none to read its bytes as they are",
-		"(Options.HDFS.Web)":                            "(--webhdfs)",
-		"Submission.After: there is no job 7":           "after: there is no job 7",
-		"Options.GroupTrackers[1], Options.Users":       "group_trackers[1], users",
-		"größe: JobOptions.Map and Options. stay, ü...": "größe: JobOptions.Map and Options. stay, ü...",
-		"": "",
+	all := []setting.Setting{toggle("map-slots", "Map"), toggle("reducers", "Reducers MapOnly"), toggle("decode", "Raw=none"), toggle("webhdfs", "HDFS.Web"), toggle("k", "Keys")}
+	flags, words := setting.Fields(all, (*setting.Setting).Flag), setting.Fields(all, (*setting.Setting).Word)
+	for field, want := range map[string][2]string{
+		"Options.MapOnly": {"--reducers", "reducers"}, "Options.Map": {"--map-slots", "map-slots"}, "Options.MapSlots": {"map_slots", "map_slots"}, "Options.Keys": {"-k", "k"},
+		"Options.Raw": {"--decode none", "decode none"}, "Options.HDFS.Web": {"--webhdfs", "webhdfs"}, "Submission.After": {"after", "after"},
+		"Options.GroupTrackers[1]": {"group_trackers[1]", "group_trackers[1]"}, "JobOptions.Map": {"JobOptions.Map", "JobOptions.Map"}, "max_slots": {"max_slots", "max_slots"}, "": {},
 	} {
-		if got := flags(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
+		if flag, word := flags(field), words(field); flag != want[0] || word != want[1] {
+			t.Errorf("%q: %q and %q, want %q", field, flag, word, want)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func (o *Options) compile() (func() jobs.Mapper, error) {
 		value int64
 	}{{"Top", o.Top}, {"Min", o.Min}, {"Max", o.Max}} {
 		if n.value < 0 {
-			return nil, errs.Optionf("Options."+n.field, "%d: must not be negative", n.value)
+			return nil, errs.Fieldf("Options."+n.field, "%d: must not be negative", n.value)
 		}
 	}
 	delim := byte('\n')
@@ -105,19 +105,19 @@ func (o *Options) compile() (func() jobs.Mapper, error) {
 	}
 	switch {
 	case o.CSV && o.Words:
-		return nil, errs.Optionf("Options.CSV, Options.Words", "give one of them, not both")
+		return nil, errs.Fieldf("Options.CSV, Options.Words", "give one of them, not both")
 	case o.Alnum && (!o.Words || o.Fields != ""):
-		return nil, errs.Optionf("Options.Alnum", "is for words, without fields")
+		return nil, errs.Fieldf("Options.Alnum", "is for words, without fields")
 	case o.Words && o.ZeroEnded && o.Fields == "":
-		return nil, errs.Optionf("Options.Words, Options.ZeroEnded", "give one of them, not both: no word has a newline")
+		return nil, errs.Fieldf("Options.Words, Options.ZeroEnded", "give one of them, not both: no word has a newline")
 	case o.Delimiter != "" && (o.Words || o.Fields == "" && !o.CSV):
-		return nil, errs.Optionf("Options.Delimiter", "needs Options.Fields, and does not go with Options.Words")
+		return nil, errs.Fieldf("Options.Delimiter", "needs %s, and does not go with %s", errs.Field("Options.Fields"), errs.Field("Options.Words"))
 	case len(o.Delimiter) > 1:
-		return nil, errs.Optionf("Options.Delimiter", "%q: must be one byte", o.Delimiter)
+		return nil, errs.Fieldf("Options.Delimiter", "%q: must be one byte", o.Delimiter)
 	case o.Delimited && (o.CSV || o.Fields == ""):
-		return nil, errs.Optionf("Options.Delimited", "is for fields, and not for CSV")
+		return nil, errs.Fieldf("Options.Delimited", "is for fields, and not for CSV")
 	case o.Fields != "" && !o.Words && !o.CSV && o.separator() == delim:
-		return nil, errs.Optionf("Options.Delimiter", "is the byte that ends lines")
+		return nil, errs.Fieldf("Options.Delimiter", "is the byte that ends lines")
 	}
 	if o.Fields == "" && !o.CSV {
 		if o.Words {

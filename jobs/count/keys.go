@@ -37,12 +37,12 @@ func (o *Options) ranges() ([]span, error) {
 		}
 	}
 	if len(words) == 0 {
-		return nil, errs.Optionf("Options.Fields", "%q: names no field", o.Fields)
+		return nil, errs.Fieldf("Options.Fields", "%q: names no field", o.Fields)
 	}
 	for _, word := range words {
 		s, problem := o.parseRange(word)
 		if problem != "" {
-			return nil, errs.Optionf("Options.Fields", "%q: %s", word, problem)
+			return nil, errs.Fieldf("Options.Fields", "%q: %s", word, problem)
 		}
 		list = append(list, s)
 	}

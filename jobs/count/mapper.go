@@ -2,8 +2,8 @@ package count
 
 import (
 	"bytes"
-	"fmt"
 
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/internal/lines"
 )
@@ -101,7 +101,7 @@ func (m *keyMapper) account() error {
 		return nil
 	}
 	if !m.charge(more) {
-		return fmt.Errorf("a key of %d bytes does not fit in memory; raise Options.MemoryBytes", m.keys[len(m.keys)-1].Len)
+		return errs.Errorf("a key of %d bytes does not fit in memory; raise %s", m.keys[len(m.keys)-1].Len, errs.Field("Options.MemoryBytes"))
 	}
 	m.chargedBytes += more
 	return nil

@@ -264,7 +264,7 @@ func (r *releaser) wait(number, at, length int64) error {
 	}
 	// Lines may be as long as the input, so the number of lines does not bound the memory.
 	if int64(len(g.before)-g.oldest)+length > mostBeforeBytes {
-		return errs.Optionf("Options.Context", "the lines before a selected line have more than %d MiB", mostBeforeBytes>>20)
+		return errs.Fieldf("Options.Context", "the lines before a selected line have more than %d MiB", mostBeforeBytes>>20)
 	}
 	g.newest = number
 	g.lines++

@@ -113,7 +113,7 @@ func (o Options) selects() bool {
 // times.
 func New(o Options) (jobs.Chain, error) {
 	if o.Multiline && o.NULEnded {
-		return nil, errs.Optionf("Options.Multiline", "lines that end with NUL are not searched so")
+		return nil, errs.Fieldf("Options.Multiline", "lines that end with NUL are not searched so")
 	}
 	o.IgnoreCase = o.IgnoreCase || o.SmartCase && !slices.ContainsFunc(o.Patterns, hasUpper)
 	p, err := compile(o)

@@ -24,7 +24,7 @@ type lineMatcher interface {
 // error for a nil program, which stands for a pattern that is too large.
 func matchers(program *dfa.Program) (func() lineMatcher, error) {
 	if program == nil {
-		return nil, errs.Optionf("Options.Patterns", "the expressions distinguish more than 65,535 classes of characters")
+		return nil, errs.Fieldf("Options.Patterns", "the expressions distinguish more than 65,535 classes of characters")
 	}
 	return func() lineMatcher { return program.NewMatcher() }, nil
 }

@@ -23,12 +23,12 @@ type hit struct{ start, end, begun int }
 // there is no memory.
 func (m *lineMapper) hold(b jobs.Block) error {
 	if b.Offset != int64(len(m.held)) {
-		return errs.Inputf(m.path, "a match may span lines, and the file has several splits; raise Options.BlockBytes")
+		return errs.Inputf(m.path, "a match may span lines, and the file has several splits; raise %s", errs.Field("Options.BlockBytes"))
 	}
 	if need := len(m.held) + len(b.Data); need > cap(m.held) {
 		more := max(need, 2*cap(m.held)) - cap(m.held)
 		if m.charge != nil && !m.charge(int64(more)) {
-			return errs.Inputf(m.path, "a match may span lines, and the run has no room for the whole file; raise Options.MemoryBytes")
+			return errs.Inputf(m.path, "a match may span lines, and the run has no room for the whole file; raise %s", errs.Field("Options.MemoryBytes"))
 		}
 		m.held = append(make([]byte, 0, cap(m.held)+more), m.held...)
 	}
@@ -145,7 +145,7 @@ func (m *lineMapper) room(data []byte, low, high int) bool {
 		m.charged = max(m.charged, need)
 		return true
 	}
-	m.err = errs.Inputf(m.path, "a match may span lines, and the run has no room for the message about %d of them; raise Options.MemoryBytes", countLines(data[low:high]))
+	m.err = errs.Inputf(m.path, "a match may span lines, and the run has no room for the message about %d of them; raise %s", countLines(data[low:high]), errs.Field("Options.MemoryBytes"))
 	return false
 }
 

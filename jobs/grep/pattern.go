@@ -162,7 +162,7 @@ func (p *program) useWords(list []string, o Options) error {
 	}
 	p.words = words.NewDictionary(list, words.Options{Border: p.border, Fold: o.IgnoreCase, Longest: o.Fixed && o.Longest})
 	if p.words == nil {
-		return errs.Optionf("Options.Patterns", "the strings to search for have more than 4 GiB")
+		return errs.Fieldf("Options.Patterns", "the strings to search for have more than 4 GiB")
 	}
 	p.newLines = func() lineMatcher { return p.words.NewMatcher() }
 	return nil
@@ -225,7 +225,7 @@ func parse(parts []string) ([]*syntax.Regexp, error) {
 
 // patternError returns the options error for a wrong pattern.
 func patternError(pattern string, err error) error {
-	return errs.Optionf("Options.Patterns", "%q: %s", pattern, dfa.Problem(pattern, err))
+	return errs.Fieldf("Options.Patterns", "%q: %s", pattern, dfa.Problem(pattern, err))
 }
 
 // alternatives returns the strings that patterns match, in the order of preference; nil: they match

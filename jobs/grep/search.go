@@ -2,10 +2,10 @@ package grep
 
 import (
 	"bytes"
-	"fmt"
 	"math/bits"
 	"unicode/utf8"
 
+	"mrlocal/internal/errs"
 	"mrlocal/internal/scan"
 	"mrlocal/jobs"
 	"mrlocal/jobs/grep/dfa"
@@ -80,8 +80,8 @@ func (p *program) charge(a jobs.OwnAttempt) error {
 	if p.words == nil || a.Charge == nil || a.Charge(p.words.Bytes()) {
 		return nil
 	}
-	return fmt.Errorf("the strings to search for take %d MiB of memory, and the run has no room for them; raise Options.MemoryBytes",
-		(p.words.Bytes()+1<<20-1)>>20)
+	return errs.Errorf("the strings to search for take %d MiB of memory, and the run has no room for them; raise %s",
+		(p.words.Bytes()+1<<20-1)>>20, errs.Field("Options.MemoryBytes"))
 }
 
 // end ends the search, and makes it and its lineMatcher available to other mappers.

@@ -39,11 +39,11 @@ func NewKMeans(o KMeansOptions) (jobs.Chain, error) {
 	o.K, o.Rounds, o.Tolerance = cmp.Or(o.K, 10), cmp.Or(o.Rounds, 20), cmp.Or(o.Tolerance, new(0.001))
 	switch {
 	case o.K < 1 || o.K > 10_000:
-		return nil, errs.Optionf("Options.K", "%d: must be from 1 to 10000", o.K)
+		return nil, errs.Fieldf("Options.K", "%d: must be from 1 to 10000", o.K)
 	case o.Rounds < 1:
-		return nil, errs.Optionf("Options.Rounds", "%d: must be at least 1", o.Rounds)
+		return nil, errs.Fieldf("Options.Rounds", "%d: must be at least 1", o.Rounds)
 	case !(*o.Tolerance >= 0):
-		return nil, errs.Optionf("Options.Tolerance", "must be at least 0")
+		return nil, errs.Fieldf("Options.Tolerance", "must be at least 0")
 	}
 	chain := jobs.Chain{
 		lines.DrawPoints("kmeans-draw", o.K),

@@ -37,9 +37,9 @@ func NewRandomText(o RandomTextOptions) (jobs.Chain, error) {
 	o.Bytes, o.Seed = cmp.Or(o.Bytes, 64<<20), max(o.Seed, 1)
 	switch {
 	case o.Bytes < 0:
-		return nil, errs.Optionf("Options.Bytes", "%d: must not be negative", o.Bytes)
+		return nil, errs.Fieldf("Options.Bytes", "%d: must not be negative", o.Bytes)
 	case o.Maps < 0 || o.Maps > 1<<20:
-		return nil, errs.Optionf("Options.Maps", "%d: must be from 1 to 1048576", o.Maps)
+		return nil, errs.Fieldf("Options.Maps", "%d: must be from 1 to 1048576", o.Maps)
 	}
 	o.Maps = int(cmp.Or(int64(o.Maps), min(max(o.Bytes>>23, 1), 1<<20)))
 	return jobs.Chain{{

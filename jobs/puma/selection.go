@@ -32,11 +32,11 @@ func NewSelection(o SelectionOptions) (jobs.Chain, error) {
 	o.KeepMap, o.KeepReduce, o.Stages = cmp.Or(o.KeepMap, new(10.0)), cmp.Or(o.KeepReduce, new(40.0)), cmp.Or(o.Stages, 3)
 	switch {
 	case !(*o.KeepMap > 0 && *o.KeepMap <= 100):
-		return nil, errs.Optionf("Options.KeepMap", "must be a percentage above 0 and at most 100")
+		return nil, errs.Fieldf("Options.KeepMap", "must be a percentage above 0 and at most 100")
 	case !(*o.KeepReduce > 0 && *o.KeepReduce <= 100):
-		return nil, errs.Optionf("Options.KeepReduce", "must be a percentage above 0 and at most 100")
+		return nil, errs.Fieldf("Options.KeepReduce", "must be a percentage above 0 and at most 100")
 	case o.Stages < 1 || o.Stages > 100:
-		return nil, errs.Optionf("Options.Stages", "%d: must be from 1 to 100", o.Stages)
+		return nil, errs.Fieldf("Options.Stages", "%d: must be from 1 to 100", o.Stages)
 	}
 	var chain jobs.Chain
 	for stage := range o.Stages {

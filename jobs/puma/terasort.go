@@ -32,7 +32,7 @@ func ParseRecord(text string) (recordBytes, keyBytes int, err error) {
 	if text == "" {
 		text = DefaultRecord
 	}
-	wrong := errs.Optionf("Options.Record", "%s: want fixed:BYTES,key=BYTES, with records of at most %d bytes, and keys of at least 1 byte and at most a record", text, jobs.MaxRecordBytes)
+	wrong := errs.Fieldf("Options.Record", "%s: want fixed:BYTES,key=BYTES, with records of at most %d bytes, and keys of at least 1 byte and at most a record", text, jobs.MaxRecordBytes)
 	size, ok := strings.CutPrefix(text, "fixed:")
 	size, key, keyed := strings.Cut(size, ",key=")
 	recordBytes, err = strconv.Atoi(size)

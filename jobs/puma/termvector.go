@@ -36,7 +36,7 @@ type TermVectorOptions struct {
 // NewTermVector makes the job. It fails with an options error (package errs) if Min is negative.
 func NewTermVector(o TermVectorOptions) (jobs.Chain, error) {
 	if o.Min < 0 {
-		return nil, errs.Optionf("Options.Min", "%d: must not be negative", o.Min)
+		return nil, errs.Fieldf("Options.Min", "%d: must not be negative", o.Min)
 	}
 	least := uint64(cmp.Or(o.Min, DefaultMinCount))
 	return jobs.Chain{{

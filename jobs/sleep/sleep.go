@@ -25,10 +25,10 @@ type Options struct {
 // of range.
 func New(o Options) (jobs.Chain, error) {
 	if o.Maps < 1 {
-		return nil, errs.Optionf("Options.Maps", "%d: must be at least 1", o.Maps)
+		return nil, errs.Fieldf("Options.Maps", "%d: must be at least 1", o.Maps)
 	}
 	if o.Reduces < 0 {
-		return nil, errs.Optionf("Options.Reduces", "%d: must be at least 0", o.Reduces)
+		return nil, errs.Fieldf("Options.Reduces", "%d: must be at least 0", o.Reduces)
 	}
 	job := jobs.Job{
 		Name: "sleep", NoInput: true, Maps: o.Maps, Reduces: o.Reduces, BuiltIn: true, Timed: true,

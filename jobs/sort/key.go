@@ -105,7 +105,7 @@ func (r rules) check(key string) error {
 	if key == "" {
 		return errs.Optionf("", "options '-%s' are incompatible", letters)
 	}
-	return errs.Optionf("Options.Keys", "%q: options '-%s' are incompatible", key, letters)
+	return errs.Fieldf("Options.Keys", "%q: options '-%s' are incompatible", key, letters)
 }
 
 // Compile returns the order that the options describe. It fails with an options error (package
@@ -127,9 +127,9 @@ func Compile(o Options) (*Order, error) {
 	keys, parse := o.Keys, parseField
 	switch {
 	case ord.csv && ord.json:
-		return nil, errs.Optionf("Options.CSV, Options.JSON", "give one of them, not both")
+		return nil, errs.Fieldf("Options.CSV, Options.JSON", "give one of them, not both")
 	case ord.json && len(keys) > 0:
-		return nil, errs.Optionf("Options.Keys", "JSON lines have the keys of Options.JSON")
+		return nil, errs.Fieldf("Options.Keys", "JSON lines have the keys of %s", errs.Field("Options.JSON"))
 	case ord.json:
 		keys, parse = o.JSON, parsePath
 	case ord.csv:
@@ -182,7 +182,7 @@ func parseSeparator(s string) (int, error) {
 	case len(s) == 1:
 		return int(s[0]), nil
 	}
-	return 0, errs.Optionf("Options.Separator", `%q: must be one byte; \0 stands for NUL`, s)
+	return 0, errs.Fieldf("Options.Separator", `%q: must be one byte; \0 stands for NUL`, s)
 }
 
 // keyParser parses a KEYDEF of GNU sort: F[.C][OPTS][,F[.C][OPTS]].
@@ -284,7 +284,7 @@ func (p *keyParser) atEnd() error {
 // errorf returns an options error with the key and the position of the next byte, which counts
 // from 1.
 func (p *keyParser) errorf(format string, args ...any) error {
-	return errs.Optionf("Options.Keys", "%q: position %d: %s", p.text, p.pos+1, fmt.Sprintf(format, args...))
+	return errs.Fieldf("Options.Keys", "%q: position %d: %s", p.text, p.pos+1, fmt.Sprintf(format, args...))
 }
 
 // appendHuman appends a key for a number with a unit, such as 2K or 1.5G. Sign and unit are

@@ -21,9 +21,9 @@ func (o *Options) parseColumn(text string) (field, error) {
 		single := f.toLineEnd || f.endField == f.startField+1 && f.endByte == 0
 		switch {
 		case !single || f.startByte != 0:
-			return f, errs.Optionf("Options.Keys", "%q: a key of CSV is one whole column: F[OPTS] or NAME[:OPTS]", text)
+			return f, errs.Fieldf("Options.Keys", "%q: a key of CSV is one whole column: F[OPTS] or NAME[:OPTS]", text)
 		case o.Header != nil && !o.Lenient && f.startField >= uint64(len(o.Header)):
-			return f, errs.Optionf("Options.Keys", "%q: no such column; the header has %d", text, len(o.Header))
+			return f, errs.Fieldf("Options.Keys", "%q: no such column; the header has %d", text, len(o.Header))
 		}
 		// A column beyond every record is empty. The bound keeps the number small.
 		f.column = int(min(f.startField, 1<<31))
@@ -37,9 +37,9 @@ func (o *Options) parseColumn(text string) (field, error) {
 	}
 	switch f.skipEnd = f.has(blanks); {
 	case o.Header == nil:
-		return f, errs.Optionf("Options.Keys", "%q: without a header, a key of CSV is the number of a column: F[OPTS]", text)
+		return f, errs.Fieldf("Options.Keys", "%q: without a header, a key of CSV is the number of a column: F[OPTS]", text)
 	case f.column < 0:
-		return f, errs.Optionf("Options.Keys", "%q: no such column; a key of CSV is F[OPTS] or NAME[:OPTS], and the names are %s", text, strings.Join(o.Header, ", "))
+		return f, errs.Fieldf("Options.Keys", "%q: no such column; a key of CSV is F[OPTS] or NAME[:OPTS], and the names are %s", text, strings.Join(o.Header, ", "))
 	}
 	return f, nil
 }
@@ -55,10 +55,10 @@ func parsePath(text string) (field, error) {
 		var name []byte
 		name, tail, dots := lines.CutCSV([]byte(rest), '.')
 		if rest, more = string(tail), dots; len(name) == 0 {
-			return f, errs.Optionf("Options.JSON", `%q: a name is empty; write a key such as user.name, age:nr or "first.name"`, text)
+			return f, errs.Fieldf("Options.JSON", `%q: a name is empty; write a key such as user.name, age:nr or "first.name"`, text)
 		}
 		if name[0] == '"' && bytes.Count(name, []byte{'"'})%2 == 1 {
-			return f, errs.Optionf("Options.JSON", "%q: a quote has no end", text)
+			return f, errs.Fieldf("Options.JSON", "%q: a quote has no end", text)
 		}
 		f.path = append(f.path, lines.Unquote(string(name)))
 	}

@@ -26,7 +26,7 @@ type Options struct {
 // New makes the job. It fails with an options error (package errs) if Top is negative.
 func New(o Options) (jobs.Chain, error) {
 	if o.Top < 0 {
-		return nil, errs.Optionf("Options.Top", "%d: must not be negative", o.Top)
+		return nil, errs.Fieldf("Options.Top", "%d: must not be negative", o.Top)
 	}
 	count := jobs.Job{
 		Name:       "wordcount",

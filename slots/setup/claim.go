@@ -63,7 +63,7 @@ func ClaimOf(p slots.Policy) (*Claim, error) {
 	}
 	if !c.claim(reflect.ValueOf(p)) {
 		c.Release()
-		return nil, errs.Optionf("Options.Policy", "serves another run that is going on; give each run a policy of its own")
+		return nil, errs.Fieldf("Options.Policy", "serves another run that is going on; give each run a policy of its own")
 	}
 	if g.Traits(); g.err != nil {
 		c.Release()
@@ -118,7 +118,7 @@ func (c *Claim) Stalled(l *slots.Ledger, wake time.Duration, attempts int) error
 	if held > 0 {
 		does = fmt.Sprintf("holds %d reduces in their copy phase, while nothing else runs", held)
 	}
-	return &errs.Error{Kind: errs.JobFailed, Object: "Options.Policy", Cause: fmt.Errorf("%s: %s and it has asked for no wake-up", c.guarded.name, does)}
+	return &errs.Error{Kind: errs.JobFailed, Object: "Options.Policy", Fields: true, Cause: fmt.Errorf("%s: %s and it has asked for no wake-up", c.guarded.name, does)}
 }
 
 // claim takes the address of a policy, and then the policies in its fields. It returns false if one
@@ -180,7 +180,7 @@ func (g *guarded) do(ask func()) {
 		return
 	}
 	if err := guard.Run(g.name, func() error { ask(); return nil }); err != nil {
-		g.err = &errs.Error{Kind: errs.JobFailed, Object: "Options.Policy", Cause: err}
+		g.err = &errs.Error{Kind: errs.JobFailed, Object: "Options.Policy", Fields: true, Cause: err}
 	}
 }
 

@@ -240,44 +240,44 @@ func (c *Config) Check(jobs int) error {
 		return err
 	}
 	if home := c.MapSlots + c.ReduceSlots; c.MaxSlots < home {
-		return errs.Optionf("Options.MaxSlots", "%d: must be at least %d, the home slots of a tracker", c.MaxSlots, home)
+		return errs.Fieldf("Options.MaxSlots", "%d: must be at least %d, the home slots of a tracker", c.MaxSlots, home)
 	}
 	if c.MaxSlots > MostSlots/c.Trackers {
-		return errs.Optionf("Options.Trackers, Options.MapSlots, Options.ReduceSlots", "%d trackers with %d slots each, extra slots included; at most %d slots in all", c.Trackers, c.MaxSlots, MostSlots)
+		return errs.Fieldf("Options.Trackers, Options.MapSlots, Options.ReduceSlots", "%d trackers with %d slots each, extra slots included; at most %d slots in all", c.Trackers, c.MaxSlots, MostSlots)
 	}
 	if d := c.LocalityDelay; d != nil && (*d < 0 || *d > MostTime) {
-		return errs.Optionf("Options.LocalityDelay", "%v: must be from 0 to %v", *d, MostTime)
+		return errs.Fieldf("Options.LocalityDelay", "%v: must be from 0 to %v", *d, MostTime)
 	}
 	if slices.ContainsFunc(c.Pools, func(p slots.Pool) bool { return p.Name == "" }) {
-		return errs.Optionf("Options.Pools", "a pool has no name")
+		return errs.Fieldf("Options.Pools", "a pool has no name")
 	}
 	if slices.ContainsFunc(c.Users, func(u slots.User) bool { return u.Name == "" }) {
-		return errs.Optionf("Options.Users", "a user has no name")
+		return errs.Fieldf("Options.Users", "a user has no name")
 	}
 	for _, s := range c.Slow {
 		switch {
 		case s.Tracker < 0 || s.Tracker >= c.Trackers:
-			return errs.Optionf("Options.Slow, Options.Trackers", "%w", NoTracker(s.Tracker, c.Trackers))
+			return errs.Fieldf("Options.Slow, Options.Trackers", "%w", NoTracker(s.Tracker, c.Trackers))
 		case s.Factor <= 0:
-			return errs.Optionf("Options.Slow", "tracker %d: the factor %v must be above 0", s.Tracker, s.Factor)
+			return errs.Fieldf("Options.Slow", "tracker %d: the factor %v must be above 0", s.Tracker, s.Factor)
 		}
 	}
 	for _, f := range c.Faults {
 		switch {
 		case f.At < 0 || f.Fail < 0 || f.Task < 0:
-			return errs.Optionf("Options.Faults", "a time, a task or a number of failures is negative")
+			return errs.Fieldf("Options.Faults", "a time, a task or a number of failures is negative")
 		case max(f.Fail, f.Task) > math.MaxInt32:
-			return errs.Optionf("Options.Faults", "a number above %d", math.MaxInt32)
+			return errs.Fieldf("Options.Faults", "a number above %d", math.MaxInt32)
 		case f.Tracker >= 0 && f.Fail > 0:
-			return errs.Optionf("Options.Faults", "tracker %d cannot fail attempts; the fault of a task has a negative Tracker", f.Tracker)
+			return errs.Fieldf("Options.Faults", "tracker %d cannot fail attempts; the fault of a task has a negative Tracker", f.Tracker)
 		case f.Tracker < 0 && f.Lost == (f.Fail > 0):
-			return errs.Optionf("Options.Faults", "the fault of task %d of job %d needs either Lost or Fail", f.Task, f.Job)
+			return errs.Fieldf("Options.Faults", "the fault of task %d of job %d needs either Lost or Fail", f.Task, f.Job)
 		case f.Tracker >= c.Trackers:
-			return errs.Optionf("Options.Faults, Options.Trackers", "%w", NoTracker(f.Tracker, c.Trackers))
+			return errs.Fieldf("Options.Faults, Options.Trackers", "%w", NoTracker(f.Tracker, c.Trackers))
 		case f.Tracker < 0 && (f.Job < 0 || f.Job >= jobs):
-			return errs.Optionf("Options.Faults", "there is no job %d", f.Job)
+			return errs.Fieldf("Options.Faults", "there is no job %d", f.Job)
 		case f.Tracker < 0 && f.Lost && f.Reduce:
-			return errs.Optionf("Options.Faults", "the output of reduce task %d of job %d cannot be lost; only a map's output can", f.Task, f.Job)
+			return errs.Fieldf("Options.Faults", "the output of reduce task %d of job %d cannot be lost; only a map's output can", f.Task, f.Job)
 		}
 	}
 	return nil
@@ -293,9 +293,9 @@ func NoTracker(tracker, trackers int) error {
 func Within(field string, value, least, most int64) error {
 	switch {
 	case value < least:
-		return errs.Optionf("Options."+field, "%d: must be at least %d", value, least)
+		return errs.Fieldf("Options."+field, "%d: must be at least %d", value, least)
 	case value > most:
-		return errs.Optionf("Options."+field, "%d: must be at most %d", value, most)
+		return errs.Fieldf("Options."+field, "%d: must be at most %d", value, most)
 	}
 	return nil
 }
@@ -418,19 +418,19 @@ type Submission struct {
 func (s *Submission) Check(jobs int) error {
 	switch {
 	case s.Submit < 0:
-		return errs.Optionf("Submission.Submit", "%v is before the run's start", s.Submit)
+		return errs.Fieldf("Submission.Submit", "%v is before the run's start", s.Submit)
 	case s.Deadline < 0 || s.Deadline > 0 && s.Deadline <= s.Submit:
-		return errs.Optionf("Submission.Deadline", "%v is not after the submission", s.Deadline)
+		return errs.Fieldf("Submission.Deadline", "%v is not after the submission", s.Deadline)
 	case s.Weight < 0:
-		return errs.Optionf("Submission.Weight", "must be above 0")
+		return errs.Fieldf("Submission.Weight", "must be above 0")
 	case s.Profile != nil && s.Profile.Negative():
-		return errs.Optionf("Submission.Profile", "a number is negative")
+		return errs.Fieldf("Submission.Profile", "a number is negative")
 	case s.Priority < slots.VeryLow || s.Priority > slots.VeryHigh:
-		return errs.Optionf("Submission.Priority", "%d is not between %d and %d", s.Priority, slots.VeryLow, slots.VeryHigh)
+		return errs.Fieldf("Submission.Priority", "%d is not between %d and %d", s.Priority, slots.VeryLow, slots.VeryHigh)
 	}
 	for _, a := range s.After {
 		if a < 0 || a >= jobs {
-			return errs.Optionf("Submission.After", "there is no job %d", a)
+			return errs.Fieldf("Submission.After", "there is no job %d", a)
 		}
 	}
 	return nil

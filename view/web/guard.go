@@ -19,17 +19,17 @@ func checkAddr(o *Options) (host string, remote bool, err error) {
 	o.Addr = cmp.Or(o.Addr, "127.0.0.1:0")
 	host, port, err := net.SplitHostPort(o.Addr)
 	if err != nil || port == "" {
-		return "", false, errs.Optionf("Options.Addr", "%s: write HOST:PORT, as in 127.0.0.1:8080", o.Addr)
+		return "", false, errs.Fieldf("Options.Addr", "%s: write HOST:PORT, as in 127.0.0.1:8080", o.Addr)
 	}
 	ip, parsed := netip.ParseAddr(host)
 	switch {
 	case host == "" || parsed == nil && ip.IsUnspecified():
-		return "", false, errs.Optionf("Options.Addr", "%s: names no host; give the host that browsers will use, as in 192.168.1.5:8080", o.Addr)
+		return "", false, errs.Fieldf("Options.Addr", "%s: names no host; give the host that browsers will use, as in 192.168.1.5:8080", o.Addr)
 	case host == "localhost" || parsed == nil && ip.IsLoopback():
 		return host, false, nil
 	// Events contain names of files and jobs, so by default no other machine can read them.
 	case !o.AllowRemote:
-		return "", false, errs.Optionf("Options.Addr", "%s: other machines could reach it; with Options.AllowRemote the page asks for a token", o.Addr)
+		return "", false, errs.Fieldf("Options.Addr", "%s: other machines could reach it; with %s the page asks for a token", o.Addr, errs.Field("Options.AllowRemote"))
 	}
 	return host, true, nil
 }

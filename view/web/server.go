@@ -86,7 +86,7 @@ func Listen(o Options) (*Server, error) {
 		if errors.As(err, &op) {
 			err = op.Err
 		}
-		return nil, errs.Optionf("Options.Addr", "%s: %v; port 0 takes a free one", o.Addr, err)
+		return nil, errs.Fieldf("Options.Addr", "%s: %v; port 0 takes a free one", o.Addr, err)
 	}
 	s := &Server{options: o, listener: l, streams: semaphore.NewWeighted(mostStreams), questions: semaphore.NewWeighted(mostQuestions)}
 	s.open, s.stop = context.WithCancel(context.Background())

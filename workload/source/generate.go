@@ -165,11 +165,11 @@ func Generate(o Options) (*Set, error) {
 	}
 	switch {
 	case o.Shuffle != nil && o.Sizes.Law == "fb-2009":
-		return nil, errs.Optionf("Options.Shuffle", "cannot be combined with Options.Sizes fb-2009, whose classes have their own shuffle")
+		return nil, errs.Fieldf("Options.Shuffle", "cannot be combined with %s fb-2009, whose classes have their own shuffle", errs.Field("Options.Sizes"))
 	case o.Burst > 0 && o.Arrivals != "bursts":
-		return nil, errs.Optionf("Options.Burst", "needs Options.Arrivals bursts")
+		return nil, errs.Fieldf("Options.Burst", "needs %s bursts", errs.Field("Options.Arrivals"))
 	case o.Slack > 0 && o.Deadlines == 0:
-		return nil, errs.Optionf("Options.Slack", "needs Options.Deadlines")
+		return nil, errs.Fieldf("Options.Slack", "needs %s", errs.Field("Options.Deadlines"))
 	}
 	half := ppm.One / 2
 	o.Jobs, o.Seed, o.Every, o.Burst = cmp.Or(o.Jobs, 100), cmp.Or(o.Seed, 1), cmp.Or(o.Every, 10*time.Second), cmp.Or(o.Burst, 10)
@@ -187,7 +187,7 @@ func Generate(o Options) (*Set, error) {
 		}
 		// Package workload refuses later times.
 		if at > setup.MostTime {
-			return nil, errs.Optionf("Options.Every", "job %d of %d arrives after %v; give fewer jobs or a shorter time", i, o.Jobs, setup.MostTime)
+			return nil, errs.Fieldf("Options.Every", "job %d of %d arrives after %v; give fewer jobs or a shorter time", i, o.Jobs, setup.MostTime)
 		}
 		j := o.job(i)
 		// at itself is not rounded, so that rounding errors do not add up.

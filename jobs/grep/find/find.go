@@ -163,7 +163,7 @@ func (w *walker) compile() error {
 	for _, text := range w.Globs {
 		r, some, ok := parseGlob(text)
 		if !ok {
-			return errs.Optionf("Options.Globs", "%q is not a glob", text)
+			return errs.Fieldf("Options.Globs", "%q is not a glob", text)
 		}
 		if some {
 			w.globs = append(w.globs, r)
@@ -173,7 +173,7 @@ func (w *walker) compile() error {
 	for _, name := range w.Types {
 		globs, ok := typeGlobs(name)
 		if !ok {
-			return errs.Optionf("Options.Types", "%q: no such type", name)
+			return errs.Fieldf("Options.Types", "%q: no such type", name)
 		}
 		for _, text := range globs {
 			g, _ := RipgrepGlob(text)

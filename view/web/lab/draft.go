@@ -298,11 +298,13 @@ func (s *Simulated) describe(f *workload.File, d *Draft) {
 // place returns the line and column of an error in the file of a draft; 0: the error has no place.
 // text is the message without the place.
 func place(err error) (line, column int, text string) {
+	s := sim.NewSettings()
+	name := setting.Fields(s.Fields(), (*setting.Setting).Word)
 	e, ok := err.(*errs.Error)
 	if !ok || e.Place.Line == 0 {
-		return 0, 0, err.Error()
+		return 0, 0, errs.Word(err, name)
 	}
 	said := *e
 	said.Place = errs.Place{}
-	return e.Place.Line, e.Place.Column, said.Error()
+	return e.Place.Line, e.Place.Column, errs.Word(&said, name)
 }
