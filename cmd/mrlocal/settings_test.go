@@ -15,8 +15,8 @@ import (
 	"mrlocal/internal/setting"
 )
 
-// literals calls f for each literal string of the Go files below dir that are no tests, and for the
-// call whose argument it is; nil: it is none.
+// literals calls f for each literal string of the Go files below dir that are not tests, and for the
+// call whose argument it is; nil: it is not an argument.
 func literals(t *testing.T, dir string, f func(at token.Position, text string, call *ast.CallExpr)) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -77,6 +77,51 @@ func TestEachFlagThatCodeAsksForExists(t *testing.T) {
 	if asked < 10 {
 		t.Errorf("only %d names found", asked)
 	}
+	// Lists of names in packages that know no command.
+	for place, least := range map[string]int{"../../internal/flags/help.go common": 10, "../../bench/study/plan.go title": 4, "../../workload/measured.go Signature": 5} {
+		path, in, _ := strings.Cut(place, " ")
+		names := listed(t, path, in)
+		if len(names) < least {
+			t.Errorf("%s: only the names %v", place, names)
+		}
+		for _, name := range names {
+			if !has[name] {
+				t.Errorf("%s: no command has --%s", place, name)
+			}
+		}
+	}
+}
+
+// listed returns the words in a constant of the file at path, or the keys of the map and of the cases in a function.
+func listed(t *testing.T, path, in string) (names []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(all ...ast.Expr) {
+		for _, x := range all {
+			if l, ok := x.(*ast.BasicLit); ok {
+				names = append(names, strings.Fields(strings.Trim(l.Value, "\"`"))...)
+			}
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			return n.Name.Name == in
+		case *ast.ValueSpec:
+			if n.Names[0].Name == in {
+				add(n.Values...)
+			}
+		case *ast.KeyValueExpr:
+			add(n.Key)
+		case *ast.CaseClause:
+			add(n.List...)
+		}
+		return true
+	})
+	return names
 }
 
 // Libraries name fields in their errors. For each of them a command has a flag, unless a user sets it in

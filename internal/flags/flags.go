@@ -133,16 +133,17 @@ func (p *Program) Run(ctx context.Context, args []string) (line *Line, code int,
 		return line, code, err
 	}
 	plain, err := c.normal(args, len(line.Path) == 1 && !c.Tool)
+	all := slices.Contains(plain.flags, "--help-all")
 	switch { // help and version win over mistakes
-	case plain.help || slices.Contains(args, "--help") && err != nil:
-		return line, 0, p.helpOf(line, plain.all)
+	case slices.Contains(plain.flags, "--help") || all || slices.Contains(args, "--help") && err != nil:
+		return line, 0, p.helpOf(line, all)
 	case slices.Contains(plain.flags, "--version"):
 		return line, 0, p.print(p.Version + "\n")
 	case c.Run == nil:
 		err = c.needsSub(args)
 	}
 	if err == nil {
-		err = line.parse(plain)
+		err = line.parse(plain, p)
 	}
 	if err != nil {
 		return line, 0, err
@@ -154,12 +155,11 @@ func (p *Program) Run(ctx context.Context, args []string) (line *Line, code int,
 // normal returns the plain form of args, the words after the name of the command. With ask, -h asks for
 // help; below a job and in a tool it is a flag of their own.
 func (c *Command) normal(args []string, ask bool) (plain, error) {
-	all := c.Settings
+	p := plain{of: *c, rest: args}
 	if c.Tool { // their names may be shortened, too
-		all = append(slices.Clone(all), setting.Of("help", "", "", "", setting.Call(func() {})), setting.Of("version", "", "", "", setting.Call(func() {})))
+		p.of.Settings = append(slices.Clone(c.Settings), setting.Of("help", "", "", "", setting.Call(func() {})), setting.Of("version", "", "", "", setting.Call(func() {})))
 	}
-	p, err := c.normalise(all, args, ask)
-	p.help = p.help || slices.Contains(p.flags, "--help")
+	err := p.normalise(ask)
 	return p, err
 }
 
@@ -168,7 +168,7 @@ func (c *Command) Parse(args []string) (*Line, error) {
 	line := &Line{Command: c, Path: []string{c.Name}}
 	p, err := c.normal(args, false)
 	if err == nil {
-		err = line.parse(p)
+		err = line.parse(p, &Program{})
 	}
 	return line, err
 }
@@ -237,8 +237,9 @@ func unknownCommand(what, word string, known []Entry) error {
 	return errs.Optionf(errs.Quote(word), "no such %s; --help lists them", what)
 }
 
-// parse makes the flag library parse the plain line. The library sets the values of the settings.
-func (l *Line) parse(p plain) error {
+// parse makes the flag library parse the plain line. The library sets the values of the settings. of has the other
+// commands, for messages.
+func (l *Line) parse(p plain, of *Program) error {
 	l.Words = p.words
 	c := &cli.Command{Name: l.Command.Name, HideHelp: true, Action: func(*cli.Context) error { return nil }}
 	var mistake error
@@ -251,7 +252,7 @@ func (l *Line) parse(p plain) error {
 			c.Flags = append(c.Flags, l.flag(s, &mistake))
 		}
 	}
-	c.OnUsageError = func(_ *cli.Context, err error, _ bool) error { return unknownFlag(l.Command.Settings, err) }
+	c.OnUsageError = func(_ *cli.Context, err error, _ bool) error { return of.unknownFlag(l.Command.Settings, err) }
 	app := &cli.App{Name: "mrlocal", HideHelp: true, HideVersion: true, Commands: []*cli.Command{c}, ExitErrHandler: func(*cli.Context, error) {}, Writer: io.Discard, ErrWriter: io.Discard}
 	// The words stay out, because the library could take one for a subcommand.
 	err := app.Run(append([]string{"mrlocal", c.Name}, p.flags...))
@@ -286,14 +287,15 @@ func (l *Line) flag(s *setting.Setting, mistake *error) cli.Flag {
 	return &cli.GenericFlag{Name: s.Name, Value: kept{s.Value, set}}
 }
 
-// unknownFlag returns the error for what the library says about a flag: it suggests the nearest one.
-func unknownFlag(all []setting.Setting, err error) error {
+// unknownFlag returns the error for what the library says about a flag. It names the few commands that have the flag,
+// or else suggests the nearest one.
+func (p *Program) unknownFlag(all []setting.Setting, err error) error {
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	if !unknown { // such as "bad flag syntax: ---all"
 		return errs.Optionf(errs.Quote(err.Error()[strings.LastIndex(err.Error(), " ")+1:]), "no such flag; --help lists them")
 	}
-	if other := otherFlag(name); other != nil {
-		return other
+	if all := p.owners(name); len(all) > 0 && len(all) <= mostOwners {
+		return errs.Optionf("--"+name, "no such flag here; it belongs to mrlocal %s", strings.Join(all, ", "))
 	}
 	if n := errs.Nearest(name, setting.Names(all)); n != "" {
 		return errs.Optionf("--"+name, "no such flag; did you mean --%s?", n)
@@ -301,15 +303,20 @@ func unknownFlag(all []setting.Setting, err error) error {
 	return errs.Optionf("--"+name, "no such flag; --help lists them")
 }
 
-// otherFlag returns the error for a flag of other commands that a user may expect here, or nil.
-func otherFlag(name string) error {
-	switch name {
-	case "resume":
-		return errs.Optionf("--resume", "only mrlocal run JOB goes on after a kill; streaming, batches, tools and simulations start anew")
-	case "alone", "cost", "heartbeat", "seeds":
-		return errs.Optionf("--"+name, "only for simulated runs; mrlocal sim and sweep have it")
+// mostOwners is the largest number of commands that the message about a flag of other commands names.
+const mostOwners = 3
+
+// owners returns the commands that have the flag of that name, as "run JOB" for a subcommand of run.
+func (p *Program) owners(flag string) (all []string) {
+	for _, e := range p.Commands {
+		c := e.Make()
+		if setting.Named(c.Settings, flag) != nil {
+			all = append(all, e.Name)
+		} else if slices.ContainsFunc(c.Sub, func(e Entry) bool { return setting.Named(e.Make().Settings, flag) != nil }) {
+			all = append(all, e.Name+" "+strings.ToUpper(c.noun()))
+		}
 	}
-	return nil
+	return all
 }
 
 // unknownLetter returns the error for a letter of word that is not the letter of a flag.
@@ -328,148 +335,122 @@ func unknownLetter(all []setting.Setting, word, letter string) error {
 	return errs.Optionf("-"+letter, "no such flag%s; --help lists them; a file of that name is given after --", in)
 }
 
-// plain is a command line as the flag library takes it.
+// plain is a command line as the flag library takes it, while normalise reads the line of a user.
 type plain struct {
+	of    Command  // has --help and --version among its settings if it is a tool
+	rest  []string // of the user's line, not yet read
 	flags []string // as --name=value, or --name, in the order given
 	words []string // the others
-	help  bool     // the line has --help, --help-all, or -h where -h is not another flag
-	all   bool     // the line has --help-all
 }
 
 // normalise puts the words of a GNU command line into plain form. Flags may stand between other words,
 // and -- ends them. Letters may be bundled (-rn), with a value attached (-k2,3n). The word after a flag
-// that takes a value is its value. A flag that all does not have stays as it is, so that the library
+// that takes a value is its value. A flag that the command does not have stays as it is, so that the library
 // refuses it. In a tool a long name may be shortened, and the word after a flag is always its value.
 // With ask, -h asks for help.
-func (c *Command) normalise(all []setting.Setting, args []string, ask bool) (p plain, err error) {
-	short := c.Tool
-	for i := 0; i < len(args); i++ {
-		switch word := args[i]; {
-		case word == "--":
-			p.words = append(p.words, args[i+1:]...)
-			return p, nil
-		case word == "--help" || word == "--help-all" || word == "-h" && ask:
-			p.help, p.all = true, p.all || word == "--help-all"
-		case strings.HasPrefix(word, "--help="):
-			return p, errs.Optionf("--help", "takes no value")
-		case strings.HasPrefix(word, "--"):
-			name, value, attached := strings.Cut(word[2:], "=")
-			s, err := long(all, name, short)
-			switch {
-			case err != nil:
-				return p, err
-			case s == nil:
-				p.flags = append(p.flags, word)
-				continue
-			case !attached && s.Toggle():
-				p.flags = append(p.flags, "--"+s.Name)
-				continue
-			case value == "true" && s.Toggle(): // the library takes it for a flag without a value
-				return p, errs.Optionf("--"+s.Name, "true: no such value")
-			case !attached:
-				i++
-				if value, err = next(all, s, word, args[i:], short); err != nil {
-					return p, err
-				}
-			}
-			p.flags = append(p.flags, "--"+s.Name+"="+value)
-		case len(word) > 1 && word[0] == '-': // a dash alone is standard input
-			used, err := p.bundle(c, all, word, args[i+1:])
-			if i += used; err != nil {
-				return p, err
-			}
-		default:
-			used, err := p.word(c, args[i:])
-			if i += used - 1; err != nil {
-				return p, err
-			}
-		}
-	}
-	return p, nil
-}
-
-// word reads the first of args, which has no dash, and returns how many of them it takes.
-func (p *plain) word(c *Command, args []string) (used int, err error) {
-	flag := ""
-	if c.OldWords != nil {
-		flag, used, err = c.OldWords(args)
-	}
-	if used == 0 || err != nil {
-		p.words = append(p.words, args[0])
-		return 1, err
-	}
-	p.flags = append(p.flags, flag)
-	return used, nil
-}
-
-// bundle reads word, letters of flags. It returns how many words of rest it takes: 1 if the last letter
-// is a flag whose value is the next word.
-func (p *plain) bundle(c *Command, all []setting.Setting, word string, rest []string) (used int, err error) {
-	for i := 1; i < len(word); {
-		_, n := utf8.DecodeRuneInString(word[i:])
-		letter := word[i : i+n]
-		s := byLetter(all, letter)
-		if s == nil && c.OldLetters != nil {
-			if flag, used := c.OldLetters(word[i:]); used > 0 {
-				p.flags, i = append(p.flags, flag), i+used
-				continue
-			}
-		}
-		i += n
+func (p *plain) normalise(ask bool) (err error) {
+	for len(p.rest) > 0 && err == nil {
+		line, word := p.rest, p.rest[0]
+		p.rest = line[1:]
 		switch {
-		case s == nil:
-			return 0, unknownLetter(all, word, letter)
-		case s.Toggle():
-			p.flags = append(p.flags, "--"+s.Name)
-		case i < len(word): // the value is attached
-			p.flags = append(p.flags, "--"+s.Name+"="+word[i:])
-			return 0, nil
+		case word == "--":
+			p.words, p.rest = append(p.words, p.rest...), nil
+		case word == "-h" && ask:
+			p.flags = append(p.flags, "--help")
+		case strings.HasPrefix(word, "--help="):
+			err = errs.Optionf("--help", "takes no value")
+		case strings.HasPrefix(word, "--"):
+			err = p.long(word)
+		case len(word) > 1 && word[0] == '-': // a dash alone is standard input
+			err = p.bundle(word)
 		default:
-			value, err := next(all, s, "-"+letter, rest, c.Tool)
-			p.flags = append(p.flags, "--"+s.Name+"="+value)
-			return 1, err
+			err = p.word(line)
 		}
 	}
-	return 0, nil
+	return err
 }
 
-// next returns the value of s, the first word of rest. as is the flag as the user wrote it.
-func next(all []setting.Setting, s *setting.Setting, as string, rest []string, short bool) (string, error) {
-	if len(rest) == 0 {
-		return "", errs.Optionf(as, "needs a value")
-	}
-	// If the next word is the name of a flag, the user most likely forgot the value.
-	if name, isLong := strings.CutPrefix(rest[0], "--"); isLong && !s.Literal && !short {
-		name, _, _ = strings.Cut(name, "=")
-		if name == "help" || setting.Named(all, name) != nil {
-			return "", errs.Optionf(as, "needs a value, but the flag --%s follows; if that is the value, write --%s=%s", name, s.Name, errs.Quote(rest[0]))
+// word reads the first of args, which has no dash, and those that belong to it.
+func (p *plain) word(args []string) error {
+	if p.of.OldWords != nil {
+		if flag, used, err := p.of.OldWords(args); used > 0 || err != nil {
+			p.flags, p.rest = append(p.flags, flag), args[used:]
+			return err
 		}
 	}
-	return rest[0], nil
+	p.words = append(p.words, args[0])
+	return nil
 }
 
-// long returns the setting of that name, or nil. With short, the name may be the beginning of one name
-// that is not Whole.
-func long(all []setting.Setting, name string, short bool) (*setting.Setting, error) {
-	if s := setting.Named(all, name); s != nil || !short {
-		return s, nil
+// long reads word, which begins with two dashes.
+func (p *plain) long(word string) error {
+	name, value, attached := strings.Cut(word[2:], "=")
+	s, err := p.named(name)
+	if s != nil {
+		return p.flag(s, "--"+name, value, attached)
 	}
-	var found []string
-	for i := range all {
-		if s := &all[i]; !s.Whole && strings.HasPrefix(s.Name, name) {
-			found = append(found, s.Name)
+	p.flags = append(p.flags, word)
+	return err
+}
+
+// bundle reads word, letters of flags. The value of the last one may be attached, or is the next word.
+func (p *plain) bundle(word string) error {
+	for left := word[1:]; left != ""; {
+		_, n := utf8.DecodeRuneInString(left)
+		letter := left[:n]
+		i := slices.IndexFunc(p.of.Settings, func(s setting.Setting) bool { return s.Short == letter || s.Name == letter })
+		if i < 0 && p.of.OldLetters != nil {
+			if flag, used := p.of.OldLetters(left); used > 0 {
+				p.flags, left = append(p.flags, flag), left[used:]
+				continue
+			}
 		}
-	}
-	if len(found) < 2 {
-		return setting.Named(all, strings.Join(found, "")), nil
-	}
-	return nil, errs.Optionf("--"+name, "can be --%s", strings.Join(found, " or --"))
-}
-
-// byLetter returns the setting with that letter, or nil.
-func byLetter(all []setting.Setting, letter string) *setting.Setting {
-	if i := slices.IndexFunc(all, func(s setting.Setting) bool { return s.Short == letter || s.Name == letter }); i >= 0 {
-		return &all[i]
+		if i < 0 {
+			return unknownLetter(p.of.Settings, word, letter)
+		}
+		left = left[n:]
+		attached := left != "" && !p.of.Settings[i].Toggle()
+		if err := p.flag(&p.of.Settings[i], "-"+letter, left, attached); err != nil || attached {
+			return err
+		}
 	}
 	return nil
+}
+
+// flag adds s. Its value, if it takes one, is the next word unless it is attached. as is the flag as the user wrote it.
+func (p *plain) flag(s *setting.Setting, as, value string, attached bool) error {
+	switch {
+	case attached && value == "true" && s.Toggle(): // the library takes it for a flag without a value
+		return errs.Optionf("--"+s.Name, "true: no such value")
+	case attached:
+	case s.Toggle():
+		p.flags = append(p.flags, "--"+s.Name)
+		return nil
+	case len(p.rest) == 0:
+		return errs.Optionf(as, "needs a value")
+	default:
+		value, p.rest = p.rest[0], p.rest[1:]
+		// If the next word is the name of a flag, the user most likely forgot the value.
+		name, _, _ := strings.Cut(strings.TrimPrefix(value, "--"), "=")
+		if strings.HasPrefix(value, "--") && !s.Literal && !p.of.Tool && (name == "help" || setting.Named(p.of.Settings, name) != nil) {
+			return errs.Optionf(as, "needs a value, but the flag --%s follows; if that is the value, write --%s=%s", name, s.Name, errs.Quote(value))
+		}
+	}
+	p.flags = append(p.flags, "--"+s.Name+"="+value)
+	return nil
+}
+
+// named returns the setting of that name, or nil. In a tool, the name may be the beginning of one name that is
+// not Whole.
+func (p *plain) named(name string) (*setting.Setting, error) {
+	s, found := setting.Named(p.of.Settings, name), []string{}
+	for i := range p.of.Settings {
+		if other := &p.of.Settings[i]; s == nil && p.of.Tool && !other.Whole && strings.HasPrefix(other.Name, name) {
+			found = append(found, other.Name)
+		}
+	}
+	if len(found) > 1 {
+		return nil, errs.Optionf("--"+name, "can be --%s", strings.Join(found, " or --"))
+	}
+	return cmp.Or(s, setting.Named(p.of.Settings, strings.Join(found, ""))), nil
 }
