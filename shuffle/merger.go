@@ -205,7 +205,8 @@ func (m *Merger) takeKey() {
 			m.tree.err = err
 			return
 		}
-		m.Key, m.keyBig, d.big = d.key, d.big, nil // the key is needed after the record, so the Merger owns its memory now
+		m.Key = d.key
+		m.keyBig, d.big = d.big, nil // the key is needed after the record, so the Merger owns its memory now
 		return
 	}
 	m.keyRoom = append(m.keyRoom[:0], d.key...)
@@ -233,13 +234,18 @@ func (m *Merger) step() {
 	}
 }
 
+// fail keeps err. After it no run is live, so all loops end.
+func (m *Merger) fail(err error) {
+	m.tree.err, m.tree.live = err, 0
+	m.ended = true
+}
+
 // leaveRun is called when the current run has moved to another key, or, if ok is false, to its
-// end. It finds the run in which the group continues, or sets ended. After an error no run is
-// live, so all loops end.
+// end. It finds the run in which the group continues, or sets ended.
 func (m *Merger) leaveRun(ok bool, err error) {
 	t := &m.tree
 	if err != nil {
-		t.err, t.live, m.ended = err, 0, true
+		m.fail(err)
 		return
 	}
 	if !ok {
@@ -372,7 +378,7 @@ func (m *Merger) currentValue() (value []byte, ok bool) {
 	}
 	if c.disk.large {
 		if err := c.disk.load(false); err != nil {
-			m.tree.err, m.tree.live, m.ended = err, 0, true
+			m.fail(err)
 			return nil, false
 		}
 	}

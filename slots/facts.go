@@ -230,7 +230,8 @@ func (l *Ledger) Phase(now time.Duration, a AttemptID, p Phase) {
 	if s == nil || s.Phase == p || int(p) >= numPhases {
 		return
 	}
-	tr, begins, copied := &l.trackers[s.Tracker], s.Phase == PhaseNone && p == PhaseCompute, !s.beforeSort()
+	tr := &l.trackers[s.Tracker]
+	begins, copied := s.Phase == PhaseNone && p == PhaseCompute, !s.beforeSort()
 	tr.phases[s.Phase]--
 	tr.phases[p]++
 	s.Phase = p

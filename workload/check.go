@@ -181,7 +181,8 @@ func (d *decoder) checkFault(i int, jobs map[string]int) {
 		d.failAt(s.at, "task", "unknown job %s%s", errs.Quote(name), errs.Suggest(name, namesOf(jobs)))
 		return
 	}
-	f.Job, f.Reduce, f.Task = job, kind == "r", task
+	f.Job, f.Task = job, task
+	f.Reduce = kind == "r"
 	j := &d.file.Jobs[job]
 	n, what := j.Maps, "maps"
 	if f.Reduce {

@@ -72,7 +72,8 @@ func (j *MeasuredJob) Tune(ctx context.Context) (*Result, error) {
 			// belong to one run.
 			r := &run{times: &Run{}}
 			o := *o
-			o.MapSlots, o.ReduceSlots, o.Reducers, o.BlockBytes = s.MapSlots, s.ReduceSlots, s.Reducers, s.BlockBytes
+			o.MapSlots, o.ReduceSlots = s.MapSlots, s.ReduceSlots
+			o.Reducers, o.BlockBytes = s.Reducers, s.BlockBytes
 			o.Watch = func(stream *trace.Stream) { stream.Attach(r.times) }
 			var err error
 			r.report, err = j.run(ctx, o, first)

@@ -92,11 +92,9 @@ func normal(value string) string {
 // that after it. There may be one more than mostValues.
 func steps(from, rest string) (values []string, problem string) {
 	// by is the text of the step or the factor, or "".
-	to, by, factor := rest, "", false
-	if head, tail, ok := strings.Cut(rest, "*"); ok {
-		to, by, factor = head, tail, true
-	} else if head, tail, ok := strings.Cut(rest, "/"); ok {
-		to, by = head, tail
+	to, by, factor := strings.Cut(rest, "*")
+	if !factor {
+		to, by, _ = strings.Cut(rest, "/")
 	}
 	// The range has the first unit that can read both ends.
 	for _, u := range units() {

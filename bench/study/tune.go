@@ -395,9 +395,11 @@ func (c *Choice) write(b *bytes.Buffer) {
 	for i := range c.Rows {
 		row := &c.Rows[i]
 		// Gain and Lose compare a row with the best one, so the best row has none.
-		gain, lose, verdict := "-", "-", "  the paper's best"
+		gain, lose := "-", "-"
+		verdict := "  the paper's best"
 		if row.Verdict != best {
-			gain, lose, verdict = seconds(row.GainS), seconds(row.LoseS), "  "+row.Verdict
+			gain, lose = seconds(row.GainS), seconds(row.LoseS)
+			verdict = "  " + row.Verdict
 		}
 		if row == fastest {
 			verdict += "; the fastest run"

@@ -261,7 +261,8 @@ func (c *grepCommand) setPatterns(words []string) (paths []string, err error) {
 	switch {
 	// With -L and a bound of 0 no line is selected, so each file is listed.
 	case o.ListOthers && o.MaxCount != nil && *o.MaxCount == 0:
-		o.Patterns, o.Fixed, o.Invert, o.MaxCount = []string{grep.MatchNothing}, false, false, nil
+		o.Patterns, o.Fixed = []string{grep.MatchNothing}, false
+		o.Invert, o.MaxCount = false, nil
 	case len(o.Patterns) == 0: // as in GNU grep, an empty file of patterns matches no line
 		o.Patterns, o.Fixed = []string{grep.MatchNothing}, false
 	}

@@ -145,7 +145,8 @@ func ForEachJob(c flags.Command, of func(*NamedJob) bool, make func(*job) *flags
 		if of == nil || of(&n) {
 			c.Sub = append(c.Sub, flags.Entry{Name: n.Name, Make: func() *flags.Command {
 				sub := make(n.New())
-				sub.Usage, sub.Args, sub.Long = n.Use, "[PATH…]", c.Long
+				sub.Usage, sub.Long = n.Use, c.Long
+				sub.Args = "[PATH…]"
 				return sub
 			}})
 		}

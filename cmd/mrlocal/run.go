@@ -103,7 +103,8 @@ func (c *runCommand) complete(line *flags.Line) (err error) {
 		name, value, _ := strings.Cut(own, "=")
 		j.ResumeSettings = append(j.ResumeSettings, name+"="+value)
 	}
-	j.Stdin, j.Log, j.Quiet = c.Stdin, c.Stderr, c.shown.Quiet
+	j.Stdin, j.Log = c.Stdin, c.Stderr
+	j.Quiet = c.shown.Quiet
 	return c.picture.Check(false)
 }
 

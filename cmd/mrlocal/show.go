@@ -39,7 +39,9 @@ func (o *outputs) Recorded(ctx context.Context, words []string, stdin io.Reader,
 	case *o == outputs{}:
 		return errs.Optionf("", "give one of --svg, --trace, --csv, --metrics, --html")
 	}
-	opened, runs, names, w := make([]*eventFile, len(words)), make([]io.Reader, len(words)), make([]string, len(words)), work{Stdout: stdout}
+	opened, runs := make([]*eventFile, len(words)), make([]io.Reader, len(words))
+	names := make([]string, len(words))
+	w := work{Stdout: stdout}
 	for i, path := range words {
 		events, err := OpenEvents(ctx, path, stdin)
 		if err != nil {

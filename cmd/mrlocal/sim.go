@@ -117,7 +117,8 @@ func (c *simCommand) runAll(ctx context.Context, name string, p *page) (int, err
 		if err != nil {
 			return 0, err
 		}
-		o.Events, o.Note, o.Watch = files.Events(i), note, files.Watch(i, p.Watch(name, c.picture.Watcher()))
+		o.Events, o.Note = files.Events(i), note
+		o.Watch = files.Watch(i, p.Watch(name, c.picture.Watcher()))
 		switch {
 		// The comparison reads the events from memory, and --events writes them too.
 		case c.compare && o.Events != nil:

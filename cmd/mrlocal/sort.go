@@ -144,7 +144,8 @@ func (c *sortCommand) readCheck(word string) error {
 // of the machine. Any other text must be a size as --memory takes it.
 func (c *sortCommand) readBufferSize(text string) error {
 	digits := strings.TrimRight(text, "bKkMmGgTtPE%")
-	unit, least, n := text[len(digits):], int64(0), int64(0)
+	unit := text[len(digits):]
+	var least, n int64
 	if _, err := strconv.ParseUint(digits, 10, 63); err != nil || len(unit) > 1 {
 		digits, least = text, 1
 	} else if unit == "%" {

@@ -90,7 +90,8 @@ func (c *sweepCommand) readSet(text string) error {
 func (c *sweepCommand) plan(line *flags.Line, s *Scheduling, all []setting.Setting) (p *study.Plan, key []string, err error) {
 	given := map[string][]string{}
 	for _, g := range line.Given {
-		x, values, err := setting.Named(all, g.Name), []string{g.Text}, error(nil)
+		x := setting.Named(all, g.Name)
+		values, err := []string{g.Text}, error(nil)
 		switch {
 		case x == nil && setting.Named(c.own(), g.Name) != nil:
 			continue

@@ -80,7 +80,8 @@ func (c *validateCommand) run(ctx context.Context, line *flags.Line) (int, error
 			// By default, the slots of a real run depend on the cores of the machine, and those of a
 			// simulation do not. So the simulation gets the slots of the real run.
 			r := &real.Config
-			o.Trackers, o.MapSlots, o.ReduceSlots, o.MaxSlots = r.Trackers, r.MapSlots, r.ReduceSlots, r.MaxSlots
+			o.MapSlots, o.ReduceSlots = r.MapSlots, r.ReduceSlots
+			o.Trackers, o.MaxSlots = r.Trackers, r.MaxSlots
 			o.Seed, o.NoPin = seed, !r.Pin
 			return sim.Run(ctx, c.file, o)
 		}}

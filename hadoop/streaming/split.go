@@ -236,7 +236,8 @@ func divideLines(splits []FileSplit, f file, n int) ([]FileSplit, error) {
 	}
 	defer r.Close()
 	// These are the first byte of the next split, its bytes and its lines so far.
-	begin, length, lines := int64(0), int64(0), 0
+	var begin, length int64
+	lines := 0
 	add := func() {
 		s := FileSplit{Path: f.path, Start: begin - 1, Length: length, Codec: codecOf(f.path)}
 		// A line that begins right behind a split still belongs to it. So each split ends, and the
@@ -245,7 +246,8 @@ func divideLines(splits []FileSplit, f file, n int) ([]FileSplit, error) {
 			s.Start, s.Length = 0, length-1
 		}
 		splits = append(splits, s)
-		begin, length, lines = begin+length, 0, 0
+		begin += length
+		length, lines = 0, 0
 	}
 	for {
 		_, bytes, err := r.line()

@@ -262,6 +262,41 @@ func TestSizesStayInBudget(t *testing.T) {
 	}
 }
 
+// An assignment such as a, b, c = x, y, z holds more than a reader takes in. A few are fine, as for figures that
+// belong together.
+func TestFewAssignmentsHaveManyTargets(t *testing.T) {
+	fset, all := load(t)
+	lines := 0
+	var found []string
+	for _, s := range all {
+		lines += s.lines(1, len(s.code)-1)
+		for _, at := range manyTargets(s.file) {
+			found = append(found, fmt.Sprintf("%s:%d", s.path, fset.Position(at).Line))
+		}
+	}
+	if most := lines / 1000; len(found) > most {
+		t.Errorf("%d assignments to three targets or more, at most %d (1 per 1,000 lines of code): split some of\n%s", len(found), most, strings.Join(found, "\n"))
+	}
+}
+
+// manyTargets returns the places of assignments and declarations with as many values as targets, and at least three.
+func manyTargets(file *ast.File) (at []token.Pos) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		targets, values := 0, 0
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			targets, values = len(n.Lhs), len(n.Rhs)
+		case *ast.ValueSpec:
+			targets, values = len(n.Names), len(n.Values)
+		}
+		if targets >= 3 && targets == values {
+			at = append(at, n.Pos())
+		}
+		return true
+	})
+	return at
+}
+
 // hasHotComment reports whether a function has a comment "// hot:" in its body.
 func hasHotComment(file *ast.File, f *ast.FuncDecl) bool {
 	for _, g := range file.Comments {
@@ -461,5 +496,9 @@ func TestTheRulesSeeWhatTheyForbid(t *testing.T) {
 	}
 	if got := codeLines([]byte("package x\n\n// c\nvar a = `1\n2`\n")); fmt.Sprint(got[1:6]) != "[true false false true true]" {
 		t.Errorf("code lines %v", got)
+	}
+	const many = "package x\nfunc f() {\n a, b, c := 1, 2, 3\n a, b, c = g()\n a, b = b, a\n var d, e, f = a, b, c\n}"
+	if file, err := parser.ParseFile(token.NewFileSet(), "", many, parser.SkipObjectResolution); err != nil || len(manyTargets(file)) != 2 {
+		t.Errorf("%d assignments to many targets, not 2 (%v)", len(manyTargets(file)), err)
 	}
 }

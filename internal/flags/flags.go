@@ -118,7 +118,7 @@ func (p *Program) Run(ctx context.Context, args []string) (line *Line, code int,
 		return nil, 0, p.print(p.Version + "\n")
 	}
 	if args[0] == "--help" {
-		return nil, 0, p.help()
+		return nil, 0, p.print(p.page().text(p.width()))
 	}
 	line, args, err = p.find(args)
 	if err != nil {

@@ -214,9 +214,6 @@ func (p *Program) helpOf(line *Line, all bool) error {
 	return p.print(c.Help + c.page(line.Path, all).text(p.width()))
 }
 
-// help writes the help of the program.
-func (p *Program) help() error { return p.print(p.page().text(p.width())) }
-
 // width returns the width of the help.
 func (p *Program) width() int {
 	if p.Width == nil {

@@ -36,7 +36,8 @@ type KMeansOptions struct {
 // NewKMeans makes the jobs. It fails with an options error (package errs) if an option is out of
 // range.
 func NewKMeans(o KMeansOptions) (jobs.Chain, error) {
-	o.K, o.Rounds, o.Tolerance = cmp.Or(o.K, 10), cmp.Or(o.Rounds, 20), cmp.Or(o.Tolerance, new(0.001))
+	o.K, o.Rounds = cmp.Or(o.K, 10), cmp.Or(o.Rounds, 20)
+	o.Tolerance = cmp.Or(o.Tolerance, new(0.001))
 	switch {
 	case o.K < 1 || o.K > 10_000:
 		return nil, errs.Fieldf("Options.K", "%d: must be from 1 to 10000", o.K)

@@ -29,7 +29,8 @@ type SelectionOptions struct {
 // NewSelection makes the jobs. It fails with an options error (package errs) if an option is out of
 // range.
 func NewSelection(o SelectionOptions) (jobs.Chain, error) {
-	o.KeepMap, o.KeepReduce, o.Stages = cmp.Or(o.KeepMap, new(10.0)), cmp.Or(o.KeepReduce, new(40.0)), cmp.Or(o.Stages, 3)
+	o.KeepMap, o.KeepReduce = cmp.Or(o.KeepMap, new(10.0)), cmp.Or(o.KeepReduce, new(40.0))
+	o.Stages = cmp.Or(o.Stages, 3)
 	switch {
 	case !(*o.KeepMap > 0 && *o.KeepMap <= 100):
 		return nil, errs.Fieldf("Options.KeepMap", "must be a percentage above 0 and at most 100")

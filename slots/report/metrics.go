@@ -127,7 +127,9 @@ func (r *Report) Slowdowns() (mean, most float64) {
 	for first, last := range r.chains() {
 		if first.AloneSeconds > 0 && last.State == slots.Succeeded.String() {
 			x := (last.FinishS - first.SubmitS) / first.AloneSeconds
-			mean, most, n = mean+x, max(most, x), n+1
+			mean += x
+			most = max(most, x)
+			n++
 		}
 	}
 	return mean / float64(max(1, n)), most

@@ -172,8 +172,10 @@ func Generate(o Options) (*Set, error) {
 		return nil, errs.Fieldf("Options.Slack", "needs %s", errs.Field("Options.Deadlines"))
 	}
 	half := ppm.One / 2
-	o.Jobs, o.Seed, o.Every, o.Burst = cmp.Or(o.Jobs, 100), cmp.Or(o.Seed, 1), cmp.Or(o.Every, 10*time.Second), cmp.Or(o.Burst, 10)
-	o.Arrivals, o.Shuffle, o.Slack = cmp.Or(o.Arrivals, "poisson"), cmp.Or(o.Shuffle, &half), cmp.Or(o.Slack, 2*ppm.One)
+	o.Jobs, o.Seed = cmp.Or(o.Jobs, 100), cmp.Or(o.Seed, 1)
+	o.Arrivals, o.Burst = cmp.Or(o.Arrivals, "poisson"), cmp.Or(o.Burst, 10)
+	o.Every = cmp.Or(o.Every, 10*time.Second)
+	o.Shuffle, o.Slack = cmp.Or(o.Shuffle, &half), cmp.Or(o.Slack, 2*ppm.One)
 	// Sizes.Most applies to the default law too.
 	if o.Sizes.Law == "" {
 		o.Sizes = Sizes{Law: "lognormal", Bytes: 1 << 30, Shape: 1.5, Most: o.Sizes.Most}

@@ -257,7 +257,8 @@ func (s *Set) refuse(at string, err error, o Reading) error {
 // rules t. It is called before Scale.
 func (s *Set) Account(c Cluster, t Tasks) []string {
 	var input, shuffle, output, emitted int64
-	tasks, maps, reduces := true, 0, 0
+	tasks := true
+	maps, reduces := 0, 0
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		tasks = tasks && j.Maps > 0

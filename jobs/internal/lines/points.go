@@ -33,7 +33,8 @@ func parsePoint(dst []int64, text []byte) ([]int64, error) {
 		if negative {
 			at++
 		}
-		n, digits, decimals := int64(0), 0, -1 // decimals counts digits behind the point; -1: no point yet; 7: wrong
+		n, digits := int64(0), 0
+		decimals := -1 // counts digits behind the point; -1: no point yet; 7: wrong
 		for ; at < len(text) && !separatesNumbers(text[at]); at++ {
 			c := text[at]
 			switch {

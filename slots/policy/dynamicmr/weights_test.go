@@ -135,7 +135,7 @@ func TestNoTrackerEverRunsMoreThanItsWeight(t *testing.T) {
 }
 
 // TestLightTasksKeepNoHeavyOneOut: new maps could take all room of the tracker, and the reduces
-// of another pool need the room of two maps. The reduces start as soon as so much room has
+// of another pool need the room of two maps. The reduces start as soon as this room has
 // become free after they became pending.
 func TestLightTasksKeepNoHeavyOneOut(t *testing.T) {
 	for _, dhsa := range []string{"pi", "pd"} {

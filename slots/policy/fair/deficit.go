@@ -320,7 +320,8 @@ func (f *Deficit) updateFairShares(v *slots.View, k slots.Kind) {
 	for again := true; again; {
 		again = false
 		share := func(id slots.JobID) float64 { return free * f.accounts[id].weight / weights }
-		kept, given, gone := left[:0], 0.0, 0.0
+		kept := left[:0]
+		given, gone := 0.0, 0.0
 		for _, id := range left {
 			a := &f.accounts[id]
 			if least := float64(a.kinds[k].min); least > share(id) {

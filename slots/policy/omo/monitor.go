@@ -68,7 +68,8 @@ func (m *monitor) lasts(mapTime time.Duration) time.Duration {
 // containers"].
 func (m *monitor) available(now time.Duration, n int32) {
 	if !m.begun {
-		m.begun, m.from, m.since = n > 0, now, now
+		m.begun = n > 0
+		m.from, m.since = now, now
 	}
 	m.accrue(now)
 	m.level = n

@@ -37,7 +37,8 @@ func Recordings(t *testing.T, newPolicy func(name string, o policy.Options) (slo
 		if err != nil {
 			rt.Fatal(err)
 		}
-		w, r, live := drawWorkload(rt, Claims{Periods: rapid.Bool().Draw(rt, "periods")}), &Recording{}, &liveAttempts{}
+		w := drawWorkload(rt, Claims{Periods: rapid.Bool().Draw(rt, "periods")})
+		r, live := &Recording{}, &liveAttempts{}
 		w.options.Sinks = []trace.Sink{r, live}
 		w.options.Each = func(_ time.Duration, l *slots.Ledger) error { return live.compare(l) }
 		if r.Ledger, err = Drive(w.config, p, w.jobs, w.options); err != nil {

@@ -64,7 +64,8 @@ func (r *RAS) refreshHeld(v *slots.View) {
 			r.ready = append(r.ready, h)
 		}
 	}
-	r.held, r.ended, r.regroup = kept, false, false
+	r.held = kept
+	r.ended, r.regroup = false, false
 }
 
 // advances lets the reduce on slot id switch if its tracker has room, and reports whether it
