@@ -23,7 +23,7 @@ func ofFile(t *testing.T, text string) (*bench.Result, error) {
 	return all[0].Run(t.Context(), 0)
 }
 
-// TestAFigureThatReadsNoRunIsACheck: numbers of the file are no result. A check that agrees is counted apart.
+// TestAFigureThatReadsNoRunIsACheck: numbers of the file are not a result. A check that agrees is counted apart.
 func TestAFigureThatReadsNoRunIsACheck(t *testing.T) {
 	file := func(figure string) string {
 		return `

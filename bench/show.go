@@ -139,7 +139,7 @@ func (l *Line) judgement() string {
 }
 
 // Summary returns a line with the counts of all verdicts. If a figure that is not open was fitted, or
-// had something withdrawn, it is counted only as such. Checks are no figures.
+// had something withdrawn, it is counted only as such. Checks are not figures.
 func Summary(all []*Result) string {
 	counts := map[Verdict]int{}
 	var figures, missing, wrong, fitted, withdrawn, checks int

@@ -7,7 +7,7 @@ import "sync"
 //
 // The inbox has no bound, so that Post never blocks. The coordinator itself may post: an
 // output may report to the inbox while the coordinator calls the output. Running attempts,
-// feeders and outputs have only so much to report, so the inbox stays small.
+// feeders and outputs have little to report, so the inbox stays small.
 type Inbox struct {
 	Wake chan struct{} // holds one token while closures wait
 	mu   struct {

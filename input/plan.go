@@ -144,7 +144,7 @@ const (
 	maxTinySplits = 4096
 )
 
-// withDefaults returns o with its defaults. It leaves BlockBytes at 0: settleBlock chooses the
+// withDefaults returns o with its defaults. It leaves BlockBytes at 0: chooseBlock chooses the
 // length when all sizes are known.
 func (o Options) withDefaults() Options {
 	o.MapSlots = max(o.MapSlots, 1)

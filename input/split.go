@@ -18,7 +18,7 @@ const fileCostBytes = 4 << 10
 // follow each other share a split. A stream ends a split, so that splits keep the order of the
 // input.
 func (p *Plan) split() error {
-	if err := p.settleBlock(); err != nil {
+	if err := p.chooseBlock(); err != nil {
 		return err
 	}
 	var starts []int32 // index of the first piece of each split
@@ -123,9 +123,9 @@ func (p *Plan) splitBytes(f *File) int64 {
 	return p.block
 }
 
-// settleBlock adds up the bytes of the input and chooses the bytes of a split. It fails if the sum
+// chooseBlock adds up the bytes of the input and chooses the bytes of a split. It fails if the sum
 // is too large, as those of sparse files and of a server that lies.
-func (p *Plan) settleBlock() error {
+func (p *Plan) chooseBlock() error {
 	for i := range p.Files {
 		if p.Bytes += p.Files[i].Bytes; p.Bytes < 0 || p.Bytes > math.MaxInt64/2 {
 			return errs.Inputf(shown(p.Files[i].Path), "its size, %d bytes, is too large", p.Files[i].Bytes)

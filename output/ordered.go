@@ -218,14 +218,14 @@ func (a *attemptOutput) Commit() error {
 			return fmt.Errorf("output part %d: %d of %d bytes were kept", a.turn.index, held, a.bytes)
 		}
 	}
-	if err := a.of.settle(a); err != nil {
+	if err := a.of.win(a); err != nil {
 		return err
 	}
 	return a.of.drain()
 }
 
-// settle makes a the attempt that has committed, and ends the other attempts at the part.
-func (o *ordered) settle(a *attemptOutput) error {
+// win makes a the attempt that has committed, and ends the other attempts at the part.
+func (o *ordered) win(a *attemptOutput) error {
 	if a.spool == nil {
 		if err := o.checkWhole(a); err != nil {
 			return err

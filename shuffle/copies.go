@@ -133,8 +133,8 @@ func (c *Copies) adjoins(from, to int) bool {
 }
 
 // mergeFiles merges Factor files to one as long as there are too many. Of all ranges of
-// neighbouring maps with so many files it takes the one with the fewest bytes. If no range has so
-// many, the files stay until other maps are copied.
+// neighbouring maps with that number of files it takes the one with the fewest bytes. If there is no such
+// range, the files stay until other maps are copied.
 func (c *Copies) mergeFiles(ctx context.Context, o MergeOptions) error {
 	for {
 		if _, _, files := c.held(); !c.merges.MergesDisk(files) {

@@ -329,7 +329,7 @@ func (m *Merge) Close() error {
 }
 
 // passes merges runs on disk into longer ones until at most fanIn are left. As in Hadoop's
-// Merger, the first pass reads so many runs that every later pass can read fanIn. Each pass
+// Merger, the first pass reads the number of runs with which every later pass can read fanIn. Each pass
 // reads the runs with the fewest bytes. Unlike in Hadoop, a pass reads only neighbours, because
 // equal keys must keep the order of their runs. Runs in memory between them are merged too.
 func (m *Merge) passes(onDisk, fanIn int) error {

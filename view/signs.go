@@ -39,7 +39,7 @@ type Sign struct {
 	Mark   Mark    `json:"mark"`
 }
 
-// Mark is a shape that a sign adds to a bar. Marks are drawn in ink with ground beside them, or on plain ground,
+// Mark is a shape that a sign adds to a bar. Marks are drawn in ink with ground next to them, or on plain ground,
 // so that their contrast does not depend on the hue.
 type Mark string
 

@@ -6,7 +6,7 @@ import (
 	"mrlocal/view"
 )
 
-// TestSignsCanBeSeen checks that lines and marks have a contrast of 3 : 1 with what lies beside them, in both themes
+// TestSignsCanBeSeen checks that lines and marks have a contrast of 3 : 1 with what lies next to them, in both themes
 // and all hues, and text of 4.5 : 1.
 func TestSignsCanBeSeen(t *testing.T) {
 	for name, theme := range map[string]*view.Theme{"light": view.Light(), "dark": view.Dark()} {
@@ -15,7 +15,7 @@ func TestSignsCanBeSeen(t *testing.T) {
 				t.Errorf("%s: %s has %.2f : 1, want %v", name, what, got, want)
 			}
 		}
-		// Hatches, dashes, strips and corners are ink beside ground.
+		// Hatches, dashes, strips and corners are ink next to ground.
 		least("ink", theme.Ink, theme.Ground, 4.5)
 		least("quiet text", theme.Quiet, theme.Ground, 4.5)
 		least("the network of a lost tracker", theme.Line, theme.Ground, 3)

@@ -265,7 +265,7 @@ func (f *File) Keyed(err error, over setup.Config) error {
 	return placed
 }
 
-// CheckTrackers returns an error if the file names a tracker that a run with so many does not have.
+// CheckTrackers returns an error if the file names a tracker that a run with that number of trackers does not have.
 func (f *File) CheckTrackers(trackers int) error {
 	for _, t := range f.trackersAt {
 		if t.tracker >= trackers {

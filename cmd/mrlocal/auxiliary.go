@@ -151,7 +151,7 @@ func (w *work) Open(flag, path string) (*auxFile, error) {
 	if path == "" {
 		return nil, nil
 	}
-	if err := w.take(flag, path, false); err != nil {
+	if err := w.writesTo(flag, path, false); err != nil {
 		return nil, err
 	}
 	if path == stdout {
@@ -203,15 +203,15 @@ func (w *work) Open(flag, path string) (*auxFile, error) {
 // CheckDirectory returns an options error if the directory path is an input or an output of the
 // command, or lies within one, or if another flag writes to a file of those names in it.
 func (w *work) CheckDirectory(flag, path string, names []string) error {
-	err := cmp.Or(w.take(flag, path, true), w.checkOutputs(flag, path), w.checkApart(flag, path))
+	err := cmp.Or(w.writesTo(flag, path, true), w.checkOutputs(flag, path), w.checkApart(flag, path))
 	for _, name := range names {
-		err = cmp.Or(err, w.take(flag, filepath.Join(path, name), false))
+		err = cmp.Or(err, w.writesTo(flag, filepath.Join(path, name), false))
 	}
 	return err
 }
 
-// take notes that a flag writes to path. Several flags may name one directory, or one device.
-func (w *work) take(flag, path string, directory bool) error {
+// writesTo notes that a flag writes to path. Several flags may name one directory, or one device.
+func (w *work) writesTo(flag, path string, directory bool) error {
 	at := path
 	if path != stdout {
 		at = paths.Locate(path) // one place for two names of a file, by links or by relative paths

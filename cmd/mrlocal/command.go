@@ -86,7 +86,7 @@ type shown struct {
 
 // Progress returns --progress.
 func (s *shown) Progress() setting.Setting {
-	return setting.Of("progress", "", "show progress on standard error: `auto|plain|json|none`. auto is a block on a terminal and a line every 10 s elsewhere; json is an object a second for programs", "auto", setting.Choice(&s.Mode, "auto", "plain", "json", "none"))
+	return setting.Of("progress", "", "show progress on standard error: `auto|plain|json|none`. auto is a block on a terminal and a line every 10 s elsewhere; json is an object per second for programs", "auto", setting.Choice(&s.Mode, "auto", "plain", "json", "none"))
 }
 
 // Settings returns --progress, --verbose and --quiet.

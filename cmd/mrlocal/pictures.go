@@ -63,7 +63,7 @@ func (o *outputs) Settings(runs, otherwise string) []setting.Setting {
 func (o *outputs) Pictures() []setting.Setting {
 	return setting.In("INPUT AND OUTPUT", []setting.Setting{
 		setting.Of("svg", "", "draw which job used which slot when, and which slots were lent, into `FILE`. With several policies or runs, --svg, --trace and --metrics write into FILE.POLICY.SUFFIX, --csv into DIR.POLICY", "", setting.Text(&o.SVG)),
-		setting.Of("trace", "", "write `FILE` for Perfetto or chrome://tracing: one track a slot, arrows from maps to reduces, counters", "", setting.Text(&o.Trace)),
+		setting.Of("trace", "", "write `FILE` for Perfetto or chrome://tracing: one track per slot, arrows from maps to reduces, counters", "", setting.Text(&o.Trace)),
 		setting.Of("csv", "", "write tables of tasks, slots, decisions and counters into `DIR`", "", setting.Text(&o.CSV)),
 		setting.Of("metrics", "", "write the figures of the run into `FILE` as Prometheus text", "", setting.Text(&o.Metrics)),
 		setting.Of("html", "", "write a report as one `FILE` for a browser, without scripts: slots, shares, jobs, loans with their reasons, and the events inside; all policies in one", "", setting.Text(&o.HTML)),
@@ -187,7 +187,7 @@ func (f *files) openTables(path string) error {
 			if err == nil && missing == nil {
 				out, err = f.open("csv", out.path)
 			} else if err == nil {
-				err = f.work.take("csv", out.path, false)
+				err = f.work.writesTo("csv", out.path, false)
 			}
 			if err != nil {
 				return err

@@ -14,7 +14,7 @@ import (
 )
 
 // uiHelp is the help text of mrlocal ui below its usage.
-const uiHelp = `RUN is a file that --events of run, batch or sim wrote; it may be compressed. The page shows which task held which slot, which slots were lent, and why each decision was made; several runs share one axis of time. Without a RUN the page is a playground: an editor of workload files that simulates as you type. It needs no network besides this program. Ctrl-C ends it.
+const uiHelp = `RUN is a file that --events of run, batch or sim wrote; it may be compressed. The page shows which task held which slot, which slots were lent, and why each decision was made; several runs share one axis of time. Without a RUN the page is a playground: an editor of workload files that simulates as you type. It needs no network other than this program. Ctrl-C ends it.
 
    mrlocal sim two.yaml --sched fair,pi-dhfs --events run.jsonl
    mrlocal ui run.jsonl.fair run.jsonl.pi-dhfs

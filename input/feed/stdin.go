@@ -58,7 +58,7 @@ func (s *SharedStdin) Leave(noDecode, utf16 bool) {
 			if used, err = s.user.Used(in.file, &text); used <= 0 || err != nil {
 				return err
 			}
-			// Used may have read more. So much text is decoded again to learn its length in the file.
+			// Used may have read more than it has used. The used text is decoded again to learn its length in the file.
 			text.Reset(io.NewSectionReader(in.f, in.at, in.bytes))
 			_, err = io.CopyN(io.Discard, &text, used)
 			used = text.Stored()

@@ -24,8 +24,8 @@ const maxColumns = 16
 
 // Needle marks the places of one literal. At each place, the kernel compares two bytes of the
 // literal: the pair that occurs least often in a sample of the text. It compares the other bytes
-// only if the pair matches. If the pair occurs in so many words that the processor mispredicts
-// branches, the kernel compares all bytes at each place instead.
+// only if the pair matches. If the pair occurs in too many words, the processor mispredicts
+// branches, so the kernel compares all bytes at each place instead.
 type Needle struct {
 	lit     Literal
 	columns []column

@@ -98,7 +98,7 @@ func (p *Picture) Text(width int, simulated bool) []byte {
 	name := func(job int32) string { return errs.OneLine(line.Name(job)) }
 	_ = line.Gantt(&b, trace.GanttOptions{Width: width, By: p.By, Names: name, Word: errs.OneLine})
 	b.WriteByte('\n')
-	// So many counts would fill the memory and the screen. The gantt is still shown.
+	// More counts would fill the memory and the screen. The gantt is still shown.
 	if step > 0 && line.End/step > mostGivenSteps {
 		fmt.Fprintf(&b, "no counts: --step %v makes more than %d steps of this run\n", step, mostGivenSteps)
 	} else {

@@ -132,7 +132,7 @@ func (m *lineMapper) spannedHits(low, end int, yield func(hit) bool) {
 	}
 }
 
-// room charges what the message about a chunk takes, and reports whether there is so much. The share of a mapper
+// room charges what the message about a chunk takes, and reports whether there is enough. The share of a mapper
 // has room for a message about a few lines.
 func (m *lineMapper) room(data []byte, low, high int) bool {
 	if high-low <= frameBytes || m.charge == nil {

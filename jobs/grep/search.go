@@ -242,8 +242,7 @@ func (s *search) narrow() {
 	}
 }
 
-// isCrowded reports whether so many lines of the window are candidates that marking saves
-// nothing.
+// isCrowded reports whether marking saves nothing, because too many lines of the window are candidates.
 func (s *search) isCrowded() bool {
 	lines := 0
 	for _, n := range s.newlines[s.low:s.marked] {

@@ -449,8 +449,8 @@ type digit struct {
 	mask  uint64
 }
 
-// digitOf returns a digit for n entries whose prefixes differ in the bits diff. It has so many
-// bits that a bucket gets a few dozen entries. It has at most 12 bits, so that the places that
+// digitOf returns a digit for n entries whose prefixes differ in the bits diff. It has
+// enough bits for buckets of a few dozen entries. It has at most 12 bits, so that the places that
 // scatter writes to stay in the cache.
 func digitOf(diff uint64, n int) digit {
 	width := min(max(bits.Len(uint(n))-5, 1), 12)

@@ -45,7 +45,7 @@ func TestTheMarkIsTheExactShareOfTheCapacity(t *testing.T) {
 	}
 }
 
-// TestPassesAreHadoops: the first pass reads so many runs that all later passes read fanIn
+// TestPassesAreHadoops: the first pass reads the number of runs with which all later passes read fanIn
 // (Hadoop 1.0.3, Merger).
 func TestPassesAreHadoops(t *testing.T) {
 	for n, want := range map[int][]int{10: {10}, 11: {2, 10}, 19: {10, 10}, 20: {2, 10, 10}, 28: {10, 10, 10}, 40: {4, 10, 10, 10, 10}, 50: {5, 10, 10, 10, 10, 10}} {

@@ -19,7 +19,7 @@ const MostSpills = 10_000
 // Bytes are of collected records, before any combiner.
 type Filling struct {
 	EmitsBytes int64 // bytes that one map collects in total
-	LoadBytes  int64 // the spill mark: a spill begins when so much is collected
+	LoadBytes  int64 // the spill mark: a spill begins when this much is collected
 	RoomBytes  int64 // bytes that the map may collect while a spill is written
 	LastBytes  int64 // the last load, which is written when the map has read all its input
 

@@ -24,7 +24,7 @@ export class Paint {
   // phase returns the sign of a phase; a phase of a newer version looks like a map.
   phase(name) { return sign[name]?.height ? sign[name] : sign.compute; }
 
-  /** pattern returns the pattern of a mark: a hatch, dots or a network. Lines of hatches have ground beside them. */
+  /** pattern returns the pattern of a mark: a hatch, dots or a network. Lines of hatches have ground next to them. */
   pattern(ctx, mark, colour = this.ink) {
     const key = mark + colour;
     let p = this.patterns.get(key);

@@ -493,7 +493,7 @@ class Page {
     this.draw();
   }
 
-  // nextTab goes to the tab beside another one, and returns whether there is one.
+  // nextTab goes to the tab next to another one, and returns whether there is one.
   nextTab(tab, by) {
     const tabs = [...byID('tabs').querySelectorAll('button')], next = by && tabs[(tabs.indexOf(tab) + by + tabs.length) % tabs.length];
     next?.focus();
