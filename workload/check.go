@@ -68,10 +68,8 @@ func (d *decoder) unique(what string, n int, at func(i int) (string, Pos)) map[s
 // not say how many trackers there are, every tracker passes. Flags may change the number, so
 // CheckTrackers checks again.
 func (d *decoder) checkTrackers() {
-	for _, t := range d.file.trackersAt {
-		if n := d.file.Trackers; n > 0 && t.tracker >= n {
-			d.failAt(t.at, "tracker", "%w", setup.NoTracker(t.tracker, n))
-		}
+	if n := d.file.Trackers; d.err == nil && n > 0 {
+		d.err = d.file.CheckTrackers(n)
 	}
 }
 

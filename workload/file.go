@@ -247,11 +247,9 @@ func (f *File) Keyed(err error, over setup.Config) error {
 	var first *keyAt
 	all := over.Fields(setup.Simulated())
 	for field := range strings.SplitSeq(e.Object, ", ") {
-		i := slices.IndexFunc(all, func(s setting.Setting) bool { return s.Object() == field })
+		given := slices.ContainsFunc(all, func(s setting.Setting) bool { return s.Object() == field && s.Value.String() != "" })
 		switch key, ofFile := f.keys[field]; {
-		case i < 0:
-			return err
-		case all[i].Value.String() != "":
+		case given:
 			names = append(names, field)
 		case ofFile:
 			names, first = append(names, key.name), cmp.Or(first, &key)

@@ -7,6 +7,9 @@
 // input, examine the job, or nothing. Package mrlocal exports the kinds to users
 // of the module. The command has an exit code for each.
 //
+// A library names fields of its options in errors (Fieldf, Field). Word puts the names there under which a user has set
+// them: flags, keys of a file or of the page.
+//
 // Nearest returns the name that a misspelt word most likely means, for "did you mean".
 // OneLine makes any text fit for a message of one line. Cause returns an error of package
 // os without its path.

@@ -62,7 +62,9 @@ func Word(err error, spell func(field string) string) string {
 	case *several:
 		return e.word(func(err error) string { return Word(err, spell) })
 	case interface{ Unwrap() error }:
-		inner = []error{e.Unwrap()}
+		if wrapped := e.Unwrap(); wrapped != nil {
+			inner = []error{wrapped}
+		}
 	case interface{ Unwrap() []error }:
 		if inner = e.Unwrap(); errors.Join(inner...).Error() == err.Error() {
 			var texts []string
@@ -75,9 +77,6 @@ func Word(err error, spell func(field string) string) string {
 	// An error that wraps others mostly ends with their texts.
 	text := err.Error()
 	for _, part := range inner {
-		if part == nil {
-			continue
-		}
 		was := part.Error()
 		if at := strings.LastIndex(text, was); at >= 0 {
 			text = text[:at] + Word(part, spell) + text[at+len(was):]

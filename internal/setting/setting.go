@@ -141,16 +141,12 @@ func Check(all []Setting) error {
 // name is Setting.Flag. A field without a setting becomes a key of a workload file, as Submission.After becomes after.
 func Fields(all []Setting, name func(*Setting) string) func(field string) string {
 	return func(field string) string {
-		own, isField := strings.CutPrefix(field, "Options.")
-		if !isField {
-			if own, isField = strings.CutPrefix(field, "Submission."); !isField {
-				return field
-			}
+		own := strings.TrimPrefix(strings.TrimPrefix(field, "Options."), "Submission.")
+		if own == field {
+			return field
 		}
-		own, index, indexed := strings.Cut(own, "[")
-		if indexed {
-			index = "[" + index
-		}
+		end := strings.IndexByte(own+"[", '[')
+		own, index := own[:end], own[end:]
 		for i := range all {
 			for f := range strings.FieldsSeq(all[i].Field) {
 				if f, value, _ := strings.Cut(f, "="); f == own {
