@@ -54,7 +54,7 @@ func TestFieldsInTextsAreArguments(t *testing.T) {
 			if !ok || !makesError(call) {
 				return true
 			}
-			texts := call.Args
+			texts := call.Args // with the object, which Fieldf marks as fields
 			if call.Fun.(*ast.SelectorExpr).Sel.Name == "Fieldf" {
 				texts = texts[1:]
 			}
