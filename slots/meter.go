@@ -18,16 +18,6 @@ import (
 // A Meter keeps a few words for each pool; the callers keep a meteredAttempt for each slot and a
 // Clock for each job. It belongs to the goroutine of its Ledger, and each call costs O(1).
 
-// Totals.Busy that contributed to no result.
-//
-// Steps follow the progress of an attempt between the reports of a driver.
-//
-// A Meter keeps a few words for each pool; the callers keep a meteredAttempt for each slot and a
-// Clock for each job. It belongs to the goroutine of its Ledger, and each call costs O(1).
-
-// phases is the number of phases, trace.PhaseNone among them.
-const phases = int(trace.PhaseHeld) + 1
-
 // Totals are times, added up over slots: slot-seconds, in nanoseconds.
 type Totals struct {
 	Busy          time.Duration            // with an attempt
