@@ -25,8 +25,8 @@ func TestReducesThatCopyBytes(t *testing.T) {
 		"from the disk":  func(o *engine.Options) { o.SortBufferBytes, o.KVBuffer = 64<<10, spill.KVBuffer{NoGrowth: true} },
 		"while maps run": func(o *engine.Options) { o.Slowstart, o.MergeFactor = &atOnce, 2 },
 		"of which one is lost": func(o *engine.Options) { // its map has committed by then, and no reduce has all copies
-			o.Faults = []setup.Fault{{Tracker: -1, Lost: true, At: 100 * time.Millisecond}}
-			o.Copiers.BytesPerSecond = 1 << 20
+			o.Faults = []setup.Fault{{Tracker: -1, Lost: true, At: 600 * time.Millisecond}}
+			o.Copiers.BytesPerSecond = 256 << 10
 		},
 		"with little memory":      func(o *engine.Options) { o.MemoryBytes = 32 << 20 },
 		"and a reduce that fails": func(o *engine.Options) { o.Faults = []setup.Fault{{Tracker: -1, Fail: 1, Reduce: true}} },

@@ -85,6 +85,9 @@ func (s *FS) place(name string) (string, error) {
 func (w *Writer) Write(p []byte) (int, error) {
 	n, err := w.pipe.Write(p)
 	w.bytes += int64(n)
+	if errors.Is(err, io.ErrClosedPipe) { // package http has closed its end before the goroutine of the request could
+		err = cmp.Or(w.sent.Wait(), err)
+	}
 	return n, err
 }
 
