@@ -120,7 +120,9 @@ func drawJob(rng *rand.Rand) *drawn {
 	case maybe(6):
 		d.Before = "rounds"
 	case maybe(3) && !d.MapOnly && !d.Named:
-		d.After = of("sorts", "rereads")
+		if d.After = of("sorts", "rereads"); d.Fixed > 0 { // a binary record may have a delimiter in it
+			d.After = "rereads"
+		}
 		d.Bare = d.Bare && d.After == "rereads" // parts without delimiters are other records than their sum
 	}
 	d.Ordered = d.Ordered && !d.Parts // they exclude each other
