@@ -9,11 +9,12 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"mrlocal"
+	"mrlocal/internal/testkit"
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
-
-	"pgregory.net/rapid"
 )
 
 // perWord is a job that emits each word with the count 1, and returns the number of values of each group.
@@ -79,9 +80,9 @@ func sumOf(text string) func(j *jobs.Job) {
 	}
 }
 
-// TestAGroupComesBackIfAMapOfGroupsFindsIt compares GroupOrder with a map of all names.
+// TestAGroupComesBackIfAMapOfGroupsFindsIt compares a run with jobtest, which has a map of all names.
 func TestAGroupComesBackIfAMapOfGroupsFindsIt(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		keys := rapid.SliceOfN(rapid.StringMatching(`[ab]{1,5}`), 1, 12).Draw(rt, "keys")
 		lengths := rapid.SliceOfN(rapid.IntRange(0, 4), 31, 31).Draw(rt, "length by sum of the bytes")
 		group := func(key []byte) int {

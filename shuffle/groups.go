@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"slices"
 
+	"mrlocal/internal/errs"
 	"mrlocal/jobs"
+	"mrlocal/shuffle/record"
 )
 
 // Groups are the groups of records that a reducer reads, in the order of their keys. Key and Values
@@ -40,15 +43,15 @@ type prefixGroups struct {
 	first  []byte               // first key of the group, copied because keys overwrites its key
 	lent   []byte               // a copy of first, which user code may change by mistake
 	name   []byte               // of the group, in first
-	order  jobs.GroupOrder
-	begun  bool // NextGroup was called
-	within bool // keys stands at a key of the group
-	more   bool // keys stands at a key
+	names  []int                // lengths of the names of groups so far that are prefixes of first
+	begun  bool                 // NextGroup was called
+	within bool                 // keys stands at a key of the group
+	more   bool                 // keys stands at a key
 	values jobs.Values
 }
 
 // NextGroup moves to the next group, and skips the rest of the current one. It returns false at
-// the end of the keys.
+// the end of the keys. It panics with a jobs.Mistake if the group has been there before.
 func (g *prefixGroups) NextGroup() bool {
 	if !g.begun {
 		g.begun = true
@@ -60,10 +63,16 @@ func (g *prefixGroups) NextGroup() bool {
 	if !g.more {
 		return false
 	}
+	same := record.CommonBytes(g.first, g.keys.Key())
 	g.first = append(g.first[:0], g.keys.Key()...)
 	g.lent = append(g.lent[:0], g.first...)
 	g.name, g.within = jobs.GroupOf(g.first, g.prefix), true
-	g.order.Begin(g.name, g.first)
+	// In sorted keys a group can come back only if all keys between begin with its name. So other names are dropped.
+	g.names = slices.DeleteFunc(g.names, func(n int) bool { return n > same })
+	if slices.Contains(g.names, len(g.name)) {
+		panic(jobs.Mistakef("GroupBytes: the group %s comes back at the key %s; its name must not be a prefix of another one", errs.Quote(string(g.name)), errs.Quote(string(g.first))))
+	}
+	g.names = append(g.names, len(g.name))
 	g.values.Reset(g)
 	return true
 }

@@ -31,7 +31,7 @@ type cutNode struct {
 func newCuts(keys [][]byte) *cuts {
 	c := &cuts{root: newCutNode(keys, 0, 0), depth: make([]int, len(keys)+1), head: make([]uint64, len(keys)+1)}
 	for p := 1; p < len(keys); p++ {
-		n := commonBytes(keys[p-1], keys[p])
+		n := CommonBytes(keys[p-1], keys[p])
 		c.depth[p] = n
 		c.head[p] = PrefixOf(keys[p][:n])
 	}
@@ -54,7 +54,7 @@ func newCutNode(keys [][]byte, depth, before int) cutNode {
 	for i := range n.next {
 		same := keys[n.before[i]-before : n.before[i+1]-before]
 		least, most := same[0], same[len(same)-1]
-		if common := commonBytes(least, most); common >= depth+8 && common < len(most) {
+		if common := CommonBytes(least, most); common >= depth+8 && common < len(most) {
 			n.next[i] = newCutNode(same, common, n.before[i])
 		}
 	}

@@ -412,7 +412,7 @@ func (s *Sorter) common(a []Entry, next int) int {
 	first := s.Arena.Key(a[0].Ref)[next:]
 	n := len(first)
 	for i := 1; i < len(a) && n > 0; i++ {
-		n = commonBytes(first[:n], s.Arena.Key(a[i].Ref)[next:])
+		n = CommonBytes(first[:n], s.Arena.Key(a[i].Ref)[next:])
 	}
 	return n
 }
@@ -430,8 +430,8 @@ func sortByAddress(a []Entry) {
 	}
 }
 
-// commonBytes returns the length of the common prefix of a and b.
-func commonBytes(a, b []byte) int {
+// CommonBytes returns the length of the common prefix of a and b.
+func CommonBytes(a, b []byte) int {
 	n := min(len(a), len(b))
 	a, b = a[:n], b[:n]
 	i := 0
