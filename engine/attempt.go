@@ -306,7 +306,7 @@ func (a *attempt) getRoom() error {
 // reserve waits until the attempt may open files, and then until it has a lease of its floor. No other attempt can
 // wait for this one meanwhile.
 func (a *attempt) reserve() (err error) {
-	defer a.waiting.Store(a.waiting.Swap(true)) // a copy phase waits on
+	defer a.waiting.Store(a.waiting.Swap(true)) // in a copy phase, waiting was true before and stays so
 	if a.run.fdTurns != nil {
 		if a.run.fdTurns.Acquire(a.ctx, 1) != nil {
 			return jobs.ErrKilled

@@ -203,22 +203,21 @@ func (c *coordinator) remove(a *attempt, s attemptState) {
 // attemptFailed books the end of an attempt that has failed with err, or whose result does not
 // count. In the second case err is nil.
 func (c *coordinator) attemptFailed(a *attempt, err error) {
-	j, hasSource := a.job, a.state == attemptRunning
-	if a.state == attemptAbandoned {
-		if err == nil && a.writes() && j.state < jobEnded { // it has committed its part all the same
-			j.written[a.id.Task] = a
-		}
+	j := a.job
+	hasSource, abandoned := a.state == attemptRunning, a.state == attemptAbandoned
+	// A part that an attempt has committed stays in the output, even if its thread was abandoned or its tracker
+	// is lost at that moment. The Ledger does not know of the part and starts another attempt. That attempt
+	// fails, because the part is written, and is booked as a success.
+	writes := a.writes() && j.state < jobEnded
+	if writes && err == nil && (abandoned || c.onLostTracker(a)) {
+		j.written[a.id.Task] = a
+	}
+	if abandoned {
 		return
 	}
 	stopped := a.ctx.Err() != nil
 	c.remove(a, attemptEnded)
-	// A part that an attempt has committed stays in the output, even if its tracker is lost at
-	// that moment. The Ledger does not know of the part and starts another attempt. That attempt
-	// fails, because the part is written, and is booked as a success.
-	switch writes := a.writes() && j.state < jobEnded; {
-	case writes && err == nil && c.onLostTracker(a):
-		j.written[a.id.Task] = a
-	case writes && err != nil && !c.onLostTracker(a) && j.written[a.id.Task] != nil:
+	if writes && err != nil && !c.onLostTracker(a) && j.written[a.id.Task] != nil {
 		c.bookWritten(a)
 		return
 	}
@@ -253,31 +252,21 @@ func (c *coordinator) attemptFailed(a *attempt, err error) {
 	c.run.printStack(&j.spec, fmt.Errorf("attempt %s failed: %w", a.name(), err))
 	// If the output cannot be written, another attempt would fail too.
 	target := j.chain.target()
-	if j.failures == nil {
-		j.failures = c.run.o.newFailures()
-	}
-	c.failJob(j, fmt.Errorf("%s: %w", a.name(), err), permanent(err) || j.failures.again(a.id, err) || target != nil && target.Err() != nil)
+	again := c.run.o.attemptsByDefault && j.failures.again(a.id, err)
+	c.failJob(j, fmt.Errorf("%s: %w", a.name(), err), permanent(err) || again || target != nil && target.Err() != nil)
 	if user := new(guard.Error); j.chain.err == nil && errors.As(err, &user) && user.Stack == nil {
 		j.chain.note(fmt.Sprintf("attempt %s failed, and is tried again: %v", a.name(), err))
 	}
 }
 
-// failures has the last error of user code of each task that has failed, by its attempt 0. A nil map takes none.
+// failures has the last error of user code of each task that has failed, by its attempt 0.
 type failures map[slots.AttemptID]string
-
-// newFailures returns the failures of a job, or of a sample. They are nil if the user gives the number of attempts.
-func (o *Options) newFailures() failures {
-	if !o.attemptsByDefault {
-		return nil
-	}
-	return failures{}
-}
 
 // again adds err, of an attempt that was not killed. It reports whether user code fails for the second time
 // in the same place with the same error: on one machine, another attempt would not help.
 func (f failures) again(id slots.AttemptID, err error) bool {
 	user, mistake := new(guard.Error), jobs.Mistake("")
-	if f == nil || !errors.As(err, &user) && !errors.As(err, &mistake) {
+	if !errors.As(err, &user) && !errors.As(err, &mistake) {
 		return false
 	}
 	id.N = 0
@@ -286,8 +275,8 @@ func (f failures) again(id slots.AttemptID, err error) bool {
 	return before == f[id]
 }
 
-// bookWritten books the success of an attempt whose part had been written by an attempt on a
-// lost tracker. It books the counters of that other attempt, which has done the work.
+// bookWritten books the success of an attempt whose part another attempt had written, which was abandoned or on
+// a lost tracker. It books the counters of that other attempt, which has done the work.
 func (c *coordinator) bookWritten(a *attempt) {
 	j := a.job
 	a.counters, a.outcome.CPU = j.written[a.id.Task].counters, 0

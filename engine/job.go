@@ -38,8 +38,8 @@ type job struct {
 	releaser jobs.Releaser           // nil: none
 	counters Counters
 	usage    usage                     // of attempts that committed
-	written  map[slots.TaskID]*attempt // attempts on lost trackers that have committed the part of the task (attemptFailed)
-	failures failures                  // of attempts
+	written  map[slots.TaskID]*attempt // attempts without a book entry that have committed the part of the task (attemptFailed)
+	failures failures                  // unless the user gives the number of attempts
 	stuck    map[slots.TaskID]struct{} // maps with an abandoned attempt, which may still read its source
 
 	// ---- shared with attempts
@@ -64,7 +64,7 @@ type job struct {
 func (ch *chain) newJob(step int) *job {
 	j := &job{
 		chain: ch, step: step, spec: guard.Job(ch.job.Chain[step]), side: ch.side, sidePath: ch.job.Side,
-		binary: map[int32]struct{}{}, written: map[slots.TaskID]*attempt{}, stuck: map[slots.TaskID]struct{}{},
+		binary: map[int32]struct{}{}, written: map[slots.TaskID]*attempt{}, failures: failures{}, stuck: map[slots.TaskID]struct{}{},
 	}
 	j.sideSeal = sync.OnceValue(func() *invariant.Seal {
 		seal := invariant.NewSeal(j.side)

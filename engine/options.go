@@ -42,8 +42,8 @@ type JobOptions struct {
 
 	// OutputDir or OutputFile is where the result goes; only one of them may be set. If neither
 	// is, the merged result goes to Stdout. If Stdout is nil too, the result is thrown away. The job
-	// fails if a Write of Stdout fails. An existing OutputFile is replaced, as > of a shell does, without
-	// Overwrite. If OutputDir or OutputFile is set, Stdout gets nothing, unless OutputFile is /dev/stdout.
+	// fails if a Write of Stdout fails. A run replaces an existing OutputFile even without Overwrite, as a
+	// shell does for >. If OutputDir or OutputFile is set, Stdout gets nothing, unless OutputFile is /dev/stdout.
 	OutputDir, OutputFile string
 	Stdout                io.Writer
 
@@ -144,7 +144,7 @@ type Options struct {
 	// Without ResumeDir they are ignored.
 	ResumeSettings []string
 
-	TaskTimeout time.Duration // an attempt fails after so long without a sign of life; 0: 600 s
+	TaskTimeout time.Duration // an attempt fails after this time without a sign of life; 0: 600 s
 
 	// Profile labels the work of attempts (slot, job, kind, phase) for a CPU
 	// profile and an execution trace that the caller takes.

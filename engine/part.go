@@ -19,7 +19,7 @@ type textOut struct {
 	buf     []byte // its capacity never changes
 	delim   byte
 	of      *userTime // of the attempt
-	err     error     // the first one of w; later text is dropped
+	err     error     // the first one of w, or of wholeOut; later text is dropped
 	records int64
 	bytes   int64 // written to w
 }

@@ -101,7 +101,7 @@ func (j *job) planMaps(streams bool) error {
 	default:
 		j.readSplits()
 	}
-	of := sampled{job: j, first: first, retry: retry(r.ctx, r.o.Attempts, r.o.newFailures(), r.o.TaskTimeout, j.chain.note)}
+	of := sampled{job: j, first: first, retry: retry(r.ctx, &r.o, j.chain.note)}
 	ratio := -1.0 // bytes of map output for each byte of input; negative: not known, and checkRoom samples by itself
 	if cuts {
 		var err error

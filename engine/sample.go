@@ -296,13 +296,15 @@ type attemptFunc func(ctx context.Context, number int, alive func()) error
 
 // retry returns a function that calls a try with the numbers 0, 1 and so on until it succeeds, as often as
 // a task may fail (Options.Attempts). Each call takes place apart, so that it may end its goroutine. A call
-// that is not alive for timeout fails, and is left behind. retry notes each failure but the last one. It
+// that is not alive for Options.TaskTimeout fails, and is left behind. retry notes each failure but the last one. It
 // calls the try no more if ctx has ended, or if another try would fail too (permanent, failures).
-func retry(ctx context.Context, attempts int, seen failures, timeout time.Duration, note func(string)) func(attemptFunc) error {
+func retry(ctx context.Context, o *Options, note func(string)) func(attemptFunc) error {
+	seen := failures{}
 	return func(once attemptFunc) (err error) {
-		for n := range attempts {
-			err = whileAlive(ctx, max(timeout, guard.LeaveWithin), func(ctx context.Context, alive func()) error { return once(ctx, n, alive) })
-			if err == nil || permanent(err) || seen.again(slots.AttemptID{Kind: slots.Map}, err) || ctx.Err() != nil || n+1 == attempts {
+		for n := range o.Attempts {
+			err = whileAlive(ctx, max(o.TaskTimeout, guard.LeaveWithin), func(ctx context.Context, alive func()) error { return once(ctx, n, alive) })
+			again := o.attemptsByDefault && seen.again(slots.AttemptID{Kind: slots.Map}, err)
+			if err == nil || permanent(err) || again || ctx.Err() != nil || n+1 == o.Attempts {
 				break
 			}
 			note(fmt.Sprintf("a sample of the input has failed, and is tried again: %v", err))

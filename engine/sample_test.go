@@ -13,6 +13,7 @@ import (
 	"mrlocal/input"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
+	"mrlocal/slots/setup"
 )
 
 // reads is a mapper that emits its lines, and looks at the budget.
@@ -63,7 +64,7 @@ func TestTheCopyOfASampledPlaceCountsInTheBudget(t *testing.T) {
 		if c.sortKeys {
 			spec.AppendKey = func(dst, record []byte) []byte { return append(dst, record...) }
 		}
-		_, err = sampled{job: &job{spec: spec, plan: plan}, retry: retry(t.Context(), 4, nil, time.Minute, func(text string) { t.Error(text) })}.sample(t.Context(), budget)
+		_, err = sampled{job: &job{spec: spec, plan: plan}, retry: retry(t.Context(), &Options{Config: setup.Config{Attempts: 4}, TaskTimeout: time.Minute}, func(text string) { t.Error(text) })}.sample(t.Context(), budget)
 		if err != nil || len(leased) != c.calls || c.calls > 0 && slices.Min(leased) < c.least {
 			t.Errorf("%+v: leased %d while the mapper ran, %v", c, leased, err)
 		}
