@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
@@ -15,15 +14,13 @@ import (
 
 // openDirectory checks Spec.Dir and returns its place. It creates nothing.
 func openDirectory(spec Spec) (place, error) {
-	path, info, err := resolve(spec.Dir)
-	if _, _, cause := paths.Resolve(spec.Dir); errors.Is(cause, fs.ErrNotExist) && !strings.HasSuffix(spec.Dir, ".") {
-		path, err = paths.Locate(spec.Dir), nil // the directories above it are made, too
-	}
-	switch {
+	path, info, err := paths.Resolve(spec.Dir)
+	switch base := filepath.Base(spec.Dir); {
+	case errors.Is(err, fs.ErrNotExist) && base != "." && base != "..":
+		path = paths.Locate(spec.Dir) // the directories above it are made, too
 	case err != nil:
-		return nil, err
-	case info == nil: // a new directory
-	case !info.IsDir():
+		return nil, unresolved(spec.Dir, err)
+	case info != nil && !info.IsDir():
 		return nil, wrong(spec.Dir, "exists and is not a directory")
 	}
 	// checkPlace comes before checkReplace, so that the error names a wrong parent first.
@@ -111,17 +108,12 @@ func checkPlace(spec Spec, name, path string, info fs.FileInfo) error {
 	return nil
 }
 
-// resolve is paths.Resolve. Its errors name the output.
-func resolve(name string) (path string, info fs.FileInfo, err error) {
-	path, info, err = paths.Resolve(name)
-	var parent *paths.ParentError
-	switch {
-	case errors.As(err, &parent):
-		err = refuseParent(name, parent.Dir, parent.Err)
-	case err != nil:
-		err = refuse(name, err)
+// unresolved returns the error for an output that paths.Resolve refuses with err.
+func unresolved(name string, err error) error {
+	if parent := new(paths.ParentError); errors.As(err, &parent) {
+		return refuseParent(name, parent.Dir, parent.Err)
 	}
-	return path, info, err
+	return refuse(name, err)
 }
 
 // refuseParent returns the options error for a parent directory that cannot be used.

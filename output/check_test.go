@@ -127,6 +127,9 @@ func TestWhatIsRefusedBeforeAnythingRuns(t *testing.T) {
 		"two dots behind a missing directory": {func(w *kit) Spec {
 			return Spec{Dir: w.path("") + "/no/.."}
 		}, "does not exist"},
+		"two dots and a slash behind a missing directory": {func(w *kit) Spec {
+			return Spec{Dir: w.path("") + "/no/../"}
+		}, "does not exist"},
 		"a directory above the missing ones that is a file": {func(w *kit) Spec {
 			return Spec{Dir: filepath.Join(w.write("file", ""), "no/out")}
 		}, "not a directory"},

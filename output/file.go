@@ -15,6 +15,7 @@ import (
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/invariant"
+	"mrlocal/internal/paths"
 )
 
 // pendingFile is a place that is one regular file. The file is written under a hidden name
@@ -307,10 +308,10 @@ func openFile(spec Spec) (place, error) {
 	if p, ok := descriptor(spec); ok {
 		return p, nil
 	}
-	path, info, err := resolve(spec.File)
+	path, info, err := paths.Resolve(spec.File)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, unresolved(spec.File, err)
 	case info == nil:
 	case info.IsDir():
 		return nil, wrong(spec.File, "is a directory; name a file")

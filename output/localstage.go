@@ -28,10 +28,8 @@ type localStage struct {
 	old   string // where publish has put the old directory; "": nothing was replaced
 }
 
-// make is that function of a stage. It makes, locks and marks the stage, and before it the directories above that are
-// missing.
-func (d *localStage) make() error {
-	var err error
+// make is stage.make. It makes the missing directories above the stage. Then it makes, locks and marks the stage.
+func (d *localStage) make() (err error) {
 	if d.parents, err = disk.MakeParents(d.path); err != nil {
 		return refuse(d.name, err)
 	}
@@ -118,7 +116,7 @@ func (d *localStage) move(from, to string) error {
 // remove implements files.
 func (d *localStage) remove(path string) error { return disk.RemoveAll(d.below(path)) }
 
-// clear is that function of a stage. `_temporary` stays with its mark, which allows a later run to replace the
+// clear is stage.clear. `_temporary` stays with its mark, which allows a later run to replace the
 // directory after a crash. The parts must be durable before `_SUCCESS` says that they are complete.
 func (d *localStage) clear() error {
 	if err := emptyTemp(d.below(tempName)); err != nil {
@@ -127,7 +125,7 @@ func (d *localStage) clear() error {
 	return syncDir(d.stage)
 }
 
-// publish is that function of a stage. It gives the stage its name, in the place of the old directory if there is
+// publish is stage.publish. It gives the stage its name, in the place of the old directory if there is
 // one. It checks again that the old directory has only files of mrlocal, because the run may have taken
 // hours.
 func (d *localStage) publish() error {
@@ -176,7 +174,7 @@ func swap(stage, path string) (old string, err error) {
 	return old, nil
 }
 
-// settle is that function of a stage. It makes the name durable and then removes the directory that was
+// settle is stage.settle. It makes the name durable and then removes the directory that was
 // replaced. In this order a crash leaves at least one of the two.
 func (d *localStage) settle() error {
 	defer d.unlock()
@@ -207,10 +205,10 @@ func (d *localStage) takeBack(cause error) error {
 	return fmt.Errorf("output %s: was removed, because it could not be made durable%s: %w", quoteName(d.name), back, errors.Join(errs.Cause(cause), removeMade(made)))
 }
 
-// drop is that function of a stage. It removes `_temporary` with the files of attempts, and parts that may have
+// drop is stage.drop. It removes `_temporary` with the files of attempts, and parts that may have
 // moved up. Files of other programs stay.
 func (d *localStage) drop() error {
-	defer func() { disk.RemoveEmpty(d.parents) }()
+	defer disk.RemoveEmpty(d.parents)
 	if d.stage == "" {
 		return nil
 	}

@@ -78,7 +78,7 @@ func (d *remoteStage) free() error {
 	}
 }
 
-// make is that function of a stage. If two runs start at once, HDFS lets only one of them make the mark.
+// make is stage.make. If two runs start at once, HDFS lets only one of them make the mark.
 func (d *remoteStage) make() error {
 	err := d.free()
 	if err == nil {
@@ -129,10 +129,10 @@ func (d *remoteStage) remove(path string) error {
 	return named(d.name, d.fs.Remove(d.below(path)))
 }
 
-// clear is that function of a stage.
+// clear is stage.clear.
 func (d *remoteStage) clear() error { return d.remove(tempName) }
 
-// publish is that function of a stage. It removes the directory that a killed run of the same journal has
+// publish is stage.publish. It removes the directory that a killed run of the same journal has
 // published under the name, and leaves any other.
 func (d *remoteStage) publish() error {
 	if d.stage == d.name {
@@ -170,7 +170,7 @@ func (d *remoteStage) rename() error {
 	return err
 }
 
-// drop is that function of a stage.
+// drop is stage.drop.
 func (d *remoteStage) drop() error {
 	if !d.made {
 		return nil
