@@ -75,14 +75,14 @@ type Block struct {
 	at *int64 // where Records and Fixed say how far they are; nil: nobody asks
 }
 
-// Watched returns a block whose Lines, Records and Fixed keep in at the place in Data of the record that
-// they have yielded last, for messages.
+// Watched returns a block whose Lines, Records and Fixed set *at, for messages: the offset in Data of the record
+// that they have yielded last.
 func (b Block) Watched(at *int64) Block {
 	b.at = at
 	return b
 }
 
-// stands says that the record with which rest begins is yielded.
+// stands notes that the record at the start of rest is yielded.
 func (b Block) stands(rest []byte) {
 	if b.at != nil {
 		*b.at = int64(len(b.Data) - len(rest))

@@ -11,6 +11,15 @@ func Mistakef(format string, args ...any) error { return Mistake(fmt.Sprintf(for
 
 func (m Mistake) Error() string { return string(m) }
 
+// CombinerOf returns a combiner that create, a Job.NewCombiner, makes. It panics with a Mistake if that is a Sum.
+func CombinerOf(create func() Reducer) Reducer {
+	r := create()
+	if _, sum := r.(Sum); sum {
+		panic(Mistakef("jobs.Sum is a Folder, for Job.NewFolder; as a combiner it would emit text"))
+	}
+	return r
+}
+
 // GroupOf returns the leading bytes of a key that name its group: group is Job.GroupBytes. It panics with a
 // Mistake if the key has fewer bytes.
 func GroupOf(key []byte, group func(key []byte) int) []byte {

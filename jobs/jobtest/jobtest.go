@@ -322,10 +322,7 @@ func (a *attempt) mapSplit(job jobs.Job, split []jobs.Block, partitions [][]pair
 
 // combine runs a combiner over each partition, and replaces its pairs.
 func (a *attempt) combine(job jobs.Job, partitions [][]pair) error {
-	combiner := job.NewCombiner()
-	if _, sum := combiner.(jobs.Sum); sum {
-		return errors.New("jobs.Sum is a Folder; as a combiner it would emit text")
-	}
+	combiner := jobs.CombinerOf(job.NewCombiner)
 	a.begin(combiner)
 	for i, pairs := range partitions {
 		combined := &collector{of: a}
