@@ -14,11 +14,11 @@ import (
 // decoder on the reader's goroutine reads the rest of the file. It reads the same bytes as without
 // helpers, so it finds the same errors.
 type membersReader struct {
-	from *bufio.Reader
-	src  *bufio.Reader // reads from `from`, and has room for the longest unit; nil: no more units are cut
+	from *bufio.Reader // the file
+	src  *bufio.Reader // reads from `from`, and has room for the longest unit; nil: rest reads from there
 	// serial makes the decoder that reads the rest of the file on the reader's goroutine.
 	serial func(rest io.Reader) (io.Reader, error)
-	last   bool      // no more units are cut
+	last   bool      // there are no more units
 	rest   io.Reader // decodes the rest of the file; nil: units are still decoded
 	ahead  ahead
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 
 	"mrlocal/internal/testkit"
 )
@@ -31,14 +30,6 @@ func gzipMember(text []byte) []byte {
 	return b.Bytes()
 }
 
-func zstdFrameOf(text []byte) []byte {
-	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(len(text)%2 == 0))
-	if err != nil {
-		panic(err)
-	}
-	return w.EncodeAll(text, nil)
-}
-
 // storedMember is a member with data that is not compressed: text shows as it is.
 func storedMember(text []byte) []byte {
 	var b bytes.Buffer
@@ -48,19 +39,16 @@ func storedMember(text []byte) []byte {
 	return b.Bytes()
 }
 
-func TestMembersAndFramesAheadAreTheSame(t *testing.T) {
+func TestMembersAheadAreTheSame(t *testing.T) {
 	sizes := [][]int{{300_000, 500_000, 400_000, 600_000, 300_000}, {2 << 20, 1 << 20, 2 << 20, 3 << 20}, {10 << 20, 1 << 20}, {400_000, 12 << 20, 400_000}, {0, 1000, 0}}
 	for seed := range uint64(testkit.Rounds(6)) {
 		rng := rand.New(rand.NewPCG(seed, 6))
-		for name, compress := range map[string]func([]byte) []byte{"gzip": gzipMember, "zstd": zstdFrameOf, "stored gzip": storedMember} {
+		for name, compress := range map[string]func([]byte) []byte{"gzip": gzipMember, "stored gzip": storedMember} {
 			var data []byte
 			for _, size := range sizes[seed%uint64(len(sizes))] {
 				text := memberText(rng, size)
 				if size > 300_000 { // looks like a member within a member
 					copy(text[290_000:], "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03")
-				}
-				if name == "zstd" && rng.IntN(3) == 0 {
-					data = append(data, 0x51, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3)
 				}
 				data = append(data, compress(text)...)
 			}
