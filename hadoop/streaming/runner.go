@@ -199,7 +199,7 @@ func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 		return err
 	}
 	var raw func([]byte) error
-	// The command gets lines as they are in the file, which passes on many lines at once.
+	// Lines that the command gets as they are in the file need no change, so it gets many of them at once.
 	if m.stage.in.NoKey && w.input.key == Long {
 		raw = m.send
 	}

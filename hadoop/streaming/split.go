@@ -40,7 +40,7 @@ type SplitOptions struct {
 	BlockBytes    int64 // greatest length of a split, unless LeastBytes is greater
 	Lines         int   // lines of a split (NLineInputFormat); 0: files are divided by bytes
 	Recursive     bool  // read directories inside directories; false: they are an error, unless IgnoreSubdirs is set
-	IgnoreSubdirs bool
+	IgnoreSubdirs bool  // leave them out
 }
 
 // file is an input file, with its length when Plan looked.
@@ -157,8 +157,7 @@ func braces(pattern string) []string {
 func hidden(name string) bool { return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") }
 
 // add appends the file at path to files, or the files of the directory there, in the order of their
-// names. If path is a directory and enter is false, it is left out with IgnoreSubdirs, and is else an error, as in
-// Hadoop.
+// names. As in Hadoop, a directory is an error if enter is false. With IgnoreSubdirs it is left out instead.
 func (o *SplitOptions) add(files []file, path string, enter bool) ([]file, error) {
 	info, err := os.Stat(path)
 	switch {

@@ -69,9 +69,9 @@ func MakeParents(path string) (made []string, err error) {
 	return made, err
 }
 
-// RemoveEmpty removes those of dirs that are empty: a result of MakeParents.
+// RemoveEmpty removes dirs, a result of MakeParents. Those that are not empty stay.
 func RemoveEmpty(dirs []string) {
 	for _, dir := range dirs {
-		_ = Remove(dir) // fails if the directory is not empty
+		_ = Remove(dir)
 	}
 }
