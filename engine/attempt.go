@@ -116,19 +116,19 @@ func (a *attempt) name() string {
 // calls it, so that Options.Stderr is used by one goroutine at a time.
 func (r *run) ofJob(j *jobs.Job, err error) error {
 	err = guard.Named(j.Name, err)
-	r.printStack(j, err)
+	r.printStack(j.BuiltIn, err)
 	return err
 }
 
 // printStack prints a panic of user code or a defect of mrlocal, with its stack. It prints nothing for
-// other errors, and for panics of the user code of built-in jobs.
-func (r *run) printStack(j *jobs.Job, err error) {
+// other errors, and for panics of the user code of jobs that are built in.
+func (r *run) printStack(builtIn bool, err error) {
 	var ue *guard.Error
 	var internal *guard.Defect
 	switch {
 	case errors.As(err, &internal):
 		writeStack(r.o.Stderr, err, internal.Stack)
-	case errors.As(err, &ue) && !j.BuiltIn && ue.Stack != nil:
+	case errors.As(err, &ue) && !builtIn && ue.Stack != nil:
 		writeStack(r.o.Stderr, err, ue.Stack)
 	}
 }

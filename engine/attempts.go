@@ -249,7 +249,7 @@ func (c *coordinator) attemptFailed(a *attempt, err error) {
 	if killed {
 		return
 	}
-	c.run.printStack(&j.spec, fmt.Errorf("attempt %s failed: %w", a.name(), err))
+	c.run.printStack(j.spec.BuiltIn, fmt.Errorf("attempt %s failed: %w", a.name(), err))
 	// If the output cannot be written, another attempt would fail too.
 	target := j.chain.target()
 	again := c.run.o.attemptsByDefault && j.failures.again(a.id, err)

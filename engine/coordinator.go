@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"mrlocal/jobs"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
@@ -110,7 +109,7 @@ func (c *coordinator) serve(ctx context.Context) error {
 func (c *coordinator) policyFailed(wake time.Duration) bool {
 	err := c.run.claimed.Err()
 	if err != nil {
-		c.run.printStack(&jobs.Job{}, err)
+		c.run.printStack(false, err)
 	} else if _, _, coming := c.release.First(); !coming && !c.opening && len(c.toOpen)+c.settling+len(c.maybeDone)+len(c.faults) == 0 {
 		// Nothing here leads to a fact for the Ledger.
 		err = c.run.claimed.Stalled(c.ledger, wake, len(c.order))

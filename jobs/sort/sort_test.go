@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -373,22 +372,6 @@ func BenchmarkAppendKey(b *testing.B) {
 			}
 		})
 	}
-}
-
-func TestSpansAreTheLines(t *testing.T) {
-	testkit.Check(t, func(t *rapid.T) {
-		data := rapid.SliceOf(rapid.SampledFrom([]byte("ab\n\x00"))).Draw(t, "data")
-		var got, want [][]byte
-		for _, s := range lines.AppendSpans(nil, data, '\n') {
-			got = append(got, data[s.Off:s.Off+s.Len])
-		}
-		for line := range (jobs.Block{Data: data}).Lines() {
-			want = append(want, line)
-		}
-		if !slices.EqualFunc(got, want, bytes.Equal) {
-			t.Fatalf("%q, want %q", got, want)
-		}
-	})
 }
 
 // TestCompareIsTheOrderOfKeys draws orders and pairs of lines. Compare must agree with the keys
