@@ -345,9 +345,8 @@ func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer
 }
 
 // GrantLocal is Slot PreScheduling [DynamicMR14, "slot prescheduling"]. It starts a map of the
-// first job of the first pool. A pending map of that job must have its input on the visited
-// tracker. If the job has no pending map, GrantLocal starts a copy under the same condition. It reports whether a map
-// started.
+// first job of the first pool. A pending map of that job must have its input on the visited tracker. If the job
+// has no pending map, GrantLocal starts a copy under the same condition. It reports whether a map started.
 func (o *Order) GrantLocal(v *slots.View, d *slots.Decision, numbers Numbers) bool {
 	const k = slots.Map
 	o.rerank(v, k)

@@ -271,7 +271,6 @@ func (s *speculation) wake(now time.Duration, k *sample) {
 	}
 }
 
-// finished adds the time of an attempt that committed its task. p is where and when the
 // since returns the time from which an attempt's time counts: its start, or for a
 // reduce the end of its job's maps. A reduce that waits for maps is not slow.
 func (m *measured) since(k slots.Kind, began time.Duration) time.Duration {
