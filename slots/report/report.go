@@ -431,9 +431,8 @@ func job(l *slots.Ledger, id slots.JobID) JobReport {
 func (r *Report) Describe(id slots.JobID, spec *slots.JobSpec) {
 	j := &r.Jobs[id]
 	j.Name = spec.Name
-	j.Pool = cmp.Or(spec.Pool, spec.Name)
+	j.Pool = cmp.Or(spec.Pool, spec.Name) // as the Ledger has it
 	j.User = spec.User
-	// The Ledger gives a job without a pool one with the name of the job.
 	if spec.Deadline > 0 {
 		j.DeadlineS = new(seconds(spec.Deadline))
 	}

@@ -17,7 +17,7 @@ import (
 // because each run would change what the other one decides. It turns a panic of the policy into
 // an error of the run, so that the driver ends the run as after any other failure.
 //
-// Of takes the policy, and Release gives it back. The driver hands Claim.Policy to its Ledger, and
+// ClaimOf takes the policy, and Release gives it back. The driver hands Claim.Policy to its Ledger, and
 // looks at Claim.Err after each call of the Ledger. A policy that has panicked is not called again.
 //
 // A Claim belongs to the goroutine that calls the Ledger. Runs on other goroutines may claim other
@@ -41,10 +41,10 @@ var serving = &sync.Map{}
 // ClaimOf takes p for a run, until Release is called; nil stands for FIFO. It fails with an error of kind
 // errs.BadOptions if p serves another run, and with one of kind errs.JobFailed if p.Traits panics.
 //
-// A policy with state is a pointer. Of takes the pointer, and the policies that its fields or
+// A policy with state is a pointer. ClaimOf takes the pointer, and the policies that its fields or
 // embedded fields hold, also in slices and arrays. It does not look for policies in maps, in structs
 // that are not policies, or in what functions refer to. A policy without a pointer and an empty struct
-// have no state. Of takes nothing of them, so they may serve several runs at once.
+// have no state. ClaimOf takes nothing of them, so they may serve several runs at once.
 //
 // A policy must not end its goroutine (runtime.Goexit, t.Fatal of a test). The goroutine is that of
 // the run's caller, and the Ledger is in the middle of its work.
