@@ -64,8 +64,8 @@ func (f *Filling) merge(output int64, factor int) {
 	if f.Spills == 0 || f.Spills > MostSpills {
 		return
 	}
-	runs := slices.Repeat([]int64{int64(Scaled(f.LoadBytes, output, f.EmitsBytes))}, f.Spills)
-	runs = append(runs, int64(Scaled(f.LastBytes, output, f.EmitsBytes)))
+	runs := slices.Repeat([]int64{ppm.Scaled(f.LoadBytes, output, f.EmitsBytes)}, f.Spills)
+	runs = append(runs, ppm.Scaled(f.LastBytes, output, f.EmitsBytes))
 	_, read := rule.Passes(runs, factor)
 	f.MergeBytes = 2*read + 2*output
 }
@@ -195,7 +195,7 @@ func (m *Shared) onEndSpill(now time.Duration, id int32, gen uint32) {
 // endSpill makes the event for the end of a spill of loadBytes. Without a kvbuffer there is none.
 func (m *Shared) endSpill(t *sharingAttempt, loadBytes int64) {
 	if emits := m.needs[t.Job].filling.EmitsBytes; emits > 0 {
-		m.Host.Detail(t.Slot, trace.OpSpillEnd, int64(Scaled(loadBytes, m.File.Jobs[t.Job].MapOutputBytes, emits)), 0)
+		m.Host.Detail(t.Slot, trace.OpSpillEnd, ppm.Scaled(loadBytes, m.File.Jobs[t.Job].MapOutputBytes, emits), 0)
 	}
 }
 
