@@ -29,9 +29,10 @@ var (
 
 // mutated are the packages whose code is mutated, and the further packages whose tests count.
 var mutated = map[string][]string{
-	"slots": {"slots/policy/..."}, "slots/policy": {"slots/policy/..."}, "slots/policy/capacity": nil, "slots/policy/dhfs": {"slots/policy/dynamicmr"},
-	"slots/policy/dynamicmr": nil, "slots/policy/dynsplit": nil, "slots/policy/fair": nil, "slots/policy/fifo": nil,
-	"slots/policy/fresh": nil, "slots/policy/omo": nil, "slots/policy/ras": nil, "slots/policy/yarn": {"slots/policy/omo", "slots/policy/fresh"},
+	"slots": {"slots/policy/..."}, "slots/policy": {"slots/policy/..."}, "slots/policy/capacity": nil,
+	"slots/policy/dhfs": {"slots/policy/dynamicmr"}, "slots/policy/dynamicmr": nil, "slots/policy/dynsplit": nil,
+	"slots/policy/fair": {"slots/policy/dynamicmr", "slots/policy/registry"}, "slots/policy/fifo": nil, "slots/policy/fresh": nil,
+	"slots/policy/omo": nil, "slots/policy/ras": nil, "slots/policy/yarn": {"slots/policy/omo", "slots/policy/fresh"},
 }
 
 const (
