@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"mrlocal/internal/errs"
+	"mrlocal/workload"
 )
 
 // claim is a claim of a paper, with the figures that show it: those with its name, or the figures of
@@ -90,6 +91,7 @@ func (c *claim) why() string {
 	}
 	l := c.open[0]
 	said := strings.TrimSpace(fmt.Sprintf("%s: %s, ours %s. %s", l.What, l.Paper, l.Shown, l.Because))
+	said = strings.Replace(said, "ours not built. "+workload.NotBuilt, workload.NotBuilt, 1)
 	if n := len(c.open) - 1; n > 0 {
 		said += " And " + errs.Counted(n, "other") + "."
 	}

@@ -14,7 +14,7 @@ func TestWhySlotsAreLent(t *testing.T) {
 			"true: 1 <= 1.05",                                        // under PI-DHFS
 			"true: 0.156 > 0.026",                                    // idle in the best order on the best configuration, and under PI-DHFS
 		},
-		"starve":     {"true: 0 >= 0", "true: 60 > 10", "true: 60 > 0", "true: 0 >= 0", "true: 70 > 10", "true: 60 > 0"},
+		"starve":     {"true: 60 > 10", "true: 60 > 0", "true: 70 > 10", "true: 60 > 0"},
 		"dependent":  {"true: 1659 < 2019", "true: 1623 < 2019", "true: 0.935 > 0.768"},
 		"fig4-range": {"true: 0.183 < 0.44 < 0.68 < 2.06", "true: 0.184 < 0.44 < 0.68 < 2.09", "true: 0.012 > 0"},
 	} {
