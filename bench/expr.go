@@ -312,9 +312,9 @@ func (p *parser) ofLists(name string, of func(theirs, ours []float64) float64) v
 	return number(of(theirs, ours))
 }
 
-// function reads the arguments of a function up to ), and returns its value. least combines its
-// arguments as pair does, rank_correlation, explained and not_above have two lists, and inner and ends return a
-// part of their numbers. All other functions return one number.
+// function reads the arguments of a function up to ), and returns its value. least combines its arguments as pair
+// does. rank_correlation, explained and not_above have two lists. inner and ends return a part of their numbers. All
+// functions but least, inner and ends return one number.
 func (p *parser) function(name string) value {
 	switch name {
 	case "least": // number by number

@@ -63,7 +63,7 @@ func New() *Capacity { return &Capacity{} }
 func (c *Capacity) Reset() {
 	*c = Capacity{left: slots.One, queues: []*queue{{users: map[string]*user{}}}}
 	c.addPool(slots.Pool{Name: slots.DefaultQueue})
-	c.of = nil
+	c.of = nil // a pool of this id is still to come
 }
 
 // ruleCapacity is the only rule by which the policy grants.
