@@ -225,7 +225,7 @@ func (p *Plan) Of(t Trial) string {
 func (p *Plan) in(t Trial, err error) error {
 	var u *errs.Error
 	if errors.As(err, &u) && errs.IsUsage(err) {
-		return errs.Optionf(p.Of(t), "%s%s", u.Where(), u.Cause)
+		return errs.Optionf(p.Of(t), "%w", u)
 	}
 	return err
 }

@@ -7,8 +7,8 @@
 // input, examine the job, or nothing. Package mrlocal exports the kinds to users
 // of the module. The command has an exit code for each.
 //
-// A library names fields of its options in errors (Fieldf, Field). Word puts the names there under which a user has set
-// them: flags, keys of a file or of the page.
+// A library names fields of its options in errors (Fieldf, Field). Word replaces them by the names that a user knows:
+// flags, keys of a file, or settings of the page.
 //
 // Nearest returns the name that a misspelt word most likely means, for "did you mean".
 // OneLine makes any text fit for a message of one line. Cause returns an error of package
@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -69,11 +70,9 @@ type Place struct {
 
 // Error returns "place: object: cause" without the parts that e lacks. The text is one line (OneLine),
 // whatever user code, readers and names of files have put into it.
-func (e *Error) Error() string { return OneLine(e.Where() + e.Cause.Error()) }
+func (e *Error) Error() string { return OneLine(e.where(e.Object) + e.Cause.Error()) }
 
-// Where returns the text before that of the cause: "place: object: ", "object: " or "".
-func (e *Error) Where() string { return e.where(e.Object) }
-
+// where returns the text before that of the cause: "place: object: ", "object: " or "".
 func (e *Error) where(object string) string {
 	var text string
 	switch at := e.Place; {
@@ -250,36 +249,22 @@ func distance(a, b string) int {
 // OneLine returns text with Go's escapes instead of characters that cannot be printed and bytes
 // that are not UTF-8. So the text cannot end a line or change the state of a terminal.
 func OneLine(text string) string {
-	clean := true
-	for _, r := range text {
-		if r == utf8.RuneError || !unicode.IsPrint(r) {
-			clean = false
-			break
-		}
-	}
-	if clean {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) {
 		return text
 	}
 	var b strings.Builder
-	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRuneInString(text[i:])
+	for len(text) > 0 {
+		r, n := utf8.DecodeRuneInString(text)
+		part := text[:n]
 		switch {
-		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, text[i])
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r < 0x80:
-			fmt.Fprintf(&b, `\x%02x`, r)
+		case unicode.IsPrint(r) && (r != utf8.RuneError || n > 1):
+		case n == 1 && !strings.Contains("\n\t\r", part):
+			part = fmt.Sprintf(`\x%02x`, part)
 		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
+			part = strings.Trim(strconv.Quote(part), `"`)
 		}
-		i += n
+		b.WriteString(part)
+		text = text[n:]
 	}
 	return b.String()
 }

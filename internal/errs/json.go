@@ -1,6 +1,7 @@
 package errs
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,24 +20,11 @@ func OfJSON(err error) string {
 	case errors.As(err, &syntax):
 		return "is not valid JSON"
 	case errors.As(err, &kind):
-		expected := "a number"
-		switch kind.Type.Kind().String() {
-		case "struct", "map":
-			expected = "an object"
-		case "slice":
-			expected = "a list"
-		case "string":
-			expected = "a text"
-		case "bool":
-			expected = "true or false"
-		}
+		words := map[string]string{"struct": "an object", "map": "an object", "object": "an object", "slice": "a list", "array": "a list", "string": "a text", "bool": "true or false"}
+		expected, got := cmp.Or(words[kind.Type.Kind().String()], "a number"), cmp.Or(words[kind.Value], "the "+shortened(kind.Value))
 		where := ""
 		if kind.Field != "" {
 			where = "field " + shortened(kind.Field) + ": "
-		}
-		got, ok := map[string]string{"array": "a list", "object": "an object", "string": "a text", "bool": "true or false"}[kind.Value]
-		if !ok {
-			got = "the " + shortened(kind.Value)
 		}
 		return fmt.Sprintf("%s%s is expected, not %s", where, expected, got)
 	}

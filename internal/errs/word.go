@@ -41,8 +41,8 @@ func (e *Error) Name(spell func(field string) string) string {
 	return strings.Join(fields, ", ")
 }
 
-// Word returns the text of err with the names that spell has for fields. It finds them by where the library has put
-// them: words of a user that look like a field stay. Joined errors follow one another, with semicolons between.
+// Word returns the text of err with the names that spell has for fields. It replaces only what the library has marked
+// as a field, so words of a user that look like one stay. Joined errors follow one another, with semicolons between.
 func Word(err error, spell func(field string) string) string {
 	var inner []error
 	switch e := err.(type) {

@@ -31,3 +31,13 @@ func TestOnlyNamesOfTheLibraryAreReplaced(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+func TestCharactersThatCannotBePrintedAreEscaped(t *testing.T) {
+	for text, want := range map[string]string{
+		"größe \"a\\b\" \ufffd": "größe \"a\\b\" \ufffd", "a\nb\tc\r": `a\nb\tc\r`, "\a\x1b[31m\x7f": `\x07\x1b[31m\x7f`, "\xff\u2028\U000e0001\"": `\xff\u2028\U000e0001"`,
+	} {
+		if got := errs.OneLine(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
