@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Check is rapid.Check with a quarter of the draws. It makes all draws with -long, and with -short as many as
-// rapid. A number on the command line (-rapid.checks) holds.
+// Check is rapid.Check with a quarter of the draws. With -long, with -short and with -rapid.checks it is rapid.Check
+// itself.
 func Check(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	draws := flag.Lookup("rapid.checks")

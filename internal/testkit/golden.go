@@ -202,24 +202,17 @@ func parseOutput(lines []string, i int) (string, int, error) {
 
 // firstDifference describes the first line in which two texts differ; "": they are equal.
 func firstDifference(want, got []byte) string {
-	if bytes.Equal(want, got) {
-		return ""
-	}
 	// A line that only one of the texts has is a difference, even if it is empty.
 	w, g := strings.Split(string(want), "\n"), strings.Split(string(got), "\n")
-	for i := 0; i < len(w) || i < len(g); i++ {
-		var a, b string
-		if i < len(w) {
-			a = w[i]
-		}
-		if i < len(g) {
-			b = g[i]
-		}
-		if a != b || i >= len(w) || i >= len(g) {
-			return fmt.Sprintf("line %d\n  want %q\n  got  %q", i+1, a, b)
-		}
+	n := 0
+	for n < min(len(w), len(g)) && w[n] == g[n] {
+		n++
 	}
-	return "the ends of lines differ"
+	if n == max(len(w), len(g)) {
+		return ""
+	}
+	line := func(of []string) string { return strings.Join(of[n:min(n+1, len(of))], "") }
+	return fmt.Sprintf("line %d\n  want %q\n  got  %q", n+1, line(w), line(g))
 }
 
 // write writes a golden file and the directories above it.

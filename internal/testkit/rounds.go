@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// long is a flag of each test binary that imports testkit. .ci/run passes it to each test that calls Rounds or Long.
+// long is a flag of each test binary that imports testkit. .ci/run passes it to each test that calls Rounds, Long or
+// Check.
 var long = flag.Bool("long", false, "make all rounds of the tests that draw their input")
 
 // Long reports whether the tests run with -long.
