@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -54,15 +55,11 @@ func (f *fieldReader) unquoted(name string) []byte {
 // word returns the index of a field's text in words. A text that is not there is an error.
 func (f *fieldReader) word(name string, words []string) int {
 	t := f.unquoted(name)
-	for i, w := range words {
-		if w == string(t) {
-			return i
-		}
-	}
-	if f.err == nil {
+	i := slices.IndexFunc(words, func(w string) bool { return w == string(t) })
+	if i < 0 && f.err == nil {
 		f.err = fmt.Errorf("%q: %.40q is unknown", name, t)
 	}
-	return 0
+	return max(i, 0)
 }
 
 // field is a name and its value as JSON. Both may be parts of the line.

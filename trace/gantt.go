@@ -127,10 +127,8 @@ type ganttRow struct {
 func newGanttRows(slots, columns int, cell time.Duration) []ganttRow {
 	rows := make([]ganttRow, slots)
 	for i := range rows {
-		rows[i] = ganttRow{letter: make([]byte, columns), most: make([]time.Duration, columns), idle: make([]time.Duration, columns)}
-		for c := range rows[i].idle {
-			rows[i].idle[c] = cell // fill takes the time of each attempt from it
-		}
+		// fill takes the time of each attempt from idle.
+		rows[i] = ganttRow{letter: make([]byte, columns), most: make([]time.Duration, columns), idle: slices.Repeat([]time.Duration{cell}, columns)}
 	}
 	return rows
 }
@@ -205,9 +203,8 @@ func (r *ganttRow) fill(letter byte, from, to, cell time.Duration) {
 // text returns the row: letters, and dots for the cells in which the slot was idle longer than any
 // use.
 func (r *ganttRow) text() []byte {
-	out := make([]byte, len(r.letter))
+	out := slices.Clone(r.letter)
 	for c := range out {
-		out[c] = r.letter[c]
 		if r.letter[c] == 0 || r.idle[c] > r.most[c] {
 			out[c] = '.'
 		}
@@ -277,9 +274,7 @@ func (t *Timeline) legend(b *strings.Builder, drawn map[byte]bool, o GanttOption
 		}
 	}
 	entries = append(entries, t.lettered(names, drawn, o.By)...)
-	if len(entries) > 0 {
-		writeWrapped(b, entries, o.Width)
-	}
+	writeWrapped(b, entries, o.Width)
 }
 
 // lettered returns an entry of the legend for each letter that was drawn. Of several jobs or pools

@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -69,10 +70,7 @@ func (m *Model) linksBefore() earlier {
 		kind        trace.Kind
 	}
 	e := earlier{make([]int32, len(m.Bars)), make([]int32, len(m.Bars)), make([][]int32, len(m.Jobs))}
-	slots, tasks := make([]int32, len(m.Lanes)), map[task]int32{}
-	for i := range slots {
-		slots[i] = None
-	}
+	slots, tasks := slices.Repeat([]int32{None}, len(m.Lanes)), map[task]int32{}
 	for i := range m.Bars {
 		b := &m.Bars[i]
 		key := task{b.Job, b.Task, b.Kind}
@@ -116,12 +114,7 @@ func (m *Model) cause(bar int32, before earlier) (Link, int32) {
 
 // lastBefore returns the last of maps, which are in the order of their ends, that ended at a time or earlier.
 func (m *Model) lastBefore(maps []int32, at time.Duration) int32 {
-	n, _ := slices.BinarySearchFunc(maps, at, func(bar int32, at time.Duration) int {
-		if m.Bars[bar].To <= at {
-			return -1
-		}
-		return 1
-	})
+	n := sort.Search(len(maps), func(i int) bool { return m.Bars[maps[i]].To > at })
 	if n == 0 {
 		return None
 	}

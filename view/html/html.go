@@ -432,17 +432,14 @@ func curves(m *view.Model, c *view.Curves) []byte {
 			from, to := float64(curveLeft)+float64(i)*curveWidth/float64(c.Steps), float64(curveLeft)+float64(i+1)*curveWidth/float64(c.Steps)
 			use, share := bottom-curveHeight*both(p.Use, i)/most, bottom-curveHeight*p.ShareAt(i)/most
 			fmt.Fprintf(&area, "L%.1f %.1fL%.1f %.1f", from, use, to, use)
-			sign := "L"
-			if i == 0 {
-				sign = "M"
-			}
-			fmt.Fprintf(&line, "%s%.1f %.1fL%.1f %.1f", sign, from, share, to, share)
+			fmt.Fprintf(&line, "L%.1f %.1fL%.1f %.1f", from, share, to, share)
 		}
 		fmt.Fprintf(&b, `<text x="0" y="%.1f">%s</text><text x="%d" y="%.1f" text-anchor="end">%.0f</text><text x="%d" y="%.1f" text-anchor="end">0</text>`, bottom-curveHeight/2, svg.Escape(name), curveLeft-4, bottom-curveHeight+10, most, curveLeft-4, bottom)
 		hue := light.Hues[view.HueIndex(int32(n))].Tones["compute"].Hex()
 		fmt.Fprintf(&b, `<path d="%sL%d %.1fZ" fill="%s" fill-opacity="0.55" stroke="%s"/>`, area.Bytes(), curveLeft+curveWidth, bottom, hue, hue)
 		if p.Share != nil {
-			fmt.Fprintf(&b, `<path d="%s" fill="none" stroke="#000000" stroke-width="1.6" stroke-dasharray="6 3"/>`, line.Bytes())
+			// A path begins with M, so it takes the place of the first L.
+			fmt.Fprintf(&b, `<path d="M%s" fill="none" stroke="#000000" stroke-width="1.6" stroke-dasharray="6 3"/>`, line.Bytes()[1:])
 		}
 	}
 	fmt.Fprintf(&b, `<text x="%d" y="%d">0 s</text><text x="%d" y="%d" text-anchor="end">%s</text></svg>`, curveLeft, height-4, curveLeft+curveWidth, height-4, view.Words(m.Last))

@@ -263,11 +263,11 @@ func (a chartAxis) apart(n int) bool {
 	for i := 0; i < len(a.values); i += n {
 		// Labels are centred on their values.
 		half := chartLetterWidth * float64(len(a.word(a.values[i]))) / 2
-		if at := a.at(a.values[i]); at-half < end+labelGap {
+		at := a.at(a.values[i])
+		if at-half < end+labelGap {
 			return false
-		} else {
-			end = at + half
 		}
+		end = at + half
 	}
 	return true
 }

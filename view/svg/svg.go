@@ -13,10 +13,9 @@ package svg
 import (
 	"bufio"
 	"cmp"
+	"encoding/xml"
 	"fmt"
-	"html"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,21 +46,14 @@ const (
 type picture struct {
 	w      *bufio.Writer // keeps its first error until Flush
 	m      *view.Model
-	byPool bool           // letters and hues stand for pools
-	left   float64        // room left of the plot, for labels
-	plot   float64        // width of the plot
-	row    float64        // height of a lane with its margin
-	canvas                // of bars
-	bars   [][]int32      // by slot: indexes of its bars, in order
-	parts  []part         // by bar, in order
-	first  []int32        // by bar: index of its first part
-	spills [][]view.Spill // by slot
-}
-
-// part is a segment of the bar with that index.
-type part struct {
-	bar int32
-	trace.Segment
+	byPool bool              // letters and hues stand for pools
+	left   float64           // room left of the plot, for labels
+	plot   float64           // width of the plot
+	row    float64           // height of a lane with its margin
+	canvas                   // of bars
+	bars   [][]int32         // by slot: indexes of its bars, in order
+	parts  [][]trace.Segment // by bar, in order
+	spills [][]view.Spill    // by slot
 }
 
 // Write draws the slots of a model to w. It fails if w does.
@@ -94,11 +86,10 @@ func Write(w io.Writer, m *view.Model, o Options) error {
 }
 
 // newPicture returns a picture of m of that width. It sorts bars, phases and spills by slot once.
-// Write then draws each row in one pass. first has one more entry than there are bars: the parts
-// of bar i are parts[first[i]:first[i+1]].
+// Write then draws each row in one pass.
 func newPicture(w io.Writer, m *view.Model, width int) *picture {
 	out := bufio.NewWriterSize(w, 64<<10)
-	p := &picture{w: out, m: m, byPool: m.ByPool(), left: 150, row: 24, canvas: canvas{out, 20}, bars: make([][]int32, len(m.Lanes)), spills: make([][]view.Spill, len(m.Lanes))}
+	p := &picture{w: out, m: m, byPool: m.ByPool(), left: 150, row: 24, canvas: canvas{out, 20}, bars: make([][]int32, len(m.Lanes)), parts: make([][]trace.Segment, len(m.Bars)), spills: make([][]view.Spill, len(m.Lanes))}
 	p.plot = float64(max(leastWidth, width)) - p.left - right
 	// Bars and spills are in the order of their events, so each list by slot is, too.
 	for i := range m.Bars {
@@ -109,16 +100,7 @@ func newPicture(w io.Writer, m *view.Model, width int) *picture {
 		slot := m.Bars[s.Bar].Slot
 		p.spills[slot] = append(p.spills[slot], s)
 	}
-	m.EachSegment(func(bar int, s trace.Segment) { p.parts = append(p.parts, part{int32(bar), s}) })
-	slices.SortStableFunc(p.parts, func(a, b part) int { return cmp.Compare(a.bar, b.bar) })
-	p.first = make([]int32, len(m.Bars)+1)
-	at := 0
-	for i := range p.first {
-		for at < len(p.parts) && int(p.parts[at].bar) < i {
-			at++
-		}
-		p.first[i] = int32(at)
-	}
+	m.EachSegment(func(bar int, s trace.Segment) { p.parts[bar] = append(p.parts[bar], s) })
 	return p
 }
 
@@ -333,7 +315,7 @@ func (p *picture) one(l view.Lane, i int, y float64) {
 		mark = view.SignOf(view.SignFailed).Mark
 	}
 	if mark != view.Cross {
-		for _, s := range p.parts[p.first[i]:p.first[i+1]] {
+		for _, s := range p.parts[i] {
 			p.phase(hue, view.PhaseSign(s.Phase), p.x(s.From), y, p.x(s.To)-p.x(s.From))
 		}
 	}
@@ -390,10 +372,7 @@ func num(v float64) string {
 // Escape returns text with all markup escaped, for XML and HTML. Characters that XML does not allow,
 // and invalid UTF-8, become U+FFFD.
 func Escape(text string) string {
-	return html.EscapeString(strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' && r != '\n' || r == 0xFFFE || r == 0xFFFF {
-			return 0xFFFD
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD")))
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(text)) // fails only if b does
+	return b.String()
 }
