@@ -121,7 +121,7 @@ func (d *decoder) trial(n *yaml.Node, form form) Trial {
 	t := Trial{Pos: placeOf(d.resolve(n))}
 	seen := map[string]Pos{}
 	for k, v := range d.entriesOf(n, "runs") {
-		switch key := d.once(seen, k, "runs"); {
+		switch key := d.once(seen, k, "runs", ""); {
 		case form >= changed && key == "name":
 			t.Name = d.name(v, key)
 		case form == namedRun && key == "jobs":
@@ -135,7 +135,7 @@ func (d *decoder) trial(n *yaml.Node, form form) Trial {
 		case form >= changed && key == "scale":
 			factors := map[string]Pos{}
 			for k, v := range d.entriesOf(v, key) {
-				t.Scale = append(t.Scale, Arg{Name: d.once(factors, k, key), Values: d.values(v, key), Pos: placeOf(k)})
+				t.Scale = append(t.Scale, Arg{Name: d.once(factors, k, key, ""), Values: d.values(v, key), Pos: placeOf(k)})
 			}
 		default:
 			t.Args = append(t.Args, Arg{Name: key, Values: d.values(v, key), Pos: placeOf(k)})
@@ -146,11 +146,11 @@ func (d *decoder) trial(n *yaml.Node, form form) Trial {
 }
 
 // once returns the name of a key of the mapping what, in which seen has the keys before it. It fails if the key is
-// among them.
-func (d *decoder) once(seen map[string]Pos, k *yaml.Node, what string) string {
+// among them. advice is the end of the message, in which %[1]s stands for the key.
+func (d *decoder) once(seen map[string]Pos, k *yaml.Node, what, advice string) string {
 	key := d.name(k, what)
 	if before, twice := seen[key]; twice {
-		d.failAt(placeOf(k), what, "%s is given twice, first %s", key, before.line())
+		d.failAt(placeOf(k), what, "%[1]s is given twice, first %[2]s"+advice, key, before.line())
 	}
 	seen[key] = placeOf(k)
 	return key
@@ -160,7 +160,7 @@ func (d *decoder) once(seen map[string]Pos, k *yaml.Node, what string) string {
 func (d *decoder) pairs(n *yaml.Node, what string, f func(Arg)) {
 	seen := map[string]Pos{}
 	for k, v := range d.entriesOf(n, what) {
-		key := d.once(seen, k, what)
+		key := d.once(seen, k, what, "")
 		f(Arg{Name: key, Values: []string{d.word(v, key)}, Pos: placeOf(k)})
 	}
 }

@@ -108,13 +108,8 @@ func (d *decoder) args(j *ListedJob, n *yaml.Node) {
 			d.fail(k, "args", "<< is not allowed in args: their order matters")
 			return
 		}
-		a := Arg{Name: d.name(k, "args"), Pos: placeOf(k)}
-		if before, twice := seen[a.Name]; twice {
-			d.failAt(a.Pos, "args", "%s is given twice, first %s; for several values write %s: [a, b]", a.Name, before.line(), a.Name)
-		}
-		seen[a.Name] = a.Pos
-		a.Values = d.values(v, a.Name)
-		j.Args = append(j.Args, a)
+		name := d.once(seen, k, "args", "; for several values write %[1]s: [a, b]")
+		j.Args = append(j.Args, Arg{Name: name, Values: d.values(v, name), Pos: placeOf(k)})
 	}
 }
 

@@ -102,34 +102,29 @@ func (o *objects) begin(bracket json.Delim) (null bool, err error) {
 	if err == nil && t != nil && t != bracket {
 		return false, errs.Inputf(o.in.place(o.d.InputOffset()), "%s is expected here", map[json.Delim]string{'{': "an object", '[': "a list"}[bracket])
 	}
-	if err != nil {
-		err = o.problem(err)
-	}
-	return t == nil, err
+	return t == nil, o.problem(err)
 }
 
 // end reads a closing bracket.
 func (o *objects) end() error {
-	if _, err := o.d.Token(); err != nil {
-		return o.problem(err)
-	}
-	return nil
+	_, err := o.d.Token()
+	return o.problem(err)
 }
 
 // value reads the next value into v.
 func (o *objects) value(v any) error {
 	o.in.forget(o.d.InputOffset())
-	if err := o.d.Decode(v); err != nil {
-		return o.problem(err)
-	}
-	return nil
+	return o.problem(o.d.Decode(v))
 }
 
 // skip reads the next value and drops it.
 func (o *objects) skip() error { return o.value(new(json.RawMessage)) }
 
-// problem returns a decoder's error with its place.
+// problem returns a decoder's error with its place, or nil for nil.
 func (o *objects) problem(err error) error {
+	if err == nil {
+		return nil
+	}
 	// The decoder has read the wrong text, but counts only the text before it as used. An error of
 	// syntax knows an offset that does not count tokens. So the rest is parsed again for it.
 	rest, _ := io.ReadAll(o.d.Buffered())
