@@ -245,7 +245,7 @@ func (c *session) outcomes() error {
 	if wrong && !c.fast {
 		c.say("Other programs on this machine disturb single runs. Run the lesson again.\n")
 	}
-	if last.model.Totals().Lent > 0 {
+	if last.Totals().Lent > 0 {
 		c.say("\nThe first slot that %s lent:\n", c.lesson.Runs[len(c.runs)-1].Title())
 		if err := explain.Sentences(c.Stdout, bytes.NewReader(last.file.Bytes()), explain.Options{Policy: registry.ForReplay, FirstLent: true, WhyIdle: -1}); err != nil {
 			return err
@@ -259,19 +259,14 @@ func (c *session) outcomes() error {
 func (c *session) models() []*view.Model {
 	all := make([]*view.Model, len(c.lesson.Runs))
 	for i, t := range c.runs {
-		all[i] = t.model
+		all[i] = t.Model
 	}
 	return all
 }
 
-// ofRun returns those items that belong to run i, in their order.
-func ofRun(items []lesson.Item, i int) (all []lesson.Item) {
-	for _, x := range items {
-		if x.Run == i {
-			all = append(all, x)
-		}
-	}
-	return all
+// ofRun returns those items that belong to run i, in their order. It reuses the memory of items.
+func ofRun(items []lesson.Item, i int) []lesson.Item {
+	return slices.DeleteFunc(items, func(x lesson.Item) bool { return x.Run != i })
 }
 
 // slotWords names the right slots. If there are several, several stands before their numbers.
@@ -343,7 +338,7 @@ func (c *session) questions(ctx context.Context, i int) (picked map[int]int32, e
 	}
 	models := c.models()
 	// Run i has not begun, so the fast run takes its place.
-	models[i] = before.model
+	models[i] = before.Model
 	for _, x := range ofRun(c.lesson.Items(models), i) {
 		if x.Ask == "" {
 			continue
@@ -369,13 +364,13 @@ func (c *session) questions(ctx context.Context, i int) (picked map[int]int32, e
 // slots returns the number of slots from which the user may choose. These are all slots up to the last
 // one that is a home slot or that ran an attempt.
 func (t *lessonRun) slots() (n int) {
-	for _, lane := range t.model.Lanes {
+	for _, lane := range t.Lanes {
 		if !lane.Extra {
 			n = max(n, int(lane.Slot)+1)
 		}
 	}
-	for i := range t.model.Bars {
-		n = max(n, int(t.model.Bars[i].Slot)+1)
+	for i := range t.Bars {
+		n = max(n, int(t.Bars[i].Slot)+1)
 	}
 	return n
 }

@@ -31,29 +31,23 @@ import (
 // lessonRun is a trace.Sink that records a run of a lesson. The goroutine of the run owns it until
 // the run has ended.
 type lessonRun struct {
-	model  *view.Model
+	*view.Model
 	file   bytes.Buffer // the event file, whole after the run
 	result []*digest    // of a lesson with an input, by job
 	after  func()       // is called after each event, on the goroutine of the run; may be nil
 }
 
 // newLessonRun returns the record of a run that has not begun.
-func newLessonRun() *lessonRun { return &lessonRun{model: view.New(view.Options{})} }
-
-// Open opens the model.
-func (t *lessonRun) Open(h *trace.Header) error { return t.model.Open(h) }
+func newLessonRun() *lessonRun { return &lessonRun{Model: view.New(view.Options{})} }
 
 // Record passes the event to the model.
 func (t *lessonRun) Record(s *trace.Stream, e *trace.Event) error {
-	err := t.model.Record(s, e)
+	err := t.Model.Record(s, e)
 	if t.after != nil {
 		t.after()
 	}
 	return err
 }
-
-// Close closes the model at the end of the run.
-func (t *lessonRun) Close() error { return t.model.Close() }
 
 // timeline returns a timeline of those events of a run that has ended whose sequence numbers are below before.
 func (t *lessonRun) timeline(before uint64) *trace.Timeline {

@@ -78,7 +78,6 @@ func (c *streamCommand) run(ctx context.Context, line *flags.Line) (int, error) 
 	if cuts {
 		return Done, c.sample(ctx, chain, append(words[1:], c.o.Inputs...))
 	}
-	// Only a job with a total order over several reduces has cuts.
 	c.o.Task = stream.TaskOf(c.Getenv)
 	return Done, stream.Run(ctx, chain, side, c.o, c.Stdin, c.Stdout, c.Stderr)
 }

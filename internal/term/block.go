@@ -388,15 +388,12 @@ func (l *live) erase() {
 // sizeOf returns a function that returns the size of the terminal w, or 0, 0 if w is not a
 // terminal. The function asks the terminal at each call, because the user may resize the window.
 func sizeOf(w io.Writer) func() (columns, rows int) {
-	f, ok := w.(*os.File)
 	return func() (int, int) {
-		if !ok {
-			return 0, 0
+		if f, ok := w.(*os.File); ok {
+			if columns, rows, err := term.GetSize(int(f.Fd())); err == nil {
+				return columns, rows
+			}
 		}
-		columns, rows, err := term.GetSize(int(f.Fd()))
-		if err != nil {
-			return 0, 0
-		}
-		return columns, rows
+		return 0, 0
 	}
 }
