@@ -3,7 +3,8 @@ package codec
 import (
 	"io"
 	"slices"
-	"sync"
+
+	"mrlocal/internal/inorder"
 )
 
 // demand is the memory of decoding ahead, in bytes: first for two goroutines with three units,
@@ -30,13 +31,12 @@ const mostHelpers = 64
 
 // unit is a part of a compressed file that can be decoded without the parts before it. It is a
 // block of bzip2, or whole gzip members. The reader fills stored and passes the unit to a
-// helper. The helper sets text and ok, and closes done. Then the unit is the reader's again.
+// helper, which sets text and ok. When the reader has taken it from the queue, the unit is the reader's again.
 type unit struct {
 	at, end int64 // its range in the file, in bits (bzip2 only)
 	stored  []byte
 	text    []byte
 	ok      bool // text is all of the unit; false: the reader decodes it itself
-	done    chan struct{}
 }
 
 // decoder appends the text of the stored bytes of a unit to dst. It returns false if they are not whole, or
@@ -65,15 +65,14 @@ const roomBytes = 4 << 10
 type ahead struct {
 	moreBytes  int64 // of one more helper
 	spare      func(bytes int64) (release func(), ok bool)
-	newDecoder func() decoder // makes the decoder of a helper
-	decoders   chan decoder   // of the helpers that are idle; nil: closed, or not started
-	queue      []*unit        // passed to helpers, in the order of the file
-	unit       *unit          // whose text is read; nil: none
-	sent       int            // bytes of its text that were read
-	idle       []*unit        // to be used again
-	helpers    int            // number of decoders
-	release    []func()       // of spare
-	ended      sync.WaitGroup
+	newDecoder func() decoder       // makes the decoder of a helper
+	decoders   chan decoder         // of the helpers that are idle; nil: closed, or not started
+	queue      inorder.Queue[*unit] // passed to helpers, in the order of the file
+	unit       *unit                // whose text is read; nil: none
+	sent       int                  // bytes of its text that were read
+	idle       []*unit              // to be used again
+	helpers    int                  // number of decoders
+	release    []func()             // of spare
 }
 
 // start starts two helpers. It reports whether there is memory for them.
@@ -105,7 +104,7 @@ func (a *ahead) wants() bool {
 	}
 	// There is one unit for each helper and one that waits, so that no helper is idle between two
 	// units.
-	if len(a.queue) <= a.helpers {
+	if a.queue.Len() <= a.helpers {
 		return true
 	}
 	if a.helpers < mostHelpers {
@@ -124,28 +123,18 @@ func (a *ahead) take() *unit {
 	if n := len(a.idle); n > 0 {
 		u, a.idle = a.idle[n-1], a.idle[:n-1]
 	}
-	*u = unit{stored: u.stored[:0], text: u.text[:0], done: make(chan struct{})}
+	*u = unit{stored: u.stored[:0], text: u.text[:0]}
 	return u
 }
 
 // hand passes a unit to the next helper that is idle.
 func (a *ahead) hand(u *unit) {
-	a.queue = append(a.queue, u)
 	decoders := a.decoders
-	a.ended.Go(func() {
-		defer close(u.done)
+	a.queue.Go(u, func(u *unit) {
 		decode := <-decoders
 		u.text, u.ok = decode(u.stored, u.text)
 		decoders <- decode
 	})
-}
-
-// pop waits until the oldest unit of the queue is decoded, and returns it.
-func (a *ahead) pop() *unit {
-	u := a.queue[0]
-	a.queue = a.queue[1:]
-	<-u.done
-	return u
 }
 
 // read reads text of the open unit. At its end it returns 0, and no unit is open.
@@ -162,9 +151,9 @@ func (a *ahead) read(p []byte) int {
 // close waits for the helpers, and gives their memory back. The units of the queue stay
 // there, and the reader decodes them itself. It may be called again.
 func (a *ahead) close() {
-	a.ended.Wait()
+	a.queue.Wait()
 	// Text that the reader has not read is dropped, because its memory is given back.
-	for _, u := range a.queue {
+	for u := range a.queue.All() {
 		u.ok, u.text = false, nil
 	}
 	for _, release := range a.release {

@@ -158,8 +158,8 @@ func (x *bzip2Reader) header(first bool) error {
 // decode the block itself.
 func (x *bzip2Reader) begin() {
 	// Units before this place began at a magic by chance, inside a block.
-	for len(x.ahead.queue) > 0 && x.ahead.queue[0].at <= x.at {
-		u := x.ahead.pop()
+	for x.ahead.queue.Len() > 0 && x.ahead.queue.First().at <= x.at {
+		u := x.ahead.queue.Take()
 		if u.at == x.at && u.ok {
 			x.ahead.unit, x.at = u, u.end
 			return

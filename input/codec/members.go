@@ -52,8 +52,8 @@ func (m *membersReader) next() error {
 		_, _ = m.src.Discard(len(members)) // they are in its buffer, so this cannot fail
 	}
 	var stored []byte
-	if len(m.ahead.queue) > 0 {
-		u := m.ahead.pop()
+	if m.ahead.queue.Len() > 0 {
+		u := m.ahead.queue.Take()
 		if u.ok {
 			m.ahead.unit = u
 			return nil
@@ -65,8 +65,8 @@ func (m *membersReader) next() error {
 	}
 	// Later units are decoded again, even if helpers have decoded them. So the error of this unit
 	// comes after the same bytes as without helpers.
-	for len(m.ahead.queue) > 0 {
-		stored = append(stored, m.ahead.pop().stored...)
+	for m.ahead.queue.Len() > 0 {
+		stored = append(stored, m.ahead.queue.Take().stored...)
 	}
 	buffered, _ := m.src.Peek(m.src.Buffered())
 	stored = append(stored, buffered...)
@@ -88,7 +88,7 @@ func (m *membersReader) unit() []byte {
 		switch {
 		case n > 0:
 			return stored[:n]
-		case err == io.EOF && len(m.ahead.queue) > 0:
+		case err == io.EOF && m.ahead.queue.Len() > 0:
 			return stored
 		case err != nil || most >= mostStoredBytes:
 			return nil

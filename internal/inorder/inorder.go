@@ -62,6 +62,17 @@ func (q *Queue[T]) Take() T {
 	return p.value
 }
 
+// All returns the pieces that were begun and not taken, the oldest first. They may still be in work.
+func (q *Queue[T]) All() iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, p := range q.pieces {
+			if !yield(p.value) {
+				return
+			}
+		}
+	}
+}
+
 // Wait waits for the goroutines of all pieces. It must not be called at the same time as Go.
 func (q *Queue[T]) Wait() { _ = q.group.Wait() }
 
