@@ -177,12 +177,12 @@ const (
 // Fields returns the settings of one job. Those of a path that may be - leave it to the caller.
 func (o *JobOptions) Fields() []setting.Setting {
 	return setting.In("INPUT AND OUTPUT", []setting.Setting{
-		setting.Of("input", "Inputs", "read `PATH`: a file, directory, glob, - or named FIFO, or hdfs://HOST:PORT/PATH; may be repeated; plain PATHs are read too", "", setting.List(&o.Inputs)),
+		setting.Of("input", "Inputs", "read `PATH`: a file, directory, glob, - or named FIFO, or hdfs://HOST:PORT/PATH; may be repeated; plain PATHs are read too", "", setting.List(&o.Inputs)).InShortHelp(),
 		setting.Of("decode", "NoDecode=none", "decode compressed inputs and refuse zip, 7z, rar and the like, or read all bytes as they are: `auto|none`", "auto", setting.Either(&o.NoDecode, "none", "auto", false)),
 		setting.Of("all", "All", "read hidden files, and files whose names start with _, inside directories too", "", setting.Toggle(&o.All)),
-		setting.Of("output", "OutputDir", "write part files and _SUCCESS into the new directory `DIR`", "", setting.Text(&o.OutputDir)),
-		setting.Of("overwrite", "Overwrite", "let --output replace a directory that mrlocal made; --output-file always replaces its file", "", setting.Toggle(&o.Overwrite)),
-		setting.Of("output-file", "OutputFile", "write the result to one `FILE`, which it replaces, or to standard output if it is -", "standard output", setting.Text(&o.OutputFile)),
+		setting.Of("output", "OutputDir", "write part files and _SUCCESS into the new directory `DIR`", "", setting.Text(&o.OutputDir)).InShortHelp(),
+		setting.Of("overwrite", "Overwrite", "let --output replace a directory that mrlocal made; --output-file always replaces its file", "", setting.Toggle(&o.Overwrite)).InShortHelp(),
+		setting.Of("output-file", "OutputFile", "write the result to one `FILE`, which it replaces, or to standard output if it is -", "standard output", setting.Text(&o.OutputFile)).InShortHelp(),
 		setting.Of("compress-output", "CompressOutput", "compress the result, and each part of a directory, in blocks of 1 MiB: `auto|none|gz|zstd`", "auto: by the suffix .gz or .zst of the file", setting.Enum(&o.CompressOutput, "auto", "none", "gz", "zstd")),
 		setting.Of("reducers", "Reducers ReducersPerSlot MapOnly", "`N` reduce tasks. 0: map only, if the job allows it; auto:X: X times the reduce slots, such as Hadoop's auto:0.95 (all at once) and auto:1.75 (a second wave)", "chosen by the size of the input", setting.Value{Set: o.readReducers}),
 		setting.Of("block-size", "BlockBytes", "`SIZE` of a split, at least 1KiB", "64MiB, less for small inputs; on HDFS the file's blocks", setting.Size(&o.BlockBytes, 1<<10, math.MaxInt64)),
@@ -220,7 +220,7 @@ func (o *Options) Fields() []setting.Setting {
 		setting.Of("task-timeout", "TaskTimeout", "fail an attempt that makes no progress for `TIME`", "600s", setting.Time(&o.TaskTimeout, 1)),
 	}), setting.In("MEMORY", []setting.Setting{
 		setting.Of("pin", "NoPin", "bind the thread of each slot to a core: `core|none`", "core", setting.Either(&o.NoPin, "none", "core", false)),
-		setting.Of("memory", "MemoryBytes", "`SIZE` that bounds all buffers together; the process must be allowed 32 open files and an address space of 2 GiB and 1.5 times SIZE", "a quarter of the machine's memory, or what ulimit -v leaves", setting.Size(&o.MemoryBytes, 1, mostMemoryBytes)),
+		setting.Of("memory", "MemoryBytes", "`SIZE` that bounds all buffers together; the process must be allowed 32 open files and an address space of 2 GiB and 1.5 times SIZE", "a quarter of the machine's memory, or what ulimit -v leaves", setting.Size(&o.MemoryBytes, 1, mostMemoryBytes)).InShortHelp(),
 		setting.Of("sort-buffer", "SortBufferBytes", "`SIZE` of the kvbuffer of a map at its start", "chosen by memory and slots", setting.Size(&o.SortBufferBytes, leastSortBuffer, math.MaxInt64)),
 		setting.Of("spill-percent", "SpillPercent", "spill when this `SHARE` of the kvbuffer is full", "0.80", setting.Mark(&o.SpillPercent)),
 		setting.Of("buffer-growth", "NoGrowth TablesInProportion", "let kvbuffers grow while memory is free (Dynamic Split): `on|off|proportion`. on doubles tables that combine by hash; proportion lets them grow with the input, as all others do", "on",

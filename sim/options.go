@@ -60,7 +60,7 @@ type Options struct {
 func (o *Options) Fields() []setting.Setting {
 	return append(setting.In("SIMULATION", []setting.Setting{
 		setting.Of("heartbeat", "Heartbeat", "`TIME` between the heartbeats of a tracker; 0: the policy is asked whenever something has happened", "0", setting.OrZero(&o.Heartbeat, setting.Time(&o.Heartbeat, leastHeartbeat))),
-		setting.Of("cost", "Cost", "what takes time, `l0|l1|l2|measured`. l0: the times of the tasks. l1: also copying over the network. l2: also sharing the CPU, disk and network of a tracker. measured: what mrlocal profile has measured of real jobs on this machine", "l0", setting.Choice(&o.Cost, "l0", "l1", "l2", "measured")),
+		setting.Of("cost", "Cost", "what takes time, `l0|l1|l2|measured`. l0: the times of the tasks. l1: also copying over the network. l2: also sharing the CPU, disk and network of a tracker. measured: what mrlocal profile has measured of real jobs on this machine", "l0", setting.Choice(&o.Cost, "l0", "l1", "l2", "measured")).InShortHelp(),
 		setting.Of("alone", "Alone", "also run each job by itself, and report by how much the others slow it down (mean_slowdown)", "", setting.Toggle(&o.Alone)),
 	}), setting.In("MEMORY", []setting.Setting{
 		setting.Of("sort-buffer", "SortBufferBytes", "`SIZE` of the kvbuffer of a map at its start, under --cost l2", "the file's kvbuffer, else maps write their output once", setting.Size(&o.SortBufferBytes, leastBuffer, math.MaxInt64)),

@@ -22,8 +22,7 @@ func NewSettings() Settings { return Settings{Policies: policy.DefaultOptions()}
 
 // Fields returns all settings. They have the names of the flags of mrlocal sim.
 func (s *Settings) Fields() []setting.Setting {
-	// The file gives the bandwidth of copies.
-	return slices.Concat(setting.Without(s.Config.Fields(setup.Simulated()), "shuffle-bw"), s.Options.Fields(), s.Policies.Fields())
+	return slices.Concat(s.Config.Fields(setup.Simulated()), s.Options.Fields(), s.Policies.Fields())
 }
 
 // For returns the options of a run of f under a new policy of that name. It fails if there is no such

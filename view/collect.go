@@ -72,11 +72,19 @@ func Load(r io.Reader, o Options) (*Model, error) {
 	if err := m.Open(d.Header()); err != nil {
 		return nil, err
 	}
+	if o.Timeline != nil {
+		if err := o.Timeline.Open(d.Header()); err != nil {
+			return nil, err
+		}
+	}
 	for e, err := range d.All() {
 		if err != nil {
 			return m, err
 		}
-		m.Add(e, d.Texts(e.Ref))
+		texts := d.Texts(e.Ref)
+		if m.Add(e, texts); o.Timeline != nil {
+			o.Timeline.Add(e, texts)
+		}
 	}
 	return m, m.Close()
 }

@@ -29,7 +29,8 @@ const None int32 = -1
 
 // Options are the options of New and Load.
 type Options struct {
-	MostRows int // bound on the rows of all tables together; 0: 4,000,000
+	MostRows int             // bound on the rows of all tables together; 0: 4,000,000
+	Timeline *trace.Timeline // gets the events of Load, too; nil: there is none
 }
 
 const defaultMostRows = 4_000_000

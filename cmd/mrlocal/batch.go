@@ -92,7 +92,7 @@ func (b *batch) load(e Env, words []string) error {
 // close removes the temporary files that the streaming jobs keep between two runs.
 func (b *batch) close() {
 	for i := range b.jobs {
-		_ = b.jobs[i].made.Stream.Close()
+		_ = b.jobs[i].made.Extra.Close()
 	}
 }
 
@@ -160,7 +160,7 @@ func (c *batchCommand) runAll(ctx context.Context, p *page) (int, error) {
 			s.Note(fmt.Sprintf("batch: %s: %v", name, err))
 		}
 		reports = append(reports, done)
-		if err := c.Write(c.picture.Of(name, len(c.Names), term.Width(c.Stdout), false)); err != nil {
+		if err := c.Write(c.picture.Of(name, len(c.Names), term.Width(c.Stdout))); err != nil {
 			return 0, err
 		}
 		s.Table(done)
@@ -259,7 +259,7 @@ func (b *batch) run(ctx context.Context, e Env, s *term.Screen, policyName, suff
 	}
 	// A job of Hadoop Streaming counts over one run only.
 	for i := range b.jobs {
-		b.jobs[i].made.Stream.Forget()
+		b.jobs[i].made.Extra.Forget()
 	}
 	done, err = runBatch(ctx, work, o)
 	b.reported(done)
@@ -276,7 +276,7 @@ func (b *batch) reported(done *report.Report) {
 	for i := range b.jobs {
 		for n := range done.Jobs {
 			if done.Jobs[n].Name == b.jobs[i].Name {
-				b.jobs[i].made.Stream.Report(&done.Jobs[n])
+				b.jobs[i].made.Extra.Report(&done.Jobs[n])
 			}
 		}
 	}

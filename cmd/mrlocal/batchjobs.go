@@ -59,7 +59,7 @@ func (b *batchReader) read() ([]batchJob, error) {
 // job reads job i of the file.
 func (b *batchReader) job(i int) (batchJob, error) {
 	j := &b.file.Jobs[i]
-	job := batchJob{ListedJob: j, made: &job{}}
+	job := batchJob{ListedJob: j, made: &job{Extra: noExtra{}}}
 	// mrlocal run has no job sleep. It takes its times from keys of the file and not from args.
 	if j.Job == sleepJob {
 		err := b.sleep(&job, i)

@@ -172,7 +172,7 @@ func newScheduling() Scheduling {
 // follow when the line is read.
 func (s *Scheduling) Settings(b setup.Bounds, several bool) []setting.Setting {
 	sched := setting.Of("sched", "Policy", "slot policy `NAME`; mrlocal policies lists them", mrlocal.DefaultPolicy,
-		setting.Value{Words: registry.Names(), Set: func(text string) error { return s.readPolicies(text, several) }})
+		setting.Value{Words: registry.Names(), Set: func(text string) error { return s.readPolicies(text, several) }}).InShortHelp()
 	if several {
 		sched.Help = "slot policies `NAME[,NAME]`, one run each, or all; see mrlocal policies"
 	}

@@ -13,7 +13,6 @@ import (
 	"strconv"
 
 	"mrlocal"
-	"mrlocal/hadoop/streaming"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/flags"
 	"mrlocal/internal/hdfs"
@@ -23,6 +22,7 @@ import (
 	"mrlocal/jobs/puma"
 	"mrlocal/jobs/sort"
 	"mrlocal/jobs/wordcount"
+	"mrlocal/slots/report"
 )
 
 // NamedJob is a job that run, tune, profile and workload files know by name.
@@ -41,6 +41,7 @@ type job struct {
 
 	Own     []setting.Setting          // the flags of this job alone
 	Build   func() (jobs.Chain, error) // makes the chain and changes Options as the job needs them; Complete comes before
+	Extra   extra                      // what the job does next to its chain; Build may set it
 	Takes   int                        // the number of inputs: noInput, or 0 for any number above 0
 	Without []string                   // the flags of run that it does not take
 	Matches bool                       // the exit code says whether anything matched
@@ -48,16 +49,27 @@ type job struct {
 	InOrder  func() bool  // on Hadoop: the values of a key must keep the order of the input; nil: they need not
 	AnyFiles func() error // on Hadoop: fails if the job depends on the number of input files; nil: it does not
 
-	Words []string // the inputs that were given without a flag
-	Notes []string // Build sets them: what the user should know
-	Quiet bool     // no progress, and no lines of status of commands
-
-	// For the job streaming.
-	Log       io.Writer       // gets the standard error of the commands, and warnings; nil: dropped, as in a workload file
-	Stream    *streaming.Work // Build sets it, and the user of the job closes it; nil: another job
-	Compat    string          // "strict", "friendly" or "": not given
-	StderrDir string          // keeps the standard error of each attempt; "": shown
+	Words []string  // the inputs that were given without a flag
+	Notes []string  // Build sets them: what the user should know
+	Log   io.Writer // gets the standard error of commands, and warnings; nil: dropped, as in a workload file
+	Quiet bool      // no progress, and no lines of status of commands
 }
+
+// extra is what a use of a job does next to its chain. streaming.Work is one. The user of the job closes it.
+type extra interface {
+	Forget()                                            // before another run of the chain
+	Report(to *report.JobReport)                        // adds to the report of the last job
+	WriteCounters(w io.Writer, c report.Counters) error // after a successful run
+	Close() error                                       // after the last run
+}
+
+// noExtra does nothing.
+type noExtra struct{}
+
+func (noExtra) Forget()                                        {}
+func (noExtra) Report(*report.JobReport)                       {}
+func (noExtra) WriteCounters(io.Writer, report.Counters) error { return nil }
+func (noExtra) Close() error                                   { return nil }
 
 // Jobs lists the jobs in the order of the help. A new job gets a line here or in paperJobs.
 func Jobs() []NamedJob {
@@ -65,13 +77,13 @@ func Jobs() []NamedJob {
 		{Name: "wordcount", Use: "count words; prints word, TAB, count, in byte order of the word", Examples: []string{"wiki/ -o words.txt", "--top 10 --alnum --ignore-case wiki/"}, Make: wordcountJob, OnHadoop: true},
 		{Name: "sort", Use: "sort lines in byte order or by keys as in GNU sort", Examples: []string{"-k2,2nr words.txt -o by-count.txt", "--memory 64MiB words.txt --output sorted/"}, Make: sortJob, OnHadoop: true},
 		{Name: "grep", Use: "count the matches of a pattern, most frequent first; --lines and the flags of GNU grep select lines", Examples: []string{"--input wiki/ --sched pi-dhfs", "-n -e '== .* ==' wiki/"}, Make: grepJob, OnHadoop: true},
-		*StreamingJob().NamedJob,
+		streamingJob(func(j *job) { newStreaming(j) }),
 	}, paperJobs()...)
 }
 
 // New returns a use of the job, whose settings are not set.
 func (n *NamedJob) New() *job {
-	j := &job{NamedJob: n, Options: mrlocal.Options{TempAtNeed: true}}
+	j := &job{NamedJob: n, Options: mrlocal.Options{TempAtNeed: true}, Extra: noExtra{}}
 	n.Make(j)
 	return j
 }

@@ -53,7 +53,7 @@ func eachOf(runs, text string) string {
 // command makes one. otherwise is the default of --report.
 func (o *outputs) Settings(runs, otherwise string) []setting.Setting {
 	return setting.In("INPUT AND OUTPUT", []setting.Setting{
-		setting.Of("events", "Events", "write every fact and decision to `FILE`, one JSON object per line"+eachOf(runs, "to FILE.POLICY")+"; compressed if FILE ends in .gz or .zst", "", setting.Text(&o.Events)),
+		setting.Of("events", "Events", "write every fact and decision to `FILE`, one JSON object per line"+eachOf(runs, "to FILE.POLICY")+"; compressed if FILE ends in .gz or .zst", "", setting.Text(&o.Events)).InShortHelp(),
 		setting.Of("report", "", "write the report to `FILE` as JSON"+eachOf(runs, "as an array"), otherwise, setting.Text(&o.Report)),
 		setting.Of("profile", "", "write cpu.pprof, heap.pprof, allocs.pprof and trace.out, labelled by slot and phase, into `DIR`"+eachOf(runs, "into DIR.POLICY"), "", setting.Text(&o.Profile)),
 	})

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"mrlocal"
-	"mrlocal/hadoop/streaming"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/flags"
 	"mrlocal/internal/setting"
@@ -70,7 +68,7 @@ func (c *runCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer j.Stream.Close()
+	defer j.Extra.Close()
 	c.page.TempDir = first(j.TempDirs)
 	return c.page.Run(ctx, c.Stderr, func(p *page) (int, error) { return c.runChain(ctx, p, chain, beside) })
 }
@@ -136,7 +134,10 @@ func (c *runCommand) runChain(ctx context.Context, p *page, chain jobs.Chain, be
 		return err
 	})
 	if files.report != nil && done != nil { // err may be set: a failed run has a report too
-		err = errors.Join(err, report.WriteJSON(files.report, reported(j.Stream, done)), files.report.Close())
+		if len(done.Jobs) > 0 {
+			j.Extra.Report(&done.Jobs[len(done.Jobs)-1])
+		}
+		err = errors.Join(err, report.WriteJSON(files.report, []*report.Report{done}), files.report.Close())
 	}
 	if closed := files.CloseEvents(0); closed != nil && err == nil {
 		return 0, fmt.Errorf("%w; the result is complete", closed)
@@ -144,15 +145,15 @@ func (c *runCommand) runChain(ctx context.Context, p *page, chain jobs.Chain, be
 		return 0, err
 	}
 	// The gantt and the table come after the result, because all of them may go to the same terminal.
-	s.Write(string(c.picture.Text(term.Width(c.Stderr), false)))
+	s.Write(string(c.picture.Text(term.Width(c.Stderr))))
 	s.Table(done)
 	if j.Matches && !done.Matched() { // the empty result is committed
 		return noMatch, nil
 	}
-	if s.Silent {
+	if s.Silent || len(done.Jobs) == 0 {
 		return Done, nil
 	}
-	return Done, writeCounters(c.Stderr, j.Stream, done)
+	return Done, j.Extra.WriteCounters(c.Stderr, done.Jobs[len(done.Jobs)-1].Counters)
 }
 
 // beside returns what the run reads and writes. Work refuses auxiliary files that are among
@@ -179,23 +180,4 @@ func runOn(ctx context.Context, e Env, s *term.Screen, chain jobs.Chain, o mrloc
 	// Attach comes last, because it replaces fields of o.
 	attach(ctx, s, &o)
 	return runChain(ctx, chain, o)
-}
-
-// reported returns the report of the run for WriteJSON. To the last job it adds the counters and
-// the status that the commands of work have written. A streaming job is a chain of one job. A nil
-// work adds nothing.
-func reported(work *streaming.Work, done *mrlocal.Report) []*report.Report {
-	if len(done.Jobs) > 0 {
-		work.Report(&done.Jobs[len(done.Jobs)-1])
-	}
-	return []*report.Report{done}
-}
-
-// writeCounters writes the counters of a streaming job after a successful run, in the form of
-// Hadoop's client. If work is nil, it does nothing.
-func writeCounters(w io.Writer, work *streaming.Work, done *mrlocal.Report) error {
-	if work == nil || done == nil || len(done.Jobs) == 0 {
-		return nil
-	}
-	return streaming.WriteCounters(w, work.Counters(done.Jobs[len(done.Jobs)-1].Counters))
 }

@@ -136,7 +136,7 @@ func (c *simCommand) runAll(ctx context.Context, name string, p *page) (int, err
 			note(text)
 			code = Failed
 		}
-		if err := c.Write(c.picture.Of(name, len(c.Names), term.Width(c.Stdout), true)); err != nil {
+		if err := c.Write(c.picture.Of(name, len(c.Names), term.Width(c.Stdout))); err != nil {
 			return 0, err
 		}
 	}
@@ -208,7 +208,7 @@ func newSimulation() simulation { return simulation{Scheduling: newScheduling()}
 
 // settings returns the flags of scheduling and of virtual time.
 func (s *simulation) settings() []setting.Setting {
-	return append(setting.Without(s.Settings(setup.Simulated(), true), "shuffle-bw"), s.virtual.Fields()...)
+	return append(s.Settings(setup.Simulated(), true), s.virtual.Fields()...)
 }
 
 // options returns the options of one run of f under a policy. Each call makes a new policy, because

@@ -42,8 +42,9 @@ func runStreaming(ctx context.Context, args []string, e Env) (int, error) {
 	if len(args) == 1 && args[0] == "-h" {
 		return Done, e.Write([]byte(usageText))
 	}
-	j := StreamingJob()
-	run := Run(e, j)
+	var j *streamingUse
+	named := streamingJob(func(use *job) { j = newStreaming(use) })
+	run := Run(e, named.New())
 	ours, theirs := divide(args, run.Settings)
 	line, err := run.Parse(ours)
 	var job *streaming.ParsedJob
@@ -58,7 +59,7 @@ func runStreaming(ctx context.Context, args []string, e Env) (int, error) {
 		j.Inputs = append(j.Inputs, job.Inputs...)
 		j.Build = func() (jobs.Chain, error) {
 			s := j.StreamingOptions()
-			s.Friendly = j.Compat == "friendly"
+			s.Friendly = j.compat == "friendly"
 			work, err := streaming.New(job, s)
 			if err != nil {
 				return nil, err
@@ -81,7 +82,7 @@ func runStreaming(ctx context.Context, args []string, e Env) (int, error) {
 		return code, nil
 	}
 	fmt.Fprint(e.Stderr, errorLine("streaming", err, run.Settings...))
-	if j.Stream != nil { // StreamJob has submitted the job
+	if _, none := j.Extra.(noExtra); !none { // StreamJob has submitted the job
 		fmt.Fprintln(e.Stderr, "Job not successful!")
 	}
 	fmt.Fprintln(e.Stderr, "Streaming Command Failed!")
@@ -151,13 +152,22 @@ Flags of mrlocal come before them: --sched, --memory, --events, --gantt, --repor
 see mrlocal run streaming --help and docs/streaming.md.
 `
 
-// StreamingJob returns a use of the job streaming. mrlocal streaming replaces its Build.
-func StreamingJob() *job {
-	return (&NamedJob{Name: "streaming", Use: "run commands as mapper and reducer, by the protocol of Hadoop Streaming", Make: streamingJob}).New()
+// streamingJob returns the job streaming. mrlocal streaming replaces the Build of its use.
+func streamingJob(make func(*job)) NamedJob {
+	return NamedJob{Name: "streaming", Use: "run commands as mapper and reducer, by the protocol of Hadoop Streaming", Make: make}
 }
 
-// streamingJob has the arguments of hadoop-streaming as flags, with the names that mrlocal uses.
-func streamingJob(j *job) {
+// streamingUse is a use of the job streaming.
+type streamingUse struct {
+	*job
+	compat    string // "strict", "friendly" or "": not given
+	stderrDir string // keeps the standard error of each attempt; "": shown
+}
+
+// newStreaming makes j a use of the job streaming. It has the arguments of hadoop-streaming as flags, with the names
+// that mrlocal uses.
+func newStreaming(of *job) *streamingUse {
+	j := &streamingUse{job: of}
 	var generic, args []string // arguments of hadoop-streaming; the generic ones stand first
 	add := func(to *[]string, option, name, help, otherwise string, many bool) setting.Setting {
 		return setting.Of(name, "", help, otherwise, setting.Value{Many: many, Set: func(text string) error {
@@ -169,7 +179,7 @@ func streamingJob(j *job) {
 		add(&args, "-mapper", "mapper", "the `COMMAND` that maps; no shell reads it", "records pass as they are", false),
 		add(&args, "-combiner", "combiner", "the `COMMAND` that combines on the side of the maps", "", false),
 		add(&args, "-reducer", "reducer", "the `COMMAND` that reduces, NONE, or aggregate", "records pass as they are", false),
-		setting.Of("compat", "", "`strict|friendly`: do what Hadoop does, traps included, or take the useful way and warn", "friendly; strict for mrlocal streaming", setting.Choice(&j.Compat, "strict", "friendly")),
+		setting.Of("compat", "", "`strict|friendly`: do what Hadoop does, traps included, or take the useful way and warn", "friendly; strict for mrlocal streaming", setting.Choice(&j.compat, "strict", "friendly")),
 		add(&generic, "-files", "files", "let `PATH[#NAME]` appear in the working directory of the commands; commas separate several", "", true),
 		add(&generic, "-archives", "archives", "unpack `PATH[#NAME]` in the working directory of the commands", "", true),
 		add(&args, "-cmdenv", "cmdenv", "set the variable `NAME=VALUE` for the commands", "", true),
@@ -179,7 +189,7 @@ func streamingJob(j *job) {
 		add(&args, "-inputreader", "inputreader", "the reader and its marks, `StreamXmlRecordReader,begin=<a>,end=</a>`", "", false),
 		add(&args, "-io", "io", "`text|keyonlytext|rawbytes|typedbytes`: the format of the records that commands read and write", "text", false),
 		setting.Of("lazy-output", "", "make no part for a task that writes nothing", "", setting.Call(func() { args = append(args, "-lazyOutput") })),
-		setting.Of("stderr-dir", "", "keep the standard error of each attempt in a file in `DIR`", "shown, up to 1 MiB of an attempt", setting.Text(&j.StderrDir)),
+		setting.Of("stderr-dir", "", "keep the standard error of each attempt in a file in `DIR`", "shown, up to 1 MiB of an attempt", setting.Text(&j.stderrDir)),
 	}
 	j.Without = []string{"resume"} // its input is not an input of its jobs, so no journal can know it again
 	j.Build = func() (jobs.Chain, error) {
@@ -189,11 +199,12 @@ func streamingJob(j *job) {
 		}
 		return j.Streams(work), nil
 	}
+	return j
 }
 
-// Streams makes work the stream of the job, whose options it completes, and returns the chain.
-func (j *job) Streams(work *streaming.Work) jobs.Chain {
-	j.Stream = work
+// Streams makes work the extra of the job, whose options it completes, and returns the chain.
+func (j *streamingUse) Streams(work *streaming.Work) jobs.Chain {
+	j.Extra = work
 	applyStreaming(work, &j.Options)
 	return jobs.Chain{work.Job}
 }
@@ -201,7 +212,7 @@ func (j *job) Streams(work *streaming.Work) jobs.Chain {
 // work makes the work of run streaming from arguments of hadoop-streaming and from the options of all
 // jobs. If standard input is an input, the work reads a copy. The caller closes the work, which removes
 // the copy.
-func (j *job) work(args []string) (work *streaming.Work, err error) {
+func (j *streamingUse) work(args []string) (work *streaming.Work, err error) {
 	stdin, err := j.spoolInput()
 	if err != nil {
 		return nil, err
@@ -226,7 +237,7 @@ func (j *job) work(args []string) (work *streaming.Work, err error) {
 	}
 	cores := int64(machine.ReadLimits().WorkCores())
 	s := j.StreamingOptions()
-	if s.Friendly = j.Compat != "strict"; s.Friendly {
+	if s.Friendly = j.compat != "strict"; s.Friendly {
 		// Hadoop makes a map for each block of HDFS. On one machine, two maps for each core use all
 		// cores until the end. A split has at most --block-size, or 64 MiB.
 		s.Maps = 2 * cores
@@ -255,7 +266,7 @@ func (j *job) work(args []string) (work *streaming.Work, err error) {
 // spoolInput copies standard input, if it is among the inputs, to a temporary file, and replaces it by the
 // path of the file. Each map reads its split by itself, so a pipe cannot be an input. The caller closes
 // the returned root, which removes the file. In a workload file, standard input would belong to no job.
-func (j *job) spoolInput() (*disk.TempRoot, error) {
+func (j *streamingUse) spoolInput() (*disk.TempRoot, error) {
 	at := slices.Index(j.Inputs, "-")
 	root := disk.NewTempRoot(j.TempDirs, 0)
 	switch {
@@ -275,8 +286,8 @@ func (j *job) spoolInput() (*disk.TempRoot, error) {
 
 // StreamingOptions returns the options of package streaming that run streaming and mrlocal streaming
 // share.
-func (j *job) StreamingOptions() streaming.Options {
-	s := streaming.Options{Environ: os.Environ(), TempDir: cmp.Or(first(j.TempDirs), os.TempDir()), ErrorDir: j.StderrDir}
+func (j *streamingUse) StreamingOptions() streaming.Options {
+	s := streaming.Options{Environ: os.Environ(), TempDir: cmp.Or(first(j.TempDirs), os.TempDir()), ErrorDir: j.stderrDir}
 	if j.Log != nil {
 		s.Stderr = &wholeLines{w: j.Log}
 		s.Warn = func(text string) { _, _ = io.WriteString(s.Stderr, "mrlocal: streaming: "+errs.OneLine(text)+"\n") }

@@ -49,7 +49,7 @@ func (c *tuneCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer c.job.Stream.Close()
+	defer c.job.Extra.Close()
 	// The path of the report is checked before the runs, which may take minutes.
 	file, err := c.openReport(work{Inputs: m.Options.Inputs, Stdout: c.Stdout}, c.report)
 	if err != nil {
@@ -115,7 +115,7 @@ func makeProfileJobs(e Env) *flags.Command {
 				if err != nil {
 					return 0, err
 				}
-				defer j.Stream.Close()
+				defer j.Extra.Close()
 				text, err := m.Profile(ctx)
 				if err != nil {
 					return 0, err

@@ -29,7 +29,7 @@ func makeWorkload(e Env) *flags.Command {
 
 // outputFile returns --output-file of a command whose result is what.
 func outputFile(p *string, what string) setting.Setting {
-	return setting.In("INPUT AND OUTPUT", []setting.Setting{setting.Of("output-file", "", what+" to `FILE`", "standard output", setting.Text(p)).Letter("o")})[0]
+	return setting.In("INPUT AND OUTPUT", []setting.Setting{setting.Of("output-file", "", what+" to `FILE`", "standard output", setting.Text(p)).Letter("o").InShortHelp()})[0]
 }
 
 // generateCommand has the options of mrlocal workload generate.

@@ -83,22 +83,16 @@ func (w *Work) users() (all []report.UserCounter) {
 // mostStatuses limits the number of tasks whose status is in the report.
 const mostStatuses = 1000
 
-// Forget clears the counters of an earlier run, before the Work runs again. A nil Work has
-// none.
+// Forget clears the counters of an earlier run, before the Work runs again.
 func (w *Work) Forget() {
-	if w != nil {
-		w.lock.Lock()
-		defer w.lock.Unlock()
-		clear(w.counted)
-	}
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	clear(w.counted)
 }
 
 // Report adds the commands' own counters to the report of the job. It also adds the last status
-// of tasks, of the first 1,000 that have one. A nil Work adds nothing.
+// of tasks, of the first 1,000 that have one.
 func (w *Work) Report(to *report.JobReport) {
-	if w == nil {
-		return
-	}
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	to.UserCounters = append(to.UserCounters, w.users()...)
@@ -111,9 +105,10 @@ func (w *Work) Report(to *report.JobReport) {
 	to.Statuses = to.Statuses[:min(len(to.Statuses), mostStatuses)]
 }
 
-// WriteCounters writes counters as Hadoop prints them: a TAB and the group, then two
+// WriteCounters writes Counters as Hadoop prints them: a TAB and the group, then two
 // TABs and NAME=VALUE for each counter.
-func WriteCounters(out io.Writer, all []report.UserCounter) error {
+func (w *Work) WriteCounters(out io.Writer, c report.Counters) error {
+	all := w.Counters(c)
 	text := fmt.Appendf(nil, "Counters: %d\n", len(all))
 	for i, c := range all {
 		if i == 0 || all[i-1].Group != c.Group {

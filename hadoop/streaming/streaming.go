@@ -319,11 +319,8 @@ func (w *Work) Tries() int {
 }
 
 // Close removes the archives that the job has unpacked, and the files given to AdoptInput. Each
-// attempt removes its own working directory. A nil Work has nothing to close.
+// attempt removes its own working directory.
 func (w *Work) Close() error {
-	if w == nil {
-		return nil
-	}
 	var all []error
 	for _, temp := range []*disk.TempRoot{w.ship.temp, w.inputTemp} {
 		if temp != nil {

@@ -19,9 +19,6 @@ import (
 // the common ones and its own, those without a group.
 const mostShown = 16
 
-// common are the flags of a group that --help of a long command shows, too.
-const common = " input output output-file overwrite sched map-slots reduce-slots memory gantt events cost "
-
 // shown returns the settings that the help has. all is true for --help-all.
 func (c *Command) shown(all bool) []setting.Setting {
 	// The text of Help describes the flags of a tool that have no help.
@@ -30,7 +27,7 @@ func (c *Command) shown(all bool) []setting.Setting {
 		return described
 	}
 	return slices.DeleteFunc(described, func(s setting.Setting) bool {
-		return s.Group != "" && !strings.Contains(common, " "+s.Name+" ")
+		return s.Group != "" && !s.Common
 	})
 }
 

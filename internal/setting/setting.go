@@ -29,6 +29,7 @@ type Setting struct {
 	// Literal: the word after the flag is its value, even if it looks like a flag. Whole: the name must not be
 	// shortened where a tool allows it.
 	Literal, Whole bool
+	Common         bool // the short help of a long command has the flag, although it has a group
 }
 
 // Of returns a setting. otherwise describes its default.
@@ -39,6 +40,12 @@ func Of(name, field, help, otherwise string, v Value) Setting {
 // Letter returns s with a letter for its flag.
 func (s Setting) Letter(letter string) Setting {
 	s.Short = letter
+	return s
+}
+
+// InShortHelp returns s as a common flag.
+func (s Setting) InShortHelp() Setting {
+	s.Common = true
 	return s
 }
 

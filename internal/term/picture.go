@@ -15,7 +15,7 @@ import (
 // defaultWidth is the width of pictures without a terminal, in columns.
 const defaultWidth = 100
 
-// fig5Step is the default of --step for a simulated run, as in [DHFS13, Fig. 5]. It applies if the
+// fig5Step is the default of --step, as in [DHFS13, Fig. 5]. It applies if the
 // run then has from fewSteps to mostSteps steps.
 const (
 	fig5Step  = 10 * time.Second
@@ -44,8 +44,8 @@ func (p *Picture) Settings(where string) []setting.Setting {
 	gantt := setting.OneOf(nil, func(i int) { p.On, p.By = true, trace.Grouping(i) }, groups...)
 	return setting.In("INPUT AND OUTPUT", []setting.Setting{
 		setting.Of("gantt", "", "draw which job used which slot when"+where+". A row is a slot, a letter is a job, lower case means lent, and a dot means idle. Below it are the numbers of running maps and reduces of each pool at each step of time. With --gantt=pools a letter is a pool, as when there are more jobs than letters. With --gantt=phases it is a phase of a task, with --gantt=jobs always a job", "",
-			setting.Value{Bare: true, Words: groups[1:], Set: gantt.Set}),
-		setting.Of("step", "", "`TIME` of a step in the counts of --gantt", "10s for simulated runs of 20s to 1000s, otherwise chosen by the length of the run", setting.Time(&p.Step, 1)),
+			setting.Value{Bare: true, Words: groups[1:], Set: gantt.Set}).InShortHelp(),
+		setting.Of("step", "", "`TIME` of a step in the counts of --gantt", "10s for runs of 20s to 1000s, otherwise chosen by the length of the run", setting.Time(&p.Step, 1)),
 		setting.Of("width", "", "draw --gantt in lines of `N` columns", "the width of the terminal, else 100", setting.Count(&p.Width, leastColumns, mostColumns)),
 	})
 }
@@ -67,10 +67,19 @@ func (p *Picture) Check(drawn bool) error {
 
 // Watch lets the picture watch the stream of a run. It drops the run before.
 func (p *Picture) Watch(s *trace.Stream) {
+	if line := p.Timeline(); line != nil {
+		s.Attach(line)
+	}
+}
+
+// Timeline returns what the picture draws: a new timeline, which the caller fills. It returns nil if no picture is
+// wanted. It drops the run before.
+func (p *Picture) Timeline() *trace.Timeline {
+	p.line = nil
 	if p.On {
 		p.line = &trace.Timeline{KeepPhases: p.By == trace.ByPhase}
-		s.Attach(p.line)
 	}
+	return p.line
 }
 
 // Watcher returns Watch if a picture is wanted, else nil. A run that nobody watches makes no events.
@@ -82,15 +91,14 @@ func (p *Picture) Watcher() func(*trace.Stream) {
 }
 
 // Text returns the picture of the watched run, or nil if there is none. The lines have Width or
-// else width columns. simulated says whether the run was simulated, which sets the default step.
-// Text drops the run.
-func (p *Picture) Text(width int, simulated bool) []byte {
+// else width columns. Text drops the run.
+func (p *Picture) Text(width int) []byte {
 	if p.line == nil {
 		return nil
 	}
 	line, step := p.line, p.Step
 	p.line = nil
-	if steps := line.End / fig5Step; step == 0 && simulated && steps >= fewSteps && steps <= mostSteps {
+	if steps := line.End / fig5Step; step == 0 && steps >= fewSteps && steps <= mostSteps {
 		step = fig5Step
 	}
 	width = cmp.Or(p.Width, width)
@@ -110,8 +118,8 @@ func (p *Picture) Text(width int, simulated bool) []byte {
 // Of returns the picture of the watched run as Text does, with an empty line at its end. runs is
 // the number of runs of the command. If it is above 1, name, that of the policy, stands above the
 // picture.
-func (p *Picture) Of(name string, runs, width int, simulated bool) []byte {
-	text := p.Text(width, simulated)
+func (p *Picture) Of(name string, runs, width int) []byte {
+	text := p.Text(width)
 	if len(text) == 0 {
 		return nil
 	}

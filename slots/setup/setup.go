@@ -168,12 +168,12 @@ type Bounds struct {
 	Trackers  int    // most trackers
 	Slots     int    // most home slots of one kind of a tracker
 	Reduces   int    // least home reduce slots: 0 where a run may have none
-	Rate      int64  // least bytes a second
+	Rate      int64  // least bytes a second of copies; 0: nothing limits them
 	Otherwise string // begins the description of each default, as where a file comes first
 }
 
 // Simulated returns the bounds of a simulated cluster, whose slots are not threads. They are those of a
-// workload file, too.
+// workload file, too, which gives the bandwidth of copies.
 func Simulated() Bounds {
 	return Bounds{Trackers: 100_000, Slots: MostCount, Reduces: 1, Otherwise: "the value in the file, otherwise "}
 }
@@ -184,9 +184,9 @@ const MostFactor = 1000 * slots.One
 // Fields returns the settings of c. A new field that a user sets by name needs a line here.
 func (c *Config) Fields(b Bounds) []setting.Setting {
 	or := b.Otherwise
-	return append(setting.In("SLOTS", []setting.Setting{
-		setting.Of("map-slots", "MapSlots", "`N` home map slots on each tracker", or+"its cores minus the reduce slots; in a simulation 2", setting.Count(&c.MapSlots, 1, b.Slots)),
-		setting.Of("reduce-slots", "ReduceSlots NoReduces", "`N` home reduce slots on each tracker", or+"a sixth of its cores, at least 1; in a simulation 1", setting.Count(&c.ReduceSlots, b.Reduces, b.Slots)),
+	all := append(setting.In("SLOTS", []setting.Setting{
+		setting.Of("map-slots", "MapSlots", "`N` home map slots on each tracker", or+"its cores minus the reduce slots; in a simulation 2", setting.Count(&c.MapSlots, 1, b.Slots)).InShortHelp(),
+		setting.Of("reduce-slots", "ReduceSlots NoReduces", "`N` home reduce slots on each tracker", or+"a sixth of its cores, at least 1; in a simulation 1", setting.Count(&c.ReduceSlots, b.Reduces, b.Slots)).InShortHelp(),
 		setting.Of("trackers", "Trackers", "`N` trackers; each is a group of cores, or a node of a simulated cluster", or+"1", setting.Count(&c.Trackers, 1, b.Trackers)),
 		setting.Of("max-slots", "MaxSlots", "a policy may open at most `N` slots on each tracker, home slots included", "twice the home slots", setting.Count(&c.MaxSlots, 1, 4*b.Slots)),
 		setting.Of("slowstart", "Slowstart", "`SHARE` of maps finished before reduces are ready", or+"1.0", setting.Optional(&c.Slowstart, setting.Share)),
@@ -196,8 +196,12 @@ func (c *Config) Fields(b Bounds) []setting.Setting {
 		setting.Of("attempts", "Attempts", "`N` attempts at each task; by default a job also fails if its own code fails twice in a place with the same error", "4", setting.Count(&c.Attempts, 1, MostCount)),
 		setting.Of("slow", "Slow", "`TRACKER=FACTOR`: that tracker has FACTOR times the speed of the others, as in 3=0.5, above 1 only in a simulation; may be repeated, or have several with commas between", or+"none", setting.Value{Set: c.readSlow, Show: c.showSlow}),
 		setting.Of("remote-penalty", "RemotePenalty", "a map away from its input takes `X` times as long", "1", setting.Factor(&c.RemotePenalty, slots.One, MostFactor)),
-		setting.Of("shuffle-bw", "ShuffleBytesPerSecond", "limit the copying of the reduces of each tracker to `SIZE` a second", "no limit", setting.Rate(&c.ShuffleBytesPerSecond, max(1, b.Rate))),
+		setting.Of("shuffle-bw", "ShuffleBytesPerSecond", "limit the copying of the reduces of each tracker to `SIZE` a second", "no limit", setting.Rate(&c.ShuffleBytesPerSecond, b.Rate)),
 	})...)
+	if b.Rate == 0 {
+		return all[:len(all)-1]
+	}
+	return all
 }
 
 // readSlow adds TRACKER=FACTOR[,TRACKER=FACTOR] to c.Slow. Check finds a tracker that does not exist.
@@ -233,7 +237,7 @@ func (c *Config) showSlow() string {
 // defaults. The errors are of kind errs.BadOptions. They name a field of the Options that
 // Config is embedded in.
 func (c *Config) Check(jobs int) error {
-	if err := setting.Check(c.Fields(Bounds{Trackers: MostCount, Slots: MostCount})); err != nil {
+	if err := setting.Check(c.Fields(Bounds{Trackers: MostCount, Slots: MostCount, Rate: 1})); err != nil {
 		return err
 	}
 	if err := Within("GroupTrackers", int64(c.GroupTrackers), 0, MostCount); err != nil {
