@@ -46,6 +46,7 @@ func (l *Lesson) Outcomes(models []*view.Model) ([]Outcome, error) {
 //	makespan       seconds until the last job has ended
 //	maps JOB       seconds of the map phase of the job
 //	finish JOB     seconds until the job has ended
+//	took JOB       seconds from the submission of the job to its end
 //	deadline JOB   the job's deadline, in seconds
 //	lent           slot-seconds of loans
 //	copies         number of speculative attempts
@@ -96,6 +97,7 @@ func figuresOfJobs() map[string]func(m *view.Model, job int) float64 {
 	return map[string]func(m *view.Model, job int) float64{
 		"maps":     func(m *view.Model, job int) float64 { return (m.Jobs[job].MapsDone - m.Jobs[job].Start).Seconds() },
 		"finish":   func(m *view.Model, job int) float64 { return m.Jobs[job].Finish.Seconds() },
+		"took":     func(m *view.Model, job int) float64 { return (m.Jobs[job].Finish - m.Jobs[job].Submit).Seconds() },
 		"deadline": func(m *view.Model, job int) float64 { return m.Jobs[job].Deadline.Seconds() },
 		"slots":    slotsOf,
 	}

@@ -33,7 +33,7 @@ var data embed.FS
 
 // Names returns the names of all lessons, the simplest first.
 func Names() []string {
-	return []string{"grep", "borrow", "motive", "percentages", "pools", "spill", "straggler", "deadlines", "overlap"}
+	return []string{"grep", "borrow", "motive", "order", "percentages", "pools", "spill", "straggler", "deadlines", "overlap"}
 }
 
 // Lesson is a lesson as its file has it. The caller of Load owns it.
