@@ -64,9 +64,15 @@ func TestOneSettingMeansTheSameEverywhere(t *testing.T) {
 			names = append(names, s.Name)
 		}
 	}
+	keys := slices.Sorted(maps.Keys(fileKeys()))
+	inFile := 0
 	accepted, refused := 0, 0
 	testkit.Check(t, func(t *rapid.T) {
 		given := map[string]string{}
+		names := names
+		if rapid.Bool().Draw(t, "in a file") { // else few draws could stand in one
+			names = keys
+		}
 		for range rapid.IntRange(1, 3).Draw(t, "settings") {
 			name := rapid.SampledFrom(names).Draw(t, "name")
 			values := append([]string{"0", "1", "2", "3", "0.5", "1.5", "-1", "20s", "0s", "64MiB", "x", "0=0.5", "7=0.5", "map=1,reduce=2"}, setting.Named(own.Fields(), name).Value.Words...)
@@ -115,7 +121,9 @@ func TestOneSettingMeansTheSameEverywhere(t *testing.T) {
 				err = sim.Check(file, o)
 			}
 			want = err
-			checkKeys(t, given, policy, want)
+		}
+		if unknown == nil && checkKeys(t, given, policy, want, &byFlag) {
+			inFile++
 		}
 
 		var pairs []string
@@ -188,38 +196,56 @@ func TestOneSettingMeansTheSameEverywhere(t *testing.T) {
 			t.Fatalf("%v: the lesson has\n%s\nwant\n%s", given, got, want)
 		}
 	})
-	if !t.Failed() && testkit.Long() && (accepted == 0 || refused == 0) { // else little is drawn
-		t.Errorf("%d accepted, %d refused", accepted, refused)
+	if !t.Failed() && testkit.Long() && min(accepted, refused, inFile) == 0 { // else little is drawn
+		t.Errorf("%d accepted, %d refused, %d in a file", accepted, refused, inFile)
 	}
 }
 
-// checkKeys sets settings that have keys of a file in a file. The message is want, and it has the place and the key.
-func checkKeys(t *rapid.T, given map[string]string, policy string, want error) {
-	sections := map[string]string{}
-	for name, text := range given {
-		section, ok := fileKeys()[name]
-		if !ok {
-			return
+// checkKeys sets settings in a file, if all of them have keys there. It reports whether they have. The configuration is
+// that of the flags, if they have no mistake. Else the message is want, or that of the first mistake in the file. It
+// has the place and the key.
+func checkKeys(t *rapid.T, given map[string]string, policy string, want error, byFlag *sim.Settings) bool {
+	text, written := "", 0
+	var first error // in the order of the file
+	for _, section := range []string{"cluster", "defaults", "locality"} {
+		keys := ""
+		for _, name := range slices.Sorted(maps.Keys(given)) {
+			if fileKeys()[name] != section {
+				continue
+			}
+			key, scratch := strings.ReplaceAll(name, "-", "_"), sim.NewSettings()
+			keys += fmt.Sprintf("  %s: %q\n", key, given[name])
+			if err := setting.Named(scratch.Fields(), name).Value.Set(given[name]); err != nil && first == nil {
+				first = fmt.Errorf("%s: %w", key, err)
+			}
+			written++
 		}
-		sections[section] += fmt.Sprintf("  %s: %q\n", strings.ReplaceAll(name, "-", "_"), text)
+		if keys != "" {
+			text += section + ":\n" + keys
+		}
 	}
-	text := ""
-	for section, keys := range sections {
-		text += section + ":\n" + keys
-	}
-	f, err := workload.Parse("w.yaml", fmt.Appendf(nil, settingsFile, text, "sched: fifo"))
-	if err != nil {
-		t.Fatal(err)
+	if written < len(given) {
+		return false
 	}
 	s := sim.NewSettings()
-	o, err := s.For(f, policy)
-	if err == nil {
-		err = sim.Check(f, o)
+	f, err := workload.Parse("w.yaml", fmt.Appendf(nil, settingsFile, text, "sched: fifo"))
+	if err == nil && first == nil {
+		s.Config = f.Config
+		if want == nil && texts(s.Fields()) != texts(byFlag.Fields()) {
+			t.Fatalf("%s: the file has\n%s\nwant\n%s", text, texts(s.Fields()), texts(byFlag.Fields()))
+		}
+		var o sim.Options
+		unset := sim.NewSettings()
+		if o, err = unset.For(f, policy); err == nil {
+			err = sim.Check(f, o)
+		}
 	}
+	want = cmp.Or(first, want)
 	line := errorLine("", cmp.Or(err, errors.New("")))
 	if (err == nil) != (want == nil) || err != nil && (!strings.HasPrefix(line, "mrlocal: w.yaml:") || !strings.HasSuffix(line, errs.Word(want, setting.Fields(s.Fields(), (*setting.Setting).Key))+"\n")) {
 		t.Fatalf("%s: %s, want %v", text, line, want)
 	}
+	return true
 }
 
 // TestKeysOfFilesAreSettings checks each key of a workload file that is a setting against the table.
