@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Lint returns one line for each thing in the arguments that will work here and differ on a
@@ -36,11 +37,16 @@ func Lint(args *ParsedJob) []string {
 // These match words without quotes that mean something to a shell. They do not match common
 // programs of awk and sed, or options such as -d| of cut.
 var (
-	operators = regexp.MustCompile(`^(\|\|?|&&?|;|[0-9&]?(>>?|<).*)$`)    // | && ; 2>errors <in
-	glued     = regexp.MustCompile(`^[\w./][\w./-]*(\||;|&&)([\w./-]*$)`) // sort|uniq
-	expanded  = regexp.MustCompile("^([$]([A-Za-z_]|[{(])|`|~/)")         // $HOME ${X} $(date) ~/x
-	assigned  = regexp.MustCompile(`^[A-Za-z_]\w*=`)                      // LC_ALL=C, as the first word
+	operators = lazy(`^(\|\|?|&&?|;|[0-9&]?(>>?|<).*)$`)    // | && ; 2>errors <in
+	glued     = lazy(`^[\w./][\w./-]*(\||;|&&)([\w./-]*$)`) // sort|uniq
+	expanded  = lazy("^([$]([A-Za-z_]|[{(])|`|~/)")         // $HOME ${X} $(date) ~/x
+	assigned  = lazy(`^[A-Za-z_]\w*=`)                      // LC_ALL=C, as the first word
 )
+
+// lazy returns a function that compiles expr at its first call, so that no other start of the program does.
+func lazy(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // shellSign reports whether w means more than a plain word to a shell. first says that w is the
 // first word of its command. script says that w may be a script of sed, awk or perl, which may
@@ -49,7 +55,7 @@ func shellSign(w Word, first, script bool) bool {
 	if w.Quoted {
 		return false
 	}
-	if operators.MatchString(w.Text) || !script && glued.MatchString(w.Text) || expanded.MatchString(w.Text) || first && assigned.MatchString(w.Text) {
+	if operators().MatchString(w.Text) || !script && glued().MatchString(w.Text) || expanded().MatchString(w.Text) || first && assigned().MatchString(w.Text) {
 		return true
 	}
 	if !strings.ContainsAny(w.Text, "*?") {

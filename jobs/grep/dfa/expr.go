@@ -7,6 +7,7 @@ import (
 	"regexp/syntax"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -77,14 +78,19 @@ func (u *unroller) sequence() (text string, copies int) {
 
 var (
 	// group matches what begins a group: a name, or flags.
-	groupSyntax = regexp.MustCompile(`^\((\?P?<[^>]*>|\?[a-zA-Z-]*:)?`)
+	groupSyntax = lazy(`^\((\?P?<[^>]*>|\?[a-zA-Z-]*:)?`)
 	// flags matches flags for the rest of a group.
-	flags = regexp.MustCompile(`^\(\?[a-zA-Z-]*\)`)
+	flags = lazy(`^\(\?[a-zA-Z-]*\)`)
 	// single matches a class or an escaped character.
-	single = regexp.MustCompile(`^(?:\[\^?\]?(?:\[:[^\]]*:\]|\\.|[^\]\\])*\]|\\x\{[^}]*\}|\\x[0-9A-Fa-f]{2}|\\[pP](?:\{[^}]*\}|.)|\\[0-7]{1,3}|(?s:\\.))`)
+	single = lazy(`^(?:\[\^?\]?(?:\[:[^\]]*:\]|\\.|[^\]\\])*\]|\\x\{[^}]*\}|\\x[0-9A-Fa-f]{2}|\\[pP](?:\{[^}]*\}|.)|\\[0-7]{1,3}|(?s:\\.))`)
 	// count matches a repeat with numbers.
-	count = regexp.MustCompile(`^\{(0|[1-9][0-9]*)(,(0|[1-9][0-9]*)?)?\}(\??)`)
+	count = lazy(`^\{(0|[1-9][0-9]*)(,(0|[1-9][0-9]*)?)?\}(\??)`)
 )
+
+// lazy returns a function that compiles expr at its first call, so that no other start of the program does.
+func lazy(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // atom reads what a repeat repeats: a group, a class or a character.
 func (u *unroller) atom() (text string, copies int) {
@@ -98,23 +104,23 @@ func (u *unroller) atom() (text string, copies int) {
 		}
 		last := len(runes) - 1
 		// The parts before the last one are taken with it if a repeat does not follow.
-		if count.MatchString(rest) {
+		if count().MatchString(rest) {
 			u.rest = regexp.QuoteMeta(string(runes[last])) + rest
 			return regexp.QuoteMeta(string(runes[:last])), 1
 		}
 		return regexp.QuoteMeta(quoted), 1
-	case flags.MatchString(u.rest):
-		text := u.take(len(flags.FindString(u.rest)))
-		return text + u.take(len(count.FindString(u.rest))), 1 // package syntax repeats the atom before the flags
+	case flags().MatchString(u.rest):
+		text := u.take(len(flags().FindString(u.rest)))
+		return text + u.take(len(count().FindString(u.rest))), 1 // package syntax repeats the atom before the flags
 	case u.rest[0] == '(':
-		begin := u.take(len(groupSyntax.FindString(u.rest)))
+		begin := u.take(len(groupSyntax().FindString(u.rest)))
 		if strings.HasSuffix(begin, ">") { // a copy must not have its name
 			begin = "(?:"
 		}
 		text, copies = u.sequence()
 		return begin + text + u.take(1), copies
 	}
-	if text := single.FindString(u.rest); text != "" {
+	if text := single().FindString(u.rest); text != "" {
 		return u.take(len(text)), 1
 	}
 	_, width := utf8.DecodeRuneInString(u.rest)
@@ -123,7 +129,7 @@ func (u *unroller) atom() (text string, copies int) {
 
 // repeat reads the repeat behind an atom, which has the given number of copies of a part, and returns both unrolled.
 func (u *unroller) repeat(atom string, copies int) (string, int) {
-	of := count.FindStringSubmatch(u.rest)
+	of := count().FindStringSubmatch(u.rest)
 	if of == nil || atom == "" {
 		return atom, copies
 	}
