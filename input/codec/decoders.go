@@ -11,6 +11,7 @@ import (
 
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
 )
 
 const (
@@ -50,7 +51,7 @@ type Decoders struct {
 	zstd    *zstd.Decoder
 	s2      *s2.Reader
 	xz      *xzReader
-	lz4     *lz4Frames
+	lz4     *lz4.Reader
 	windows [codecs]window // of each codec's decoder
 }
 
@@ -157,9 +158,10 @@ func (d *Decoders) open(r io.Reader, asIs bool) (io.Reader, error) {
 			return nil, err
 		}
 		if d.lz4 == nil {
-			d.lz4 = &lz4Frames{}
+			d.lz4 = lz4.NewReader(nil)
 		}
-		return d.lz4, d.lz4.reset(d.buf)
+		d.lz4.Reset(d.buf)
+		return d.lz4, nil
 	}
 	return nil, d.codec.Refusal()
 }

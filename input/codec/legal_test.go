@@ -66,7 +66,8 @@ func TestLegalFilesAreDecodedAsByTheirTools(t *testing.T) {
 		{"gzip", []string{"-1", "-9"}, nil, false},
 		{"bzip2", []string{"-1", "-9"}, nil, false},
 		{"zstd", []string{"-1", "-19", "--no-check", "--fast=5", "--single-thread"}, skippable, true},
-		{"lz4", []string{"-1", "-BD", "-B4", "-BX", "-l", "--content-size", "--no-frame-crc"}, skippable, true},
+		{"lz4", []string{"-1", "-BD", "-B4", "-BX", "--content-size", "--no-frame-crc"}, skippable, true},
+		{"lz4", []string{"-l", "-l9"}, nil, false},
 		{"xz", []string{"-0", "-6", "--check=none", "--check=crc32", "--check=sha256", "--block-size=50000"}, func(t *rapid.T) []byte {
 			return make([]byte, 4*rapid.IntRange(0, 20).Draw(t, "zeros"))
 		}, false},
