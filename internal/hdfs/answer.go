@@ -16,13 +16,11 @@ import (
 
 // Bounds of the answers of a server. A NameNode with its default settings stays below them.
 const (
-	mostAnswerBytes = 64 << 10 // of an answer, or of one entry of a list
-	mostOthers      = 100      // members of an object around the values
-	mostEntries     = 1 << 20  // of a list or a Walk
-	mostNameBytes   = 64 << 20 // names of a list together
+	mostAnswerBytes = 64 << 10  // of an answer without a list
+	mostListBytes   = 128 << 20 // of a list: the attributes of about 450,000 files
+	mostEntries     = 1 << 20   // of a Walk
 	mostHeaderBytes = 64 << 10
 	mostDepth       = 1000 // directories in a path
-	mostReplicas    = 512  // of a block
 	mostRedirects   = 3
 
 	// patience is the longest time until the header of an answer, and the longest time that its
@@ -32,7 +30,7 @@ const (
 )
 
 var (
-	errTooLong = fmt.Errorf("more than %d KiB for one value", mostAnswerBytes>>10)
+	errTooLong = errors.New("it is too long")
 	errSlow    = errors.New("it is silent, or sends less than 1 KiB/s")
 )
 
@@ -79,55 +77,32 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// answer is an answer of JSON that is being read.
-type answer struct {
-	*json.Decoder
-	body    *body
-	request *http.Request
-}
-
-// wrong returns an error that blames the server for the answer.
-func (a *answer) wrong(format string, args ...any) error { return wrong(a.request, format, args...) }
-
-// decode decodes the next value into to. The value has at most mostAnswerBytes.
-func (a *answer) decode(to any) error {
-	a.body.leftBytes = mostAnswerBytes
-	var value json.RawMessage
-	err := a.Decode(&value)
+// decode decodes the JSON of an answer into to. The answer has at most the given number of bytes.
+func decode(response *http.Response, most int64, to any) error {
+	b, ok := response.Body.(*body)
+	if !ok {
+		return errors.New("the body of an answer has no bounds")
+	}
+	b.leftBytes = most
+	text, err := io.ReadAll(b)
 	if err == nil {
-		err = cmp.Or(once(json.NewDecoder(bytes.NewReader(value))), json.Unmarshal(value, to))
+		err = cmp.Or(json.Unmarshal(text, to), once(json.NewDecoder(bytes.NewReader(text))))
 	}
 	var kind *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &kind):
-		return a.wrong("%s is a %s", kind.Field, kind.Value)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return a.wrong("it ends early")
+		return wrong(response.Request, "%s is a %s", kind.Field, kind.Value)
+	case errors.As(err, &syntax):
+		return wrong(response.Request, "it is not JSON, or ends early")
 	}
-	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-		return a.wrong("it is not JSON")
-	}
-	return a.wrong("%w", err)
-}
-
-// token reads the next token and fails if it is another one than want.
-func (a *answer) token(want json.Delim) error {
-	a.body.leftBytes = mostAnswerBytes
-	got, err := a.Token()
-	switch {
-	case err != nil && a.body.ctx.Err() != nil:
-		return a.wrong("%w", err)
-	case err != nil || got != want:
-		return a.wrong("it is not the JSON of WebHDFS")
-	}
-	return nil
+	return wrong(response.Request, "%w", err)
 }
 
 // once fails if an object in the next value has two members of a name. Package json takes names
-// without regard to case, so once does so too. It allows anything else, and ends at the first error of
-// the syntax.
+// without regard to case, so once does so too. It allows anything else.
 func once(d *json.Decoder) error {
 	open, err := d.Token()
 	if err != nil || open != json.Delim('{') && open != json.Delim('[') {
@@ -152,62 +127,6 @@ func once(d *json.Decoder) error {
 	}
 	_, _ = d.Token() // the end of the object or array
 	return nil
-}
-
-// object reads an object. It calls member once, at the value of the member name, and leaves out the
-// other members. It fails if there is no such member, or if two members have one name.
-func (a *answer) object(name string, member func() error) error {
-	if err := a.token('{'); err != nil {
-		return err
-	}
-	found, seen := false, map[json.Token]struct{}{}
-	for a.More() {
-		a.body.leftBytes = mostAnswerBytes
-		key, err := a.Token()
-		if err != nil {
-			return a.wrong("it is not JSON")
-		}
-		if _, is := seen[key]; is {
-			return a.wrong("two members %q in an object", brief(fmt.Sprint(key)))
-		}
-		if seen[key] = struct{}{}; len(seen) > mostOthers {
-			return a.wrong("it has more than %d members", mostOthers)
-		}
-		if key == name {
-			found, err = true, member()
-		} else {
-			var other json.RawMessage
-			err = a.decode(&other)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if !found {
-		return a.wrong("it has no member %s", name)
-	}
-	return a.token('}')
-}
-
-// list reads {outer: {inner: [...]}}. It calls entry once for each value of the array, with its
-// index. entry decodes the value. A list has at most most entries.
-func (a *answer) list(outer, inner string, most int, entry func(i int) error) error {
-	return a.object(outer, func() error {
-		return a.object(inner, func() error {
-			if err := a.token('['); err != nil {
-				return err
-			}
-			for i := 0; a.More(); i++ {
-				if i == most {
-					return a.wrong("it has more than %d entries", most)
-				}
-				if err := entry(i); err != nil {
-					return err
-				}
-			}
-			return a.token(']')
-		})
-	})
 }
 
 // status is FileStatus of WebHDFS. Package json matches the names of fields without regard to

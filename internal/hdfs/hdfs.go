@@ -58,12 +58,12 @@ func Is(name string) bool {
 
 // FS accesses file systems. Several goroutines may use it.
 type FS struct {
-	o        Options
-	ctx      context.Context // of the run: its end ends every request, with its cause as the error
-	client   *http.Client
-	patience time.Duration // see the constants
-	entries  int           // mostEntries
-	offsets  *sync.Map     // hosts of servers that are known to heed the parameter offset
+	o         Options
+	ctx       context.Context // of the run: its end ends every request, with its cause as the error
+	client    *http.Client
+	patience  time.Duration // see the constants
+	listBytes int64         // mostListBytes
+	offsets   *sync.Map     // hosts of servers that are known to heed the parameter offset
 }
 
 // New returns an FS. It connects at the first call of a method. When ctx ends, its methods and those
@@ -72,7 +72,7 @@ func New(ctx context.Context, o Options) *FS {
 	// A NameNode that does not answer must not block a job: connecting may take ten seconds,
 	// and the headers a minute. A body has a least rate (body).
 	dial := &net.Dialer{Timeout: 10 * time.Second}
-	return &FS{o: o, ctx: ctx, patience: patience, entries: mostEntries, offsets: new(sync.Map), client: &http.Client{
+	return &FS{o: o, ctx: ctx, patience: patience, listBytes: mostListBytes, offsets: new(sync.Map), client: &http.Client{
 		// No proxy: clusters are on the local network, and no environment variable may change a
 		// run. No compression: the bytes of a file are those of the server.
 		Transport: &http.Transport{
@@ -119,56 +119,50 @@ type File struct {
 }
 
 // Stat returns the attributes of name. It fails with fs.ErrNotExist if there is no such file.
-func (s *FS) Stat(name string) (f File, err error) {
-	err = s.ask(http.MethodGet, name, "GETFILESTATUS", nil, func(a *answer) error {
-		return a.object("FileStatus", func() error {
-			var st status
-			if err := a.decode(&st); err != nil {
-				return err
-			}
-			st.PathSuffix = ""
-			if f, err = st.file(); err != nil {
-				return a.wrong("%w", err)
-			}
-			return nil
-		})
-	})
+func (s *FS) Stat(name string) (File, error) {
+	var answer struct{ FileStatus *status }
+	r, err := s.ask(http.MethodGet, name, "GETFILESTATUS", nil, mostAnswerBytes, &answer)
+	switch {
+	case err != nil:
+		return File{}, err
+	case answer.FileStatus == nil:
+		return File{}, wrong(r, "it has no member FileStatus")
+	}
+	answer.FileStatus.PathSuffix = ""
+	f, err := answer.FileStatus.file()
+	if err != nil {
+		err = wrong(r, "%w", err)
+	}
 	return f, err
 }
 
 // List returns the entries of the directory name, in the byte order of their names. Each name is
 // there once, is not empty, and has no slash.
 func (s *FS) List(name string) (files []File, err error) {
-	nameBytes := 0
-	err = s.ask(http.MethodGet, name, "LISTSTATUS", nil, func(a *answer) error {
-		err := a.list("FileStatuses", "FileStatus", s.entries, func(int) error {
-			var st status
-			if err := a.decode(&st); err != nil {
-				return err
-			}
-			f, err := st.file()
-			nameBytes += len(f.Name)
-			if err := cmp.Or(checkName(f.Name), err); err != nil {
-				return a.wrong("%w", err)
-			}
-			if nameBytes > mostNameBytes {
-				return a.wrong("its names have more than %d MiB", mostNameBytes>>20)
-			}
-			files = append(files, f)
-			return nil
-		})
-		if err != nil {
-			return err
+	var answer struct {
+		FileStatuses *struct{ FileStatus []status }
+	}
+	r, err := s.ask(http.MethodGet, name, "LISTSTATUS", nil, s.listBytes, &answer)
+	switch {
+	case err != nil:
+		return nil, err
+	case answer.FileStatuses == nil || answer.FileStatuses.FileStatus == nil:
+		return nil, wrong(r, "it has no member FileStatus")
+	}
+	for _, st := range answer.FileStatuses.FileStatus {
+		f, err := st.file()
+		if err := cmp.Or(checkName(f.Name), err); err != nil {
+			return nil, wrong(r, "%w", err)
 		}
-		slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
-		for i := 1; i < len(files); i++ {
-			if files[i-1].Name == files[i].Name {
-				return a.wrong("two entries with the name %q", brief(files[i].Name))
-			}
+		files = append(files, f)
+	}
+	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+	for i := 1; i < len(files); i++ {
+		if files[i-1].Name == files[i].Name {
+			return nil, wrong(r, "two entries with the name %q", brief(files[i].Name))
 		}
-		return nil
-	})
-	return files, err
+	}
+	return files, nil
 }
 
 // Walk returns the files below the directory name, in the byte order of their paths. Their Name
@@ -182,9 +176,9 @@ func (s *FS) Walk(name string, all bool) (files []File, hidden int, err error) {
 		if err != nil {
 			return err
 		}
-		if seen += len(entries); seen > s.entries || depth > mostDepth {
+		if seen += len(entries); seen > mostEntries || depth > mostDepth {
 			host, _, _ := split(name)
-			return fmt.Errorf("the server %s lists more than %d files and directories, or %d directories in each other", host, s.entries, mostDepth)
+			return fmt.Errorf("the server %s lists more than %d files and directories, or %d directories in each other", host, mostEntries, mostDepth)
 		}
 		// A directory is sorted by its path with a slash: a.txt comes before a/b.
 		path := func(f File) string {
@@ -220,26 +214,25 @@ type Block struct {
 }
 
 // Blocks returns the blocks of the file name, in the order of their offsets. They do not overlap.
-func (s *FS) Blocks(name string) (blocks []Block, err error) {
-	nameBytes := 0
-	err = s.ask(http.MethodGet, name, "GETFILEBLOCKLOCATIONS", nil, func(a *answer) error {
-		end := int64(0)
-		return a.list("BlockLocations", "BlockLocation", s.entries, func(int) error {
-			var b Block
-			if err := a.decode(&b); err != nil {
-				return err
-			}
-			for _, host := range b.Hosts {
-				nameBytes += len(host)
-			}
-			if b.Offset < end || b.Length < 0 || b.Length > math.MaxInt64-b.Offset || len(b.Hosts) > mostReplicas || nameBytes > mostNameBytes {
-				return a.wrong("a block at offset %d with %d bytes on %d hosts", b.Offset, b.Length, len(b.Hosts))
-			}
-			blocks, end = append(blocks, b), b.Offset+b.Length
-			return nil
-		})
-	})
-	return blocks, err
+func (s *FS) Blocks(name string) ([]Block, error) {
+	var answer struct {
+		BlockLocations *struct{ BlockLocation []Block }
+	}
+	r, err := s.ask(http.MethodGet, name, "GETFILEBLOCKLOCATIONS", nil, s.listBytes, &answer)
+	switch {
+	case err != nil:
+		return nil, err
+	case answer.BlockLocations == nil || answer.BlockLocations.BlockLocation == nil:
+		return nil, wrong(r, "it has no member BlockLocation")
+	}
+	end := int64(0)
+	for _, b := range answer.BlockLocations.BlockLocation {
+		if b.Offset < end || b.Length < 0 || b.Length > math.MaxInt64-b.Offset {
+			return nil, wrong(r, "a block at offset %d with %d bytes", b.Offset, b.Length)
+		}
+		end = b.Offset + b.Length
+	}
+	return answer.BlockLocations.BlockLocation, nil
 }
 
 // Rename renames the file or directory name to to. It fails if to is a file. If to is a directory,
@@ -280,21 +273,14 @@ func (s *FS) Remove(name string) error {
 
 // change asks the NameNode for a change, and returns whether it has made one.
 func (s *FS) change(method, name, op string, with url.Values) (done bool, r *http.Request, err error) {
-	err = s.ask(method, name, op, with, func(a *answer) error {
-		r = a.request
-		return a.object("boolean", func() error {
-			var is *bool
-			if err := a.decode(&is); err != nil {
-				return err
-			}
-			if is == nil {
-				return a.wrong("neither true nor false")
-			}
-			done = *is
-			return nil
-		})
-	})
-	return done, r, err
+	var answer struct{ Boolean *bool }
+	if r, err = s.ask(method, name, op, with, mostAnswerBytes, &answer); err != nil {
+		return false, nil, err
+	}
+	if answer.Boolean == nil {
+		return false, nil, wrong(r, "neither true nor false")
+	}
+	return *answer.Boolean, r, nil
 }
 
 // split divides a name into host with port, and path. It fails if there is no host.
@@ -336,22 +322,22 @@ func (s *FS) address(name, op string, with url.Values) (string, error) {
 	return u.String(), nil
 }
 
-// ask sends an operation to the NameNode and calls read with the reply. with has further
-// parameters. For missing and existing files it returns fs.ErrNotExist and fs.ErrExist.
-func (s *FS) ask(method, name, op string, with url.Values, read func(*answer) error) error {
+// ask sends an operation to the NameNode, and decodes the reply into to. The reply has at most the given number of
+// bytes. with has further parameters. ask returns the request, after redirections. For missing and existing files it returns fs.ErrNotExist and fs.ErrExist.
+func (s *FS) ask(method, name, op string, with url.Values, most int64, to any) (*http.Request, error) {
 	address, err := s.address(name, op, with)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	response, err := s.send(method, address, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer response.Body.Close()
 	if response.StatusCode/100 != 2 {
-		return refusal(response)
+		return nil, refusal(response)
 	}
-	return read(&answer{json.NewDecoder(response.Body), response.Body.(*body), response.Request})
+	return response.Request, decode(response, most, to)
 }
 
 // send sends a request with the bytes of content, which may be nil. The body of the response is a

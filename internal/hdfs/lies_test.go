@@ -105,7 +105,7 @@ func TestALieIsAnErrorThatNamesTheServer(t *testing.T) {
 		c.Put("/in/b/c", []byte("x"))
 		web = c.Serve(t)
 		f := New(t.Context(), Options{Web: web})
-		f.patience = 200 * time.Millisecond
+		f.patience, f.listBytes = 200*time.Millisecond, 1<<20
 		got, err = do(f, c)
 		return got, web, err
 	}
@@ -196,7 +196,7 @@ func TestAListWithoutEndTakesBoundedMemory(t *testing.T) {
 			return true
 		}}}
 		f := New(t.Context(), Options{Web: c.Serve(t)})
-		f.entries /= 16
+		f.listBytes /= 16
 		if _, _, err := f.Walk(lieRoot+"/in", true); err == nil || !strings.Contains(err.Error(), "the server ") {
 			t.Errorf("%s: %v", name, err)
 		}
