@@ -63,7 +63,7 @@ type givenOption struct {
 }
 
 // generic reads the generic options at the start of args, as GnuParser does. It stops at the
-// first word that is no such option. rest is the part of args from there on.
+// first word that is not one of them. rest is the part of args from there on.
 func generic(args []string) (options []givenOption, rest []string, err error) {
 	for i := 0; i < len(args); i++ {
 		name, value, attached := genericName(args[i])

@@ -80,7 +80,7 @@ func isSetting(call *ast.CallExpr) bool {
 
 // The object of an error of a library is as package errs says at Error. It is a field of the
 // options without the value, or a thing behind a word that says what it is. The name of a flag,
-// such as control-cycle, or of a key is no such object.
+// such as control-cycle, or of a key is not such an object.
 func TestLibrariesNameFieldsAsTheObjectOfAnError(t *testing.T) {
 	field := `(Options|Submission)\.([A-Z]\w*)?(\.[A-Z]\w*)*\[?` // an index may follow
 	object := regexp.MustCompile(`^(` + field + `(, ` + field + `)*|` + strings.Join(thingsWithNames(), "|") + `)?$`)

@@ -153,7 +153,7 @@ func Several(jobs int, failed []error) error {
 	return &Error{Kind: JobFailed, Cause: &several{jobs, failed}}
 }
 
-// several are the errors of some of so many jobs, with one text.
+// several are the errors of some of the jobs of a run, with one text.
 type several struct {
 	jobs int
 	all  []error

@@ -19,7 +19,7 @@ type Share int64
 // One is the share of 100 %.
 const One Share = 1_000_000
 
-// Parse returns the share of a decimal number such as 0.25, exactly. It fails if text is no such
+// Parse returns the share of a decimal number such as 0.25, exactly. It fails if text is not such a
 // number, is too large, or has more than six decimals without the zeros at its end.
 func Parse(text string) (Share, error) {
 	whole, frac, _ := strings.Cut(text, ".")
