@@ -323,7 +323,8 @@ func (s *FS) address(name, op string, with url.Values) (string, error) {
 }
 
 // ask sends an operation to the NameNode, and decodes the reply into to. The reply has at most the given number of
-// bytes. with has further parameters. ask returns the request, after redirections. For missing and existing files it returns fs.ErrNotExist and fs.ErrExist.
+// bytes. with has further parameters. ask returns the request, after redirections. For missing and existing files it
+// returns fs.ErrNotExist and fs.ErrExist.
 func (s *FS) ask(method, name, op string, with url.Values, most int64, to any) (*http.Request, error) {
 	address, err := s.address(name, op, with)
 	if err != nil {
