@@ -33,3 +33,23 @@ func TestAPlacementLeavesIdleJobsAlone(t *testing.T) {
 		live = append(live[1:], l.AssignAll(now).Starts...)
 	}
 }
+
+// TestTrackersWithoutRoomAreLeftAlone: after a placement and the starts, no tracker is looked at again until something
+// gives room.
+func TestTrackersWithoutRoomAreLeftAlone(t *testing.T) {
+	r := New(policy.DefaultOptions())
+	l, err := slots.New(slots.Config{Slots: policytest.Typed(3, 2, 1)}, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Submit(0, slots.JobSpec{Name: "J", Maps: 10, MapsSealed: true})
+	starts := slices.Clone(l.AssignAll(0).Starts)
+	if next := r.awake.Next(0); len(starts) != 9 || next >= 0 {
+		t.Fatalf("%d tasks start on 9 slots, and tracker %d is looked at again", len(starts), next)
+	}
+	r.wakeUp()
+	l.Finish(time.Minute, starts[0].Attempt, slots.Outcome{OK: true})
+	if n, next := len(l.AssignAll(time.Minute).Starts), r.awake.Next(0); n != 1 || next >= 0 {
+		t.Errorf("%d tasks start on one slot, and tracker %d is looked at again", n, next)
+	}
+}

@@ -52,7 +52,7 @@ func (r *RAS) placeRunning(v *slots.View) {
 		for _, s := range n.jobs {
 			s.on[t] = placed{}
 		}
-		r.sleep(t, math.MaxInt32) // placing a task that does not run yet wakes the tracker
+		r.sleep(t) // placing a task that does not run yet wakes the tracker
 		// A tracker counts as lost until a home slot of it turns out to be open.
 		n.lost = true
 		n.jobs = n.jobs[:0]

@@ -23,7 +23,6 @@ func (r *RAS) preempt(v *slots.View, d *slots.Decision) {
 				d.Because(slots.Why{Numbers: []slots.Number{slots.Decimal("goal of the job that waits, in seconds", v.Job(s.id).Deadline().Seconds())}})
 			}
 			d.Reclaim(victim)
-			r.look = true
 			return // the next visit decides for the others, with the room that is left
 		}
 	}

@@ -67,7 +67,6 @@ type RAS struct {
 	ready   []held        // those of held whose job has done its maps, or is not known
 	regroup bool          // ready is out of date: a job has done its maps, or has to run one again
 	ended   bool          // held may be out of date: a reduce has ended
-	look    bool          // advance has something to do: one of them may switch to reduce, or has ended
 	denied  []uint32      // by slot: node.ends when its reduce did not fit; it need not be tried again until then
 	blocked time.Duration // time since which only they run and nothing can start; negative: something can
 
@@ -80,9 +79,9 @@ type RAS struct {
 	Watch func(now time.Duration, job slots.JobID, utility float64)
 
 	// awake has the trackers on which something may start. On another tracker, no more tasks are
-	// placed than run, or none of the placed tasks could start at the last look. At that look
-	// node.idleFree slots were free. Its result holds until something on the tracker ends or
-	// advances, tasks are placed again, or a job needs less. So most visits need no look.
+	// placed than run, or none of the placed tasks could start at the last look. Its result holds until
+	// something on the tracker ends or advances, tasks are placed again, or a job needs less. So most visits need
+	// no look.
 	awake      order.Set[slots.TrackerID]
 	explaining bool // explanations were on at the last visit
 
@@ -110,8 +109,7 @@ type node struct {
 	jobs    []local      // jobs with tasks placed here, in no order; some may have none any more
 	shuffle []*rasJob    // jobs with reduces in shuffle here; some may have none any more
 
-	idleFree int32  // see RAS.awake
-	ends     uint32 // counts what may give room: a task has ended or advanced, or a job needs less
+	ends uint32 // counts what may give room: a task has ended or advanced, or a job needs less
 }
 
 var _ policy.Phased = (*RAS)(nil)
@@ -149,7 +147,7 @@ func (*RAS) HoldsCopy() bool { return true }
 func (r *RAS) Observe(f slots.Fact) {
 	switch {
 	case f.Op == trace.OpLostTracker:
-		r.urgent, r.look, r.ended = true, true, true
+		r.urgent, r.ended = true, true
 		r.wakeUp()
 	case f.Op == trace.OpFinish && f.Slot >= 0:
 		known := average(r.measures.Of(slots.JobID(f.Job))) > 0
@@ -159,10 +157,6 @@ func (r *RAS) Observe(f slots.Fact) {
 	if f.Op == trace.OpFinish {
 		r.wakeAt(f.Slot)
 		r.ended = r.ended || f.Kind == slots.Reduce
-	}
-	if f.Op == trace.OpFinish && f.Kind == slots.Reduce && int(f.Job) < len(r.byID) {
-		s := r.byID[f.Job]
-		r.look = r.look || s != nil && s.held > 0
 	}
 	switch {
 	case f.Op == trace.OpLostTracker:
@@ -274,7 +268,6 @@ func (r *RAS) update(v *slots.View) {
 		if s.begun < begun || s.profile != profile {
 			r.wakeUp()
 		}
-		r.look = r.look || s.mapsDone && s.held > 0
 	}
 }
 
@@ -350,7 +343,6 @@ func (r *RAS) add(id slots.JobID) {
 // remove removes the state of a job that is not active any more.
 func (r *RAS) remove(id slots.JobID) {
 	s := r.byID[id]
-	r.look = r.look || s.held > 0
 	r.forget(s)
 	r.byID[id] = nil
 	i, _ := r.find(id)

@@ -1,7 +1,6 @@
 package ras
 
 import (
-	"math"
 	"slices"
 
 	"mrlocal/internal/invariant"
@@ -23,10 +22,9 @@ type held struct {
 // could take the room. It does so on all trackers, because a tracker on which nothing can
 // start may get no visit.
 func (r *RAS) advance(v *slots.View, d *slots.Decision) {
-	if len(r.changed) == 0 || !r.look {
+	if len(r.changed) == 0 {
 		return // nothing can give new room
 	}
-	r.look = false
 	if r.ended || r.regroup {
 		r.refreshHeld(v)
 	}
@@ -35,11 +33,9 @@ func (r *RAS) advance(v *slots.View, d *slots.Decision) {
 	for _, h := range r.ready {
 		s := r.byID[h.attempt.Job]
 		if s == nil || !r.advances(v, d, s, h.slot) {
-			kept = append(kept, h)
-			r.look = true // it waits for room, or its job is not active
+			kept = append(kept, h) // it waits for room, or its job is not active
 			continue
 		}
-		s.held--
 		i := slices.Index(r.held, h)
 		r.held = slices.Delete(r.held, i, i+1)
 	}
@@ -52,15 +48,11 @@ func (r *RAS) refreshHeld(v *slots.View) {
 	kept := r.held[:0]
 	r.ready = r.ready[:0]
 	for _, h := range r.held {
-		s := r.byID[h.attempt.Job]
 		if a, _, _, runs := v.RunningOn(h.slot); r.ended && !(runs && a == h.attempt) {
-			if s != nil {
-				s.held--
-			}
 			continue
 		}
 		kept = append(kept, h)
-		if s == nil || s.mapsDone {
+		if s := r.byID[h.attempt.Job]; s == nil || s.mapsDone {
 			r.ready = append(r.ready, h)
 		}
 	}
@@ -153,15 +145,10 @@ func (r *RAS) wanted(v *slots.View) bool {
 // there is room. The job with the lowest utility comes first [RAS11, section 3.5].
 func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 	t := int(v.Tracker())
-	n := &r.nodes[t]
 	var out [trace.Kinds]slots.Refusal // the last refusal of the Ledger by kind
 	r.tight = false
-	// The first two cases are those of most visits, and are cheap.
-	switch free := v.FreeAt(v.Tracker()); {
-	case free == 0 || r.stillIdle(v, n, t, free):
-	case !r.mayLaunch(t):
-		r.sleep(t, math.MaxInt32)
-	default:
+	switch {
+	case r.awake.Has(v.Tracker()):
 		for v.FreeAt(v.Tracker()) > 0 {
 			// Each launch changes the load and the utilities, so nextTask runs again for each task.
 			load := r.running(v, t)
@@ -182,33 +169,18 @@ func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 		r.clearSkipped(t)
 		// After a refusal, or a lack of room on another tracker, the next visit must look again.
 		if out == [trace.Kinds]slots.Refusal{} && !r.tight {
-			r.sleep(t, v.FreeAt(v.Tracker()))
+			r.sleep(t)
 		}
+	case invariant.Enabled:
+		r.checkAsleep(v, v.Tracker(), v.Tracker()+1)
 	}
 	if d.WantsReason() {
 		r.decline(v, d, t, out)
 	}
 }
 
-// sleep notes that nothing can start on a tracker as long as it has at most free free slots
-// (RAS.awake).
-func (r *RAS) sleep(t int, free int32) {
-	r.awake.Put(slots.TrackerID(t), false)
-	r.nodes[t].idleFree = free
-}
-
-// stillIdle reports whether the result of the last look still holds: nothing can start on the
-// tracker. Checked builds look again.
-func (r *RAS) stillIdle(v *slots.View, n *node, t int, free int32) bool {
-	if r.awake.Has(slots.TrackerID(t)) || free > n.idleFree {
-		return false
-	}
-	if invariant.Enabled {
-		s, k := r.nextTask(v, t, r.running(v, t))
-		invariant.Check(s == nil, "ras: tracker %d counts as idle, and a %v can start", t, k)
-	}
-	return true
-}
+// sleep notes that nothing can start on a tracker (RAS.awake).
+func (r *RAS) sleep(t int) { r.awake.Put(slots.TrackerID(t), false) }
 
 // checkAsleep checks that nothing can start on the trackers in [t, next), which get no visit. A
 // next of -1 stands for all up to the last.
@@ -217,22 +189,11 @@ func (r *RAS) checkAsleep(v *slots.View, t, next slots.TrackerID) {
 		next = slots.TrackerID(len(r.nodes))
 	}
 	for ; t < next; t++ {
-		if free := v.FreeAt(t); free > 0 {
-			r.stillIdle(v, &r.nodes[t], int(t), free)
+		if v.FreeAt(t) > 0 {
+			s, k := r.nextTask(v, int(t), r.running(v, int(t)))
+			invariant.Check(s == nil, "ras: tracker %d counts as idle, and a %v can start", t, k)
 		}
 	}
-}
-
-// mayLaunch reports whether a job with tasks placed on a tracker has pending tasks of that kind.
-func (r *RAS) mayLaunch(t int) bool {
-	for _, s := range r.nodes[t].jobs {
-		for k, placed := range s.on[t].tasks {
-			if placed > 0 && s.pending[k] > 0 {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // nextTask returns the job and the kind of task to launch next on a tracker; nil: there is
@@ -270,7 +231,7 @@ func (r *RAS) startable(v *slots.View, s *rasJob, n *node, t int, load slots.Vec
 // copyingFits reports whether a map of a job may start on tracker t. Its start raises the needs of
 // the job's reduces in shuffle, and their trackers must have room for that.
 func (r *RAS) copyingFits(v *slots.View, s *rasJob, t int) bool {
-	if s.held == 0 || s.begun >= s.copies {
+	if s.begun >= s.copies {
 		return true
 	}
 	for _, h := range r.held {
@@ -316,7 +277,6 @@ func (r *RAS) launched(v *slots.View, d *slots.Decision, s *rasJob, k slots.Kind
 		d.Advance(start.Slot)
 	default:
 		r.held = append(r.held, held{start.Slot, start.Attempt})
-		s.held++
 	}
 }
 

@@ -31,7 +31,6 @@ type rasJob struct {
 	work     time.Duration      // time that its unfinished maps take one after the other
 	on       []placed           // by tracker
 	allotted [trace.Kinds]int32 // the sums of P^M and P^R: s_alloc and r_alloc
-	held     int                // number of running reduces in shuffle
 	utility  utility            // in the placement that is being made
 	logs     *logs              // the table of the RAS
 	indexed                     // where candidates has the job
