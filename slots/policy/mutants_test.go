@@ -142,7 +142,7 @@ func (m *mutant) survives(t *testing.T, root string, packages ...string) (compil
 	if err := errors.Join(err, err2, err3, os.WriteFile(replaced, overlay, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	run := exec.Command("go", "test", "-p=1", "-failfast", "-short", "-vet=off", "-ldflags=-s -w", "-overlay="+replaced, "-timeout="+mutantTime.String(),
+	run := exec.Command("go", "test", "-p=1", "-failfast", "-short", "-tags=invariants", "-vet=off", "-ldflags=-s -w", "-overlay="+replaced, "-timeout="+mutantTime.String(),
 		fmt.Sprintf(`-exec=sh -c 'ulimit -v %d; exec "$@"' sh`, mutantBytes>>10))
 	run.Args = append(append(run.Args, packages...), "-rapid.seed=1", "-rapid.shrinktime=1ns", "-rapid.nofailfile")
 	run.Dir = root

@@ -52,11 +52,8 @@ func (s *OMO) benefit(j slots.JobView) float64 {
 	observed, level, known := s.estimates(j.ID())
 	m := s.Of(j.ID())
 	pending, reduces := yarn.Unstarted(j), j.Total(slots.Reduce)
-	if !known || pending == 0 || m.Tasks[slots.Map] == 0 {
-		return 0
-	}
 	mapTime := m.Mean(slots.Map).Seconds()
-	if !oneWave(observed, mapTime, pending) {
+	if !known || pending == 0 || m.Tasks[slots.Map] == 0 || !oneWave(observed, mapTime, pending) {
 		return 0
 	}
 	fair := fairTime(observed, mapTime, s.active, pending)
