@@ -26,7 +26,7 @@ func layers() []layer {
 		{"page", []string{"view/web/..."}},
 		{"front door", []string{""}},
 		{"bench", []string{"bench/..."}},
-		{"programs", []string{"cmd/mrlocal/...", "examples/...", "hadoop/record"}},
+		{"programs", []string{"cmd/mrlocal/...", "examples/..."}},
 	}
 }
 
@@ -81,7 +81,7 @@ func bans() []ban {
 		{"golang.org/x/exp/...", everywhere, nil, "the standard library has what is needed"},
 		{"io/ioutil", everywhere, nil, "os and io have its functions"},
 		{"reflect", everywhere, []string{"slots/setup", "slots/report"}, "nothing else needs types at run time; slots/setup looks for policies in the fields of a user's policy, and slots/report adds and prints all counters"},
-		{"os/exec", everywhere, []string{"jobs/jobtest", "hadoop/record", "hadoop/submit", "view/web/site"}, "mrlocal runs no other program, but hadoop, and Go to compile the simulator for browsers"},
+		{"os/exec", everywhere, []string{"jobs/jobtest", "hadoop/submit", "view/web/site"}, "mrlocal runs no other program, but hadoop, and Go to compile the simulator for browsers"},
 		{"net/...", everywhere, []string{"view/web/...", "internal/hdfs/..."}, "mrlocal needs no network but for HDFS; its page is served by web"},
 		{"testing/...", everywhere, []string{"internal/testkit", "slots/policy/policytest", "jobs/jobtest", "view/viewtest", "internal/hdfs/hdfstest"}, "only helpers of tests know about tests"},
 		{"os", pure, nil, "decisions touch no file: they run in virtual time as well"},
