@@ -1,8 +1,14 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,15 +35,15 @@ func (a value) one() (float64, error) {
 // A and 4.
 type lookup func(metric string, words []string) (value, error)
 
-// parser reads an expression and evaluates it at the same time. The grammar is:
+// evaluation evaluates an expression. An expression is one of Go with these differences:
 //
-//	comparison = sum { ("<" | "<=" | ">" | ">=" | "==") sum }
-//	sum        = term { ("+" | "-") term }
-//	term       = factor { ("*" | "/") factor }
-//	factor     = "-" factor | number [ "%" ] | "(" sum ")" | function "(" sum { "," sum } ")" | metric "[" words "]"
-type parser struct {
+//	makespan[fair-*]   a metric, with words that may have any character but commas, ] and quotes
+//	29 %               a fraction, as metrics are
+//	1 < a <= 2         a chain, in which each side is compared with the next one
+//
+// It has numbers, + - * /, < <= > >= ==, parentheses and calls of functions.
+type evaluation struct {
 	text  string
-	at    int
 	look  lookup
 	err   error
 	atEnd bool // where_least has found the smallest number at an end of the sweep
@@ -49,7 +55,7 @@ type relation struct {
 	sides  []value
 	signs  []string
 	margin []margin // of all pairs of numbers that are compared
-	atEnd  bool     // as in parser
+	atEnd  bool     // as in evaluation
 }
 
 // margin is the difference of two numbers that are compared. It is above 0 if the comparison is true,
@@ -63,32 +69,44 @@ type margin struct {
 // evaluate evaluates an expression. look returns its metrics. evaluate fails at the first mistake,
 // and if look fails.
 func evaluate(text string, look lookup) (relation, error) {
-	p := &parser{text: text, look: look}
-	r := relation{sides: []value{p.sum()}}
-	// A chain such as 1 < a < 2 compares each side with the next one.
-	for p.err == nil {
-		sign := p.sign()
-		if sign == "" {
-			break
-		}
-		r.signs = append(r.signs, sign)
-		r.sides = append(r.sides, p.sum())
-		if n := len(r.sides); p.err == nil {
-			r.margin = append(r.margin, p.margins(r.sides[n-2], r.sides[n-1], sign)...)
-		}
+	e, r := &evaluation{text: text, look: look}, relation{}
+	// A metric becomes a call with a raw string, and a percentage a quotient.
+	source := strings.NewReplacer("[", "(`", "]", "`)").Replace(text)
+	source = regexp.MustCompile(`([\d.]+) *%`).ReplaceAllString(source, "($1 / 100)")
+	tree, err := parser.ParseExpr(source)
+	var wrong scanner.ErrorList
+	switch {
+	case errors.As(err, &wrong):
+		e.fail("%s", wrong[0].Msg) // without its place, which is one in source
+	case err != nil:
+		e.fail("%v", err)
+	default:
+		e.compare(tree, &r)
 	}
-	if p.space(); p.err == nil && p.at < len(p.text) {
-		p.fail("%q is too much", p.text[p.at:])
+	r.atEnd = e.atEnd
+	return r, e.err
+}
+
+// compare adds the sides, signs and margins of an expression to r. Go reads a chain from left to right.
+func (e *evaluation) compare(n ast.Expr, r *relation) {
+	b, ok := n.(*ast.BinaryExpr)
+	if !ok || !slices.Contains([]token.Token{token.LSS, token.LEQ, token.GTR, token.GEQ, token.EQL}, b.Op) {
+		r.sides = append(r.sides, e.value(n))
+		return
 	}
-	r.atEnd = p.atEnd
-	return r, p.err
+	e.compare(b.X, r)
+	r.signs = append(r.signs, b.Op.String())
+	r.sides = append(r.sides, e.value(b.Y))
+	if n := len(r.sides); e.err == nil {
+		r.margin = append(r.margin, e.margins(r.sides[n-2], r.sides[n-1], b.Op.String())...)
+	}
 }
 
 // fail keeps the first mistake, after the text of the expression. It returns a value without
 // meaning, so that a method can return the result of fail.
-func (p *parser) fail(format string, args ...any) value {
-	if p.err == nil {
-		p.err = fmt.Errorf("%s: "+format, append([]any{p.text}, args...)...)
+func (e *evaluation) fail(format string, args ...any) value {
+	if e.err == nil {
+		e.err = fmt.Errorf("%s: "+format, append([]any{e.text}, args...)...)
 	}
 	return number(0)
 }
@@ -96,37 +114,10 @@ func (p *parser) fail(format string, args ...any) value {
 // number returns a value of one number, without x.
 func number(n float64) value { return value{v: []float64{n}} }
 
-// space skips spaces. The grammar allows no other white space.
-func (p *parser) space() {
-	for p.at < len(p.text) && p.text[p.at] == ' ' {
-		p.at++
-	}
-}
-
-// accept reports whether token comes next. If so, it skips the token.
-func (p *parser) accept(token string) bool {
-	if p.space(); strings.HasPrefix(p.text[p.at:], token) {
-		p.at += len(token)
-		return true
-	}
-	return false
-}
-
-// sign reads a sign of comparison; "": none comes next. It tries <= before <, because both begin
-// with the same character.
-func (p *parser) sign() string {
-	for _, s := range []string{"<=", ">=", "==", "<", ">"} {
-		if p.accept(s) {
-			return s
-		}
-	}
-	return ""
-}
-
 // margins returns the margins of a comparison, as pair combines the numbers.
-func (p *parser) margins(a, b value, sign string) (all []margin) {
+func (e *evaluation) margins(a, b value, sign string) (all []margin) {
 	// The result of pair is not used, only its calls.
-	p.pair(a, b, func(x, y float64) float64 {
+	e.pair(a, b, func(x, y float64) float64 {
 		m := margin{by: y - x, strict: len(sign) == 1}
 		switch sign {
 		case ">", ">=":
@@ -147,9 +138,9 @@ func (p *parser) margins(a, b value, sign string) (all []margin) {
 // pair combines two values with f, number by number. If one value is a single number, f gets it with
 // each number of the other. The result has the x of the longer value. pair fails for lists of
 // different lengths, because they come from different sweeps.
-func (p *parser) pair(a, b value, f func(x, y float64) float64) value {
+func (e *evaluation) pair(a, b value, f func(x, y float64) float64) value {
 	if len(a.v) != len(b.v) && len(a.v) != 1 && len(b.v) != 1 {
-		return p.fail("%d numbers against %d", len(a.v), len(b.v))
+		return e.fail("%d numbers against %d", len(a.v), len(b.v))
 	}
 	r := value{v: make([]float64, max(len(a.v), len(b.v))), x: a.x}
 	if len(b.v) > len(a.v) || r.x == nil {
@@ -164,104 +155,63 @@ func (p *parser) pair(a, b value, f func(x, y float64) float64) value {
 	return r
 }
 
-// sum, term and factor read the parts of the grammar with these names. After a mistake their value has
-// no meaning, and p.err is set.
-func (p *parser) sum() value {
-	a := p.term()
-	for p.err == nil {
-		switch {
-		case p.accept("+"):
-			a = p.pair(a, p.term(), func(x, y float64) float64 { return x + y })
-		case p.accept("-"):
-			a = p.pair(a, p.term(), func(x, y float64) float64 { return x - y })
-		default:
-			return a
+// value returns the value of an expression without a comparison. After a mistake the value has no meaning, and
+// e.err is set.
+func (e *evaluation) value(n ast.Expr) value {
+	switch n := n.(type) {
+	case *ast.ParenExpr:
+		return e.value(n.X)
+	case *ast.BasicLit:
+		f, err := strconv.ParseFloat(n.Value, 64)
+		if err != nil {
+			return e.fail("%s is not a number", n.Value)
 		}
-	}
-	return a
-}
-
-// term reads factors with * and / between them, from left to right.
-func (p *parser) term() value {
-	a := p.factor()
-	for p.err == nil {
-		switch {
-		case p.accept("*"):
-			a = p.pair(a, p.factor(), func(x, y float64) float64 { return x * y })
-		case p.accept("/"):
-			a = p.pair(a, p.factor(), func(x, y float64) float64 { return x / y })
-		default:
-			return a
+		return number(f)
+	case *ast.UnaryExpr:
+		if n.Op == token.SUB {
+			return e.pair(number(0), e.value(n.X), func(x, y float64) float64 { return x - y })
 		}
-	}
-	return a
-}
-
-// factor reads a number, a function, a metric, or a sum in parentheses. A word before ( is a function,
-// and a word before [ a metric.
-func (p *parser) factor() value {
-	switch {
-	case p.accept("-"):
-		return p.pair(number(0), p.factor(), func(x, y float64) float64 { return x - y })
-	case p.accept("("):
-		a := p.sum()
-		p.must(")")
-		return a
-	}
-	word := p.word()
-	if word == "" {
-		return p.fail("a number, a function or a metric is expected at %q", p.text[p.at:])
-	}
-	if n, err := strconv.ParseFloat(word, 64); err == nil {
-		// A percentage becomes a fraction, because metrics are fractions.
-		if p.accept("%") {
-			n /= 100
+	case *ast.BinaryExpr:
+		of, ok := map[token.Token]func(x, y float64) float64{
+			token.ADD: func(x, y float64) float64 { return x + y }, token.SUB: func(x, y float64) float64 { return x - y },
+			token.MUL: func(x, y float64) float64 { return x * y }, token.QUO: func(x, y float64) float64 { return x / y },
+		}[n.Op]
+		if !ok {
+			return e.fail("%s cannot stand inside of a number", n.Op)
 		}
-		return number(n)
+		return e.pair(e.value(n.X), e.value(n.Y), of)
+	case *ast.CallExpr:
+		if name, ok := n.Fun.(*ast.Ident); ok && len(n.Args) > 0 {
+			return e.call(name.Name, n.Args)
+		}
+	case *ast.Ident:
+		return e.fail("%q is neither a number nor followed by ( or [", n.Name)
 	}
-	switch {
-	case p.accept("("):
-		return p.function(word)
-	case p.accept("["):
-		return p.metric(word)
-	}
-	return p.fail("%q is neither a number nor followed by ( or [", word)
+	return e.fail("a number, a function or a metric is expected")
 }
 
-// must skips token. It fails if another text comes next.
-func (p *parser) must(token string) {
-	if p.err == nil && !p.accept(token) {
-		p.fail("%s is missing before %q", token, p.text[p.at:])
+// call returns the value of a metric, whose words are a raw string, or that of a function.
+func (e *evaluation) call(name string, args []ast.Expr) value {
+	if text, ok := args[0].(*ast.BasicLit); ok && text.Kind == token.STRING {
+		inside := strings.Trim(text.Value, "`")
+		words := strings.Split(inside, ",")
+		for i := range words {
+			words[i] = strings.TrimSpace(words[i])
+		}
+		v, err := e.look(name, words)
+		if err != nil {
+			return e.fail("%s[%s]: %v", name, inside, err)
+		}
+		return v
 	}
-}
-
-// word reads a number or a name in lower case; "": neither comes next.
-func (p *parser) word() string {
-	p.space()
-	start := p.at
-	for p.at < len(p.text) && (p.text[p.at] == '_' || p.text[p.at] == '.' || '0' <= p.text[p.at] && p.text[p.at] <= '9' || 'a' <= p.text[p.at] && p.text[p.at] <= 'z') {
-		p.at++
+	var values []value
+	for _, a := range args {
+		values = append(values, e.value(a))
 	}
-	return p.text[start:p.at]
-}
-
-// metric reads the words up to ], and returns the value of the metric from look. Words may have any
-// character except a comma and ], such as the star of fair-*.
-func (p *parser) metric(name string) value {
-	inside, rest, ok := strings.Cut(p.text[p.at:], "]")
-	if !ok {
-		return p.fail("no ] after %s[", name)
+	if e.err != nil {
+		return number(0)
 	}
-	p.at = len(p.text) - len(rest)
-	words := strings.Split(inside, ",")
-	for i := range words {
-		words[i] = strings.TrimSpace(words[i])
-	}
-	v, err := p.look(name, words)
-	if err != nil {
-		return p.fail("%s[%s]: %v", name, inside, err)
-	}
-	return v
+	return e.function(name, values)
 }
 
 // ofNumbers has the functions that make one number of any numbers.
@@ -291,67 +241,43 @@ func rise(all []float64) float64 {
 	return least
 }
 
-// ofLists returns a number of two lists of one length: the paper's, number by number, and after them ours, as one list.
-func (p *parser) ofLists(name string, of func(theirs, ours []float64) float64) value {
-	var theirs, ours []float64
-	for p.err == nil && len(ours) == 0 {
-		if a := p.sum(); len(a.v) > 1 {
-			ours = a.v
-		} else {
-			theirs = append(theirs, a.v...)
-			p.must(",")
-		}
-	}
-	p.must(")")
-	switch {
-	case p.err != nil:
-		return number(0)
-	case len(theirs) != len(ours):
-		return p.fail("%s: of %d numbers and a list of %d", name, len(theirs), len(ours))
-	}
-	return number(of(theirs, ours))
-}
-
-// function reads the arguments of a function up to ), and returns its value. least combines its arguments as pair
-// does. rank_correlation, explained and not_above have two lists. inner and ends return a part of their numbers. All
-// functions but least, inner and ends return one number.
-func (p *parser) function(name string) value {
+// function returns the value of a function. least combines its arguments as pair does. The last argument of
+// rank_correlation and explained is our list; the numbers before it are the paper's. inner and ends return a part of
+// their numbers. All functions but least, inner and ends return one number.
+func (e *evaluation) function(name string, args []value) value {
 	switch name {
 	case "least": // number by number
-		a := p.sum()
-		for p.err == nil && p.accept(",") {
-			a = p.pair(a, p.sum(), math.Min)
+		a := args[0]
+		for _, b := range args[1:] {
+			a = e.pair(a, b, math.Min)
 		}
-		p.must(")")
 		return a
 	case "not_above": // the share of the numbers of a that are at most those of b
-		a := p.sum()
-		p.must(",")
-		a = p.pair(a, p.sum(), func(x, y float64) float64 {
+		if len(args) != 2 {
+			return e.fail("not_above: of two values")
+		}
+		return number(average(e.pair(args[0], args[1], func(x, y float64) float64 {
 			if x <= y {
 				return 1
 			}
 			return 0
-		})
-		p.must(")")
-		return number(average(a.v))
-	case "rank_correlation":
-		return p.ofLists(name, stats.RankCorrelation)
-	case "explained":
-		return p.ofLists(name, stats.Explained)
+		}).v))
 	}
 	// All arguments make one list, so max(a, b) is the largest number of both.
 	var all value
-	for p.err == nil {
-		a := p.sum()
+	for _, a := range args {
 		all.v, all.x = append(all.v, a.v...), append(all.x, a.x...)
-		if !p.accept(",") {
-			break
-		}
 	}
-	p.must(")")
-	if p.err != nil || len(all.v) == 0 {
-		return number(0)
+	if name == "rank_correlation" || name == "explained" {
+		ours := args[len(args)-1].v
+		theirs := all.v[:len(all.v)-len(ours)]
+		if len(theirs) != len(ours) {
+			return e.fail("%s: of %d numbers and a list of %d", name, len(theirs), len(ours))
+		}
+		if name == "explained" {
+			return number(stats.Explained(theirs, ours))
+		}
+		return number(stats.RankCorrelation(theirs, ours))
 	}
 	if of, ok := ofNumbers[name]; ok {
 		return number(of(all.v))
@@ -359,7 +285,7 @@ func (p *parser) function(name string) value {
 	switch name {
 	case "inner", "ends": // the numbers of a sweep without its two ends, or only its ends
 		if len(all.v) < 3 {
-			return p.fail("%s: of three numbers at least", name)
+			return e.fail("%s: of three numbers at least", name)
 		}
 		if name == "ends" {
 			return value{v: []float64{all.v[0], all.v[len(all.v)-1]}}
@@ -367,17 +293,17 @@ func (p *parser) function(name string) value {
 		return value{v: all.v[1 : len(all.v)-1]}
 	case "where_least": // the x of the smallest number; the first one if there are several
 		if len(all.x) != len(all.v) {
-			return p.fail("where_least: of runs that were swept")
+			return e.fail("where_least: of runs that were swept")
 		}
 		i := slices.Index(all.v, slices.Min(all.v))
-		p.atEnd = p.atEnd || i == 0 || i == len(all.v)-1
+		e.atEnd = e.atEnd || i == 0 || i == len(all.v)-1
 		return number(all.x[i])
 	case "ras_utility": // arguments: maps placed, required and pending; reduces placed and pending [RAS11, eq. 1]
 		if len(all.v) != 5 {
-			return p.fail("ras_utility: of five numbers")
+			return e.fail("ras_utility: of five numbers")
 		}
 		n := func(i int) int32 { return int32(all.v[i]) }
 		return number(ras.Utility(n(0), n(1), n(2), n(3), n(4)))
 	}
-	return p.fail("no function %s; there are min, max, mean, median, least, spread, rise, inner, ends, where_least, rank_correlation, explained, not_above, ras_utility", name)
+	return e.fail("no function %s; there are min, max, mean, median, least, spread, rise, inner, ends, where_least, rank_correlation, explained, not_above, ras_utility", name)
 }
