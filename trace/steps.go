@@ -3,9 +3,8 @@ package trace
 import (
 	"fmt"
 	"io"
-	"strings"
+	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 )
 
 // StepOptions say how to write the counts of a timeline.
@@ -16,8 +15,9 @@ type StepOptions struct {
 }
 
 const (
-	fewSteps   = 25             // the largest number of steps, if the user gives no step
-	countWidth = len("reduces") // columns of a count of reduces
+	fewSteps    = 25 // the largest number of steps, if the user gives no step
+	stepColumns = 20 // for the number and the time of a step
+	poolColumns = 17 // for the counts of a pool, unless its name is longer
 )
 
 // Steps writes a table of how many maps and reduces of each pool run at the start of each step
@@ -33,16 +33,39 @@ func (t *Timeline) Steps(w io.Writer, o StepOptions) error {
 	if o.Word == nil {
 		o.Word = func(name string) string { return name }
 	}
-	counts := t.Counts(o.Step)
-	table := stepTable{times: make([]string, len(counts)), counts: counts}
-	for i := range counts {
-		table.times[i] = (time.Duration(i) * o.Step).String()
+	shown := len(t.Pools) // without those that are added up
+	if room := max(1, (o.Width-stepColumns)/poolColumns); shown > room {
+		shown = max(1, room-1)
 	}
-	for _, p := range t.Pools {
-		table.pools = append(table.pools, o.Word(p))
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	names, titles := "\t\t", "step\ttime\t"
+	for _, p := range t.Pools[:shown] {
+		names, titles = names+"\t"+o.Word(p)+"\t", titles+"maps\treduces\t"
 	}
-	table.fold(o.Width)
-	if _, err := io.WriteString(w, table.text()); err != nil {
+	if others := len(t.Pools) - shown; others > 0 {
+		names, titles = names+fmt.Sprintf("\t%d others\t", others), titles+"maps\treduces\t"
+	}
+	if shown > 0 {
+		fmt.Fprintln(table, names)
+	}
+	fmt.Fprintln(table, titles)
+	for i, counts := range t.Counts(o.Step) {
+		fmt.Fprintf(table, "%d\t%v\t", i+1, time.Duration(i)*o.Step)
+		var others [Kinds]int
+		for p, n := range counts {
+			if p < shown {
+				fmt.Fprintf(table, "%d\t%d\t", n[Map], n[Reduce])
+				continue
+			}
+			others[Map] += n[Map]
+			others[Reduce] += n[Reduce]
+		}
+		if shown < len(counts) {
+			fmt.Fprintf(table, "%d\t%d\t", others[Map], others[Reduce])
+		}
+		fmt.Fprintln(table)
+	}
+	if err := table.Flush(); err != nil {
 		return fmt.Errorf("write steps: %w", err)
 	}
 	return nil
@@ -70,79 +93,4 @@ func (t *Timeline) Counts(step time.Duration) []PoolCounts {
 		}
 	}
 	return counts
-}
-
-// stepTable has the contents of the table.
-type stepTable struct {
-	times  []string     // starts of the steps
-	pools  []string     // names for the heading
-	counts []PoolCounts // by step
-}
-
-// head returns the width of the two columns on the left.
-func (t *stepTable) head() int {
-	longest := len("time")
-	for _, s := range t.times {
-		longest = max(longest, len(s))
-	}
-	return len("step") + 2 + longest
-}
-
-// poolWidth returns the width of a pool's two columns.
-func poolWidth(name string) int {
-	return max(2+len("maps")+2+countWidth, 2+utf8.RuneCountInString(name))
-}
-
-// fold replaces the pools that do not fit the width by one pool with the sums of their counts. At
-// least one pool stays, even if the lines are then too long.
-func (t *stepTable) fold(width int) {
-	used, fit := t.head(), 0
-	for fit < len(t.pools) && used+poolWidth(t.pools[fit]) <= width {
-		used += poolWidth(t.pools[fit])
-		fit++
-	}
-	if fit == len(t.pools) {
-		return
-	}
-	others := func(kept int) string { return fmt.Sprintf("%d others", len(t.pools)-kept) }
-	// The column of the others needs room, too, so more pools may have to join it.
-	for fit > 1 && used+poolWidth(others(fit)) > width {
-		fit--
-		used -= poolWidth(t.pools[fit])
-	}
-	fit = max(1, fit)
-	for i, c := range t.counts {
-		var sum [Kinds]int
-		for _, p := range c[fit:] {
-			sum[Map] += p[Map]
-			sum[Reduce] += p[Reduce]
-		}
-		t.counts[i] = append(c[:fit:fit], sum)
-	}
-	t.pools = append(t.pools[:fit:fit], others(fit))
-}
-
-// text returns the table: a line for each step, and two columns for each pool under its name. A
-// rune counts as one column.
-func (t *stepTable) text() string {
-	var b strings.Builder
-	head := t.head()
-	line := strings.Repeat(" ", head)
-	for _, p := range t.pools {
-		line += strings.Repeat(" ", poolWidth(p)-utf8.RuneCountInString(p)) + p
-	}
-	b.WriteString(strings.TrimRight(line, " ") + "\n")
-	fmt.Fprintf(&b, "step  %*s", head-len("step  "), "time")
-	for _, p := range t.pools {
-		fmt.Fprintf(&b, "%*s  %*s", poolWidth(p)-2-countWidth, "maps", countWidth, "reduces")
-	}
-	b.WriteByte('\n')
-	for i, c := range t.counts {
-		fmt.Fprintf(&b, "%4d  %*s", i+1, head-len("step  "), t.times[i])
-		for j, p := range t.pools {
-			fmt.Fprintf(&b, "%*d  %*d", poolWidth(p)-2-countWidth, c[j][Map], countWidth, c[j][Reduce])
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
 }
