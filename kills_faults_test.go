@@ -152,7 +152,7 @@ func TestEachCallOfHDFSMayBeTheLast(t *testing.T) {
 	b := killBench(made.dir, "a new directory", made.chain)
 	var requests atomic.Int64
 	var atRequest atomic.Pointer[func(n int64)]
-	c := &hdfstest.Cluster{Fault: func(_, _ string, _ http.ResponseWriter) bool {
+	c := &hdfstest.Cluster{Fault: func(_, _ string, _ http.ResponseWriter, _ *http.Request) bool {
 		n := requests.Add(1)
 		if f := atRequest.Load(); f != nil {
 			(*f)(n)

@@ -31,7 +31,7 @@ func remoteResult(t *testing.T, s Spec) place {
 func TestAbortRemovesWhatAFailedStartHasMade(t *testing.T) {
 	c := &hdfstest.Cluster{}
 	var creates atomic.Int32
-	c.Fault = func(op, path string, _ http.ResponseWriter) bool {
+	c.Fault = func(op, path string, _ http.ResponseWriter, _ *http.Request) bool {
 		if op == "CREATE" && creates.Add(1) == 2 { // the first request gets the address of the DataNode
 			c.Put(path, nil)
 			panic(http.ErrAbortHandler)
@@ -53,7 +53,7 @@ func TestAbortAfterARefusedStartRemovesNothing(t *testing.T) {
 	for _, exception := range []string{"FileAlreadyExistsException", "AccessControlException"} {
 		c := &hdfstest.Cluster{}
 		var creates atomic.Int32
-		c.Fault = func(op, path string, w http.ResponseWriter) bool {
+		c.Fault = func(op, path string, w http.ResponseWriter, _ *http.Request) bool {
 			if op != "CREATE" || creates.Add(1) != 2 {
 				return false
 			}
@@ -90,7 +90,7 @@ func TestAResultOfAJournalGetsItsNameAtTheEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := &hdfstest.Cluster{}
-			cluster.Fault = func(op, path string, _ http.ResponseWriter) bool {
+			cluster.Fault = func(op, path string, _ http.ResponseWriter, _ *http.Request) bool {
 				if op == "RENAME" && c.fault != nil {
 					c.fault(cluster, path)
 				}

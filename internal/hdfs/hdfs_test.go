@@ -163,7 +163,7 @@ func TestFaultsAreErrorsOfOneLine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cluster := &hdfstest.Cluster{}
 			if c.fault != nil {
-				cluster.Fault = func(_, _ string, w http.ResponseWriter) bool { c.fault(w, nil); return true }
+				cluster.Fault = func(_, _ string, w http.ResponseWriter, _ *http.Request) bool { c.fault(w, nil); return true }
 			}
 			f, _ := start(t, cluster)
 			if strings.HasPrefix(c.name, "webhdfs") {

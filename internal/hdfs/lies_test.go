@@ -99,8 +99,9 @@ func lieConcerns(op string) []string {
 // result, or one line that names the server.
 func TestALieIsAnErrorThatNamesTheServer(t *testing.T) {
 	content := lieContent()
-	run := func(lie hdfstest.Lie, do func(*FS, *hdfstest.Cluster) (string, error)) (got, web string, err error) {
-		c := &hdfstest.Cluster{BlockBytes: 40_000, Lie: lie}
+	run := func(lie Lie, do func(*FS, *hdfstest.Cluster) (string, error)) (got, web string, err error) {
+		c := &hdfstest.Cluster{BlockBytes: 40_000}
+		lie.Tell(c)
 		c.Put("/in/a", bytes.Clone(content))
 		c.Put("/in/b/c", []byte("x"))
 		web = c.Serve(t)
@@ -109,8 +110,8 @@ func TestALieIsAnErrorThatNamesTheServer(t *testing.T) {
 		got, err = do(f, c)
 		return got, web, err
 	}
-	lies, cases, refused := hdfstest.Lies(), 0, atomic.Int64{}
-	check := func(op string, lie hdfstest.Lie, do func(*FS, *hdfstest.Cluster) (string, error), want string) {
+	lies, cases, refused := Lies(), 0, atomic.Int64{}
+	check := func(op string, lie Lie, do func(*FS, *hdfstest.Cluster) (string, error), want string) {
 		got, web, err := run(lie, do)
 		switch text := fmt.Sprint(err); {
 		case err == nil && got != want:
@@ -130,7 +131,7 @@ func TestALieIsAnErrorThatNamesTheServer(t *testing.T) {
 	var all sync.WaitGroup
 	turns := make(chan struct{}, 4) // at the same time, because some lies are a long wait
 	for op, do := range lieOperations() {
-		want, _, err := run(hdfstest.Lie{}, do)
+		want, _, err := run(Lie{}, do)
 		if err != nil {
 			t.Fatalf("%s: %v", op, err)
 		}
@@ -191,10 +192,12 @@ func TestAListWithoutEndTakesBoundedMemory(t *testing.T) {
 			}
 		},
 	} {
-		c := &hdfstest.Cluster{Lie: hdfstest.Lie{Op: "LISTSTATUS", Answer: func(_ *hdfstest.Cluster, w http.ResponseWriter, _ *http.Request, _ string) bool {
-			answer(w)
-			return true
-		}}}
+		c := &hdfstest.Cluster{Fault: func(op, _ string, w http.ResponseWriter, _ *http.Request) bool {
+			if op == "LISTSTATUS" {
+				answer(w)
+			}
+			return op == "LISTSTATUS"
+		}}
 		f := New(t.Context(), Options{Web: c.Serve(t)})
 		f.listBytes /= 16
 		if _, _, err := f.Walk(lieRoot+"/in", true); err == nil || !strings.Contains(err.Error(), "the server ") {

@@ -28,14 +28,11 @@ type Cluster struct {
 
 	// Fault is called before each request, with its operation and path. If it returns true, it
 	// has answered the request itself. nil: no faults.
-	Fault func(op, path string, w http.ResponseWriter) bool
+	Fault func(op, path string, w http.ResponseWriter, r *http.Request) bool
 	// CutReads is the number of bytes after which each read ends; 0: never. With ShortReads,
 	// the response looks complete. Without it, the connection breaks.
 	CutReads   int64
 	ShortReads bool
-
-	// Lie answers wrongly, if it has a function.
-	Lie Lie
 
 	mu    sync.Mutex
 	files map[string][]byte // by path; the path of a directory ends with a slash
@@ -101,18 +98,14 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	op := r.URL.Query().Get("op")
-	if c.Fault != nil && c.Fault(op, path, w) {
+	if c.Fault != nil && c.Fault(r.URL.Query().Get("op"), path, w, r) {
 		return
 	}
-	if op == c.Lie.Op && c.Lie.Answer != nil && c.Lie.Answer(c, w, r, path) {
-		return
-	}
-	c.honest(w, r, path)
+	c.Honest(w, r, path)
 }
 
-// honest answers a request about path.
-func (c *Cluster) honest(w http.ResponseWriter, r *http.Request, path string) {
+// Honest answers a request about path, without a fault.
+func (c *Cluster) Honest(w http.ResponseWriter, r *http.Request, path string) {
 	op := r.URL.Query().Get("op")
 	if path != "/" {
 		path = strings.TrimSuffix(path, "/")

@@ -1,4 +1,4 @@
-package hdfstest
+package hdfs
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"mrlocal/internal/hdfs/hdfstest"
 )
 
 // Lie is a wrong answer to one operation of WebHDFS.
@@ -17,7 +19,14 @@ type Lie struct {
 	Slow bool   // a client notices it only when its patience ends
 	// Answer answers a request about path. It returns false if it leaves the answer to the cluster.
 	// A read or write comes twice: the second time with the parameter data, to the DataNode.
-	Answer func(c *Cluster, w http.ResponseWriter, r *http.Request, path string) bool
+	Answer func(c *hdfstest.Cluster, w http.ResponseWriter, r *http.Request, path string) bool
+}
+
+// Tell makes c answer with the lie.
+func (l Lie) Tell(c *hdfstest.Cluster) {
+	c.Fault = func(op, path string, w http.ResponseWriter, r *http.Request) bool {
+		return op == l.Op && l.Answer(c, w, r, path)
+	}
 }
 
 // endless writes text again and again, until the client ends the connection or 30 s have gone. It is
@@ -34,9 +43,9 @@ func endless(w http.ResponseWriter, start, text string) {
 
 // edit replaces a pattern in the honest answer.
 func edit(name, op, pattern, by string) Lie {
-	return Lie{Name: name, Op: op, Answer: func(c *Cluster, w http.ResponseWriter, r *http.Request, path string) bool {
+	return Lie{Name: name, Op: op, Answer: func(c *hdfstest.Cluster, w http.ResponseWriter, r *http.Request, path string) bool {
 		honest := httptest.NewRecorder()
-		c.honest(honest, r, path)
+		c.Honest(honest, r, path)
 		if honest.Code != http.StatusOK {
 			return false
 		}
@@ -47,7 +56,7 @@ func edit(name, op, pattern, by string) Lie {
 
 // say is an answer with a status and a text.
 func say(name, op string, code int, text string) Lie {
-	return Lie{Name: name, Op: op, Answer: func(_ *Cluster, w http.ResponseWriter, _ *http.Request, _ string) bool {
+	return Lie{Name: name, Op: op, Answer: func(_ *hdfstest.Cluster, w http.ResponseWriter, _ *http.Request, _ string) bool {
 		w.WriteHeader(code)
 		_, _ = io.WriteString(w, text)
 		return true
@@ -56,7 +65,7 @@ func say(name, op string, code int, text string) Lie {
 
 // without is an answer that never ends.
 func without(name, op, start, text string) Lie {
-	return Lie{Name: name, Op: op, Answer: func(_ *Cluster, w http.ResponseWriter, _ *http.Request, _ string) bool {
+	return Lie{Name: name, Op: op, Answer: func(_ *hdfstest.Cluster, w http.ResponseWriter, _ *http.Request, _ string) bool {
 		endless(w, start, text)
 		return true
 	}}
@@ -64,7 +73,7 @@ func without(name, op, start, text string) Lie {
 
 // redirect is a redirection to the same place (where "") or to where.
 func redirect(name, op, where string) Lie {
-	return Lie{Name: name, Op: op, Answer: func(_ *Cluster, w http.ResponseWriter, r *http.Request, _ string) bool {
+	return Lie{Name: name, Op: op, Answer: func(_ *hdfstest.Cluster, w http.ResponseWriter, r *http.Request, _ string) bool {
 		to := where
 		if to == "" {
 			to = "http://" + r.Host + r.URL.String()
@@ -89,7 +98,7 @@ func Lies() []Lie {
 			continue
 		}
 		for _, start := range []string{"", "{"} {
-			all = append(all, Lie{Name: "a byte now and then after " + start, Op: op, Slow: true, Answer: func(_ *Cluster, w http.ResponseWriter, r *http.Request, _ string) bool {
+			all = append(all, Lie{Name: "a byte now and then after " + start, Op: op, Slow: true, Answer: func(_ *hdfstest.Cluster, w http.ResponseWriter, r *http.Request, _ string) bool {
 				drip(w, r, start)
 				return true
 			}})
@@ -119,13 +128,11 @@ func Lies() []Lie {
 // read is a lie of a DataNode about the bytes of a file. send gets the whole content and the range
 // that was asked for.
 func read(name string, send func(w http.ResponseWriter, all []byte, from, to int)) Lie {
-	return Lie{Name: name, Op: "OPEN", Answer: func(c *Cluster, w http.ResponseWriter, r *http.Request, path string) bool {
+	return Lie{Name: name, Op: "OPEN", Answer: func(c *hdfstest.Cluster, w http.ResponseWriter, r *http.Request, path string) bool {
 		if r.URL.Query().Get("data") == "" {
 			return false
 		}
-		c.mu.Lock()
-		all := c.files[path]
-		c.mu.Unlock()
+		all := []byte(c.Files("")[strings.TrimPrefix(path, "/")])
 		var from, length int
 		_, _ = fmt.Sscan(r.URL.Query().Get("offset"), &from)
 		_, _ = fmt.Sscan(r.URL.Query().Get("length"), &length)
@@ -189,7 +196,7 @@ func readLies() []Lie {
 		read("bytes behind the answer", func(w http.ResponseWriter, all []byte, from, to int) {
 			surplus(w, append(all[from:to:to], "more"...), to-from)
 		}),
-		{Name: "silence", Op: "OPEN", Slow: true, Answer: func(_ *Cluster, w http.ResponseWriter, r *http.Request, _ string) bool {
+		{Name: "silence", Op: "OPEN", Slow: true, Answer: func(_ *hdfstest.Cluster, w http.ResponseWriter, r *http.Request, _ string) bool {
 			unknown(w)
 			<-r.Context().Done()
 			return true
@@ -198,8 +205,8 @@ func readLies() []Lie {
 }
 
 // write is a lie of a DataNode about a file that it gets.
-func write(name string, store func(c *Cluster, w http.ResponseWriter, r *http.Request, path string)) Lie {
-	return Lie{Name: name, Op: "CREATE", Answer: func(c *Cluster, w http.ResponseWriter, r *http.Request, path string) bool {
+func write(name string, store func(c *hdfstest.Cluster, w http.ResponseWriter, r *http.Request, path string)) Lie {
+	return Lie{Name: name, Op: "CREATE", Answer: func(c *hdfstest.Cluster, w http.ResponseWriter, r *http.Request, path string) bool {
 		if r.URL.Query().Get("data") == "" {
 			return false
 		}
@@ -211,17 +218,17 @@ func write(name string, store func(c *Cluster, w http.ResponseWriter, r *http.Re
 func writeLies() []Lie {
 	created := func(w http.ResponseWriter) { w.WriteHeader(http.StatusCreated) }
 	return []Lie{
-		write("done before the end", func(_ *Cluster, w http.ResponseWriter, _ *http.Request, _ string) { created(w) }),
-		write("nothing is stored", func(_ *Cluster, w http.ResponseWriter, r *http.Request, _ string) {
+		write("done before the end", func(_ *hdfstest.Cluster, w http.ResponseWriter, _ *http.Request, _ string) { created(w) }),
+		write("nothing is stored", func(_ *hdfstest.Cluster, w http.ResponseWriter, r *http.Request, _ string) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			created(w)
 		}),
-		write("a byte is lost", func(c *Cluster, w http.ResponseWriter, r *http.Request, path string) {
+		write("a byte is lost", func(c *hdfstest.Cluster, w http.ResponseWriter, r *http.Request, path string) {
 			data, _ := io.ReadAll(r.Body)
 			c.Put(path, data[:max(0, len(data)-1)])
 			created(w)
 		}),
-		write("stored under another name", func(c *Cluster, w http.ResponseWriter, r *http.Request, path string) {
+		write("stored under another name", func(c *hdfstest.Cluster, w http.ResponseWriter, r *http.Request, path string) {
 			data, _ := io.ReadAll(r.Body)
 			c.Put(path+"x", data)
 			created(w)
