@@ -137,7 +137,11 @@ func jsonText(value []byte) []byte {
 	if bytes.IndexByte(value, '\\') < 0 {
 		return value[1 : len(value)-1]
 	}
-	return unescape(value[1 : len(value)-1])
+	var text string
+	if json.Unmarshal(value, &text) != nil { // impossible, because Check has found the line to be JSON
+		return value
+	}
+	return []byte(text)
 }
 
 // jsonValue returns the value at path in a JSON text, or nil. It lies in data. jsonValue and
