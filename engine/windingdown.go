@@ -18,10 +18,13 @@ const stopWithin = 1200 * time.Millisecond
 // settling, at most stopWithin. Then it removes all output that is still pending.
 //
 // If no chain was still running and all were settled in time, their results count, and interrupt
-// returns nil. Otherwise it returns cause, joined with errors of the removal.
+// returns nil. Otherwise it returns cause, joined with errors of the removal. A chain whose commit failed
+// because of cause has not been settled.
 func (c *coordinator) interrupt(cause error) error {
 	invariant.Move(&c.state, runInterrupted)
+	settling := map[*chain]bool{}
 	for _, ch := range c.run.chains {
+		settling[ch] = ch.state == chainSettling
 		if ch.state < chainSettling {
 			// A chain that had failed before keeps its own error.
 			ch.cancelled = ch.err == nil
@@ -34,9 +37,14 @@ func (c *coordinator) interrupt(cause error) error {
 	problems := []error{cause}
 	undone := false
 	for _, ch := range c.run.chains {
-		if ch.state != chainEnded {
+		switch {
+		case ch.state != chainEnded:
 			undone = true
 			problems = append(problems, ch.abort())
+		case settling[ch] && errors.Is(ch.err, cause):
+			ch.cancelled = true
+			undone = true
+			problems = append(problems, ch.err)
 		}
 	}
 	if !undone {

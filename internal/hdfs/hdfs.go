@@ -92,9 +92,9 @@ func New(ctx context.Context, o Options) *FS {
 	}}
 }
 
-// removeWithin is how long a result may be removed when the run has ended. A run
-// returns within two seconds.
-const removeWithin = 1400 * time.Millisecond
+// removeWithin is how long a result may be removed when the run has ended. A run returns within two seconds.
+// The rest of them is for a busy machine.
+const removeWithin = time.Second
 
 // Cleanup returns the FS for the removal of a result. Its requests may go on until removeWithin after
 // the end of the run.
