@@ -39,6 +39,7 @@ type Ledger struct {
 
 	total   totals
 	changed []JobID                         // since the policy asked last
+	told    []JobID                         // the answer to its last question
 	free    [slotLists]order.Set[TrackerID] // trackers that can start something on a free slot of the list
 	seq     int64                           // grants so far
 	dirty   bool                            // something has changed since the last AssignAll

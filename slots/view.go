@@ -111,15 +111,14 @@ func (v *View) Placed(id JobID) bool { return v.l.placed(v.l.jobs[id]) }
 // Group returns the group of tracker t; 0 if there are no groups.
 func (v *View) Group(t TrackerID) int32 { return v.l.placement.Group(int32(t)) }
 
-// Changed appends to dst, once each, the jobs that have changed since the last call, and
-// returns the extended slice. Only the policy calls it, because a call forgets the changes.
-func (v *View) Changed(dst []JobID) []JobID {
-	for _, id := range v.l.changed {
+// Changed returns, once each, the jobs that have changed since the last call. The list is valid until the next
+// call. Only the policy calls it, because a call forgets the changes.
+func (v *View) Changed() []JobID {
+	v.l.changed, v.l.told = v.l.told[:0], v.l.changed
+	for _, id := range v.l.told {
 		v.l.jobs[id].changed = false
 	}
-	dst = append(dst, v.l.changed...)
-	v.l.changed = v.l.changed[:0]
-	return dst
+	return v.l.told
 }
 
 // Job returns a view of a job.

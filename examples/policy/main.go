@@ -27,7 +27,7 @@ func (p *shortest) Reset() { // before each run
 	p.jobs, p.todo = [2]slots.Ranking[uint]{{Less: p.fewer}, {Less: p.fewer}}, nil
 }
 func (p *shortest) Decide(v *slots.View, d *slots.Decision) { // fills the free slots of v.Tracker()
-	p.todo = v.Changed(p.todo)
+	p.todo = append(p.todo, v.Changed()...)
 	for _, id := range p.todo {
 		for k, j := slots.Map, v.Job(id); k <= slots.Reduce; k++ {
 			p.jobs[k].Keep(int32(id), j.Pending(k) > 0, uint(j.Total(slots.Map)-j.Done(slots.Map)+j.Total(slots.Reduce)-j.Done(slots.Reduce)))

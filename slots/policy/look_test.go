@@ -26,7 +26,7 @@ func (*looker) Reset()               {}
 func (p *looker) Observe(f slots.Fact) { p.speculation.Observe(&f) }
 
 func (p *looker) Decide(v *slots.View, d *slots.Decision) {
-	for _, id := range v.Changed(nil) {
+	for _, id := range v.Changed() {
 		p.speculation.Changed(v.Now(), v.Job(id))
 	}
 	p.look(v)

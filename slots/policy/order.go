@@ -32,7 +32,6 @@ type Order struct {
 	numbers []int32                                // by job: how many jobs of its pool came before it
 	members [][]slots.JobID                        // by pool and number
 	demands [trace.Kinds][]Demand                  // by pool
-	changed []slots.JobID                          // scratch of Update
 	skipped []skipped                              // out of the rankings until the visit ends
 	wait    Wait
 	copies  *Copies // nil: running tasks are not copied
@@ -127,9 +126,9 @@ func (o *Order) End(v *slots.View, d *slots.Decision, why func(k slots.Kind) str
 
 // Update ranks the jobs that have changed since the last call, and their pools.
 func (o *Order) Update(v *slots.View) {
-	o.changed = v.Changed(o.changed[:0])
-	o.Updates += int64(len(o.changed))
-	for _, id := range o.changed {
+	changed := v.Changed()
+	o.Updates += int64(len(changed))
+	for _, id := range changed {
 		j := v.Job(id)
 		if o.copies != nil {
 			o.rankRunning(v, j, o.copies.changed(v, j))

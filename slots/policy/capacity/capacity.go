@@ -25,12 +25,11 @@ import (
 
 // Capacity is the Capacity Scheduler (Hadoop 1.0.3, CapacityTaskScheduler).
 type Capacity struct {
-	queues  []*queue  // the first is default
-	left    slots.PPM // what the others leave of the capacity
-	of      []*queue  // by pool
-	jobs    []member  // by job
-	changed []slots.JobID
-	skips   policy.Skips
+	queues []*queue  // the first is default
+	left   slots.PPM // what the others leave of the capacity
+	of     []*queue  // by pool
+	jobs   []member  // by job
+	skips  policy.Skips
 }
 
 // queue is a queue with its users (Hadoop 1.0.3, CapacitySchedulerQueue).
@@ -191,8 +190,7 @@ func (c *Capacity) next(v *slots.View, q *queue, k slots.Kind) (slots.JobID, boo
 
 // update counts the jobs that have changed since the last call.
 func (c *Capacity) update(v *slots.View) {
-	c.changed = v.Changed(c.changed[:0])
-	for _, id := range c.changed {
+	for _, id := range v.Changed() {
 		j := v.Job(id)
 		m := policy.At(&c.jobs, id)
 		if m.queue == nil {

@@ -44,7 +44,6 @@ type Split struct {
 	wants   []want        // by index in live; scratch of allocate
 	shares  []share       // by index in live; scratch of allocate
 	totals  share         // R_M, R_R
-	changed []slots.JobID // scratch of update
 	changes int           // number of changes of jobs since the last allocation
 	at      time.Duration // of the last allocation
 
@@ -180,16 +179,16 @@ func (s *Split) holdsBack(rule string) bool {
 // update updates the states and ranks of the jobs that have changed, and computes shares again
 // if that is due.
 func (s *Split) update(v *slots.View) {
-	s.changed = v.Changed(s.changed[:0])
-	for _, id := range s.changed {
+	changed := v.Changed()
+	for _, id := range changed {
 		s.updateJob(v.Job(id))
 	}
-	s.changes += len(s.changed)
+	s.changes += len(changed)
 	if s.changes > 0 && s.changes*8 >= len(s.live) {
 		s.allocate(v)
 		return
 	}
-	for _, id := range s.changed {
+	for _, id := range changed {
 		s.rank(v.Job(id))
 	}
 }

@@ -25,7 +25,6 @@ type Deficit struct {
 	pools    []poolAccount                    // by pool
 	live     []slots.JobID                    // jobs that may run, in order of submission
 	ranks    [trace.Kinds]slots.Ranking[owed] // by kind: jobs with a pending task
-	changed  []slots.JobID                    // scratch of updateJobs
 	skips    policy.Skips
 
 	at      time.Duration // of the last update; negative: none yet
@@ -156,9 +155,9 @@ func (f *Deficit) grant(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 
 // updateJobs updates the accounts and ranks of the jobs that have changed since the last call.
 func (f *Deficit) updateJobs(v *slots.View) {
-	f.changed = v.Changed(f.changed[:0])
-	f.changes += len(f.changed)
-	for _, id := range f.changed {
+	changed := v.Changed()
+	f.changes += len(changed)
+	for _, id := range changed {
 		j := v.Job(id)
 		if a := policy.At(&f.accounts, id); !a.listed && j.Runnable() && !j.Ended() {
 			a.listed, f.newJob = true, true

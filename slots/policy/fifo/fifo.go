@@ -19,9 +19,8 @@ import (
 // tasks spread evenly. In one heartbeat a tracker gets at most one reduce, and at most one
 // map that is not near its input.
 type FIFO struct {
-	first   [trace.Kinds]slots.Ranking[slots.Priority] // by kind: jobs with a pending task; of equals the smaller id comes first
-	changed []slots.JobID                              // scratch of update
-	skips   policy.Skips
+	first [trace.Kinds]slots.Ranking[slots.Priority] // by kind: jobs with a pending task; of equals the smaller id comes first
+	skips policy.Skips
 }
 
 // less is Hadoop 1.0.3, SchedulingAlgorithms.FifoComparator: priority, then
@@ -127,8 +126,7 @@ func (f *FIFO) grantFirst(v *slots.View, d *slots.Decision, k slots.Kind) (grant
 
 // update ranks the jobs that have changed since the last call.
 func (f *FIFO) update(v *slots.View) {
-	f.changed = v.Changed(f.changed[:0])
-	for _, id := range f.changed {
+	for _, id := range v.Changed() {
 		f.rank(v, id)
 	}
 }

@@ -239,7 +239,7 @@ func (r *RAS) update(v *slots.View) {
 	if r.nodes == nil {
 		r.layOut(v)
 	}
-	r.changed = v.Changed(r.changed[:0])
+	r.changed = v.Changed()
 	r.stale = r.stale || len(r.changed) > 0
 	for _, id := range r.changed {
 		j := v.Job(id)

@@ -33,7 +33,7 @@ func (n *naive) Reset() { n.jobs = nil }
 
 // Decide finds every job by View.Changed, because each has changed when it was submitted.
 func (n *naive) Decide(v *slots.View, d *slots.Decision) {
-	n.jobs = append(n.jobs, v.Changed(nil)...)
+	n.jobs = append(n.jobs, v.Changed()...)
 	slices.Sort(n.jobs)
 	n.jobs = slices.Compact(n.jobs)
 	n.decide(n, v, d)

@@ -14,11 +14,10 @@ import (
 // embeds it.
 type Base struct {
 	policy.Measures
-	Nodes   Nodes
-	Slow    *policy.Stragglers // finds tasks to copy; nil: none are copied
-	changed []slots.JobID
-	skips   policy.Skips
-	full    [trace.Kinds]bool // by kind: on this visit a task did not fit the tracker
+	Nodes Nodes
+	Slow  *policy.Stragglers // finds tasks to copy; nil: none are copied
+	skips policy.Skips
+	full  [trace.Kinds]bool // by kind: on this visit a task did not fit the tracker
 }
 
 // Ranker is the policy that embeds a Base. Rank updates the orderings of the policy for a job
@@ -29,8 +28,7 @@ type Ranker interface {
 
 // Update has r rank the jobs that have changed since the last call.
 func (c *Base) Update(v *slots.View, r Ranker) {
-	c.changed = v.Changed(c.changed[:0])
-	for _, id := range c.changed {
+	for _, id := range v.Changed() {
 		if c.Slow != nil {
 			c.Slow.Changed(v.Now(), v.Job(id))
 		}
