@@ -141,6 +141,30 @@ func TestFig4ForReal(t *testing.T) {
 	}
 }
 
+// TestSlotConfigurationsForReal runs J1 to J5 of [DHFS13, section IV-B] in the engine, on a clock of its own, with
+// three divisions of 108 slots. The makespans are those of the simulator: typed slots matter much, lent ones do not.
+func TestSlotConfigurationsForReal(t *testing.T) {
+	took := map[string][]float64{}
+	for _, maps := range []int{54, 78, 102} {
+		f := only(t, "fig4.yaml", "J01", "J02", "J03", "J04", "J05")
+		f.Config.MapSlots, f.Config.ReduceSlots = maps, 108-maps
+		for _, sched := range []string{"fair", "pi-dhfs"} {
+			want := simulated(t, f, sched, policy.DefaultOptions()).MakespanSeconds
+			synctest.Test(t, func(t *testing.T) {
+				real := forReal(t, f, 1, sched, policy.DefaultOptions()).MakespanSeconds
+				if took[sched] = append(took[sched], real); real < 0.99*want || real > 1.01*want {
+					t.Errorf("%d map slots under %s: %v s for real, %v s simulated", maps, sched, real, want)
+				}
+			})
+		}
+	}
+	for sched, all := range took {
+		if matters := slices.Max(all) > 1.5*slices.Min(all); matters != (sched == "fair") {
+			t.Errorf("%s: %v s", sched, all)
+		}
+	}
+}
+
 // TestFig6ForReal runs [DHFS13, Fig. 6] in the engine, on a clock of its own. For each share the gain
 // of borrowing is the same as in the simulator.
 func TestFig6ForReal(t *testing.T) {

@@ -297,13 +297,15 @@ func TestDocsPapersNameWhatExists(t *testing.T) {
 
 // TestRowsOfPapersAreWhole checks the tables of docs/papers that compare a paper with our code.
 // They have all six columns, and no cell is empty. Each row names at least one function, and a
-// test or a script; the names exist. Where there is no figure, the cell has a dash.
+// test or a script; the names exist. A row that says "for real" has a test with real runs. Where there is no
+// figure, the cell has a dash.
 func TestRowsOfPapersAreWhole(t *testing.T) {
 	texts := tracked(t)
 	declared := declarations(t, texts)
 	head := regexp.MustCompile(`^\| place \| (the paper|Hadoop) \| ours \| function \| test \| figure \|$`)
 	code := regexp.MustCompile("`([^`]+)`")
 	script := regexp.MustCompile(`[\w-]+(?:/[\w-]+)*/[\w-]+\.txt|testdata/[\w-]+`)
+	real := regexp.MustCompile(`ForReal|RealRun|ThrottledRuns|Benchmark|script/`)
 	rows := 0
 	for page, text := range texts {
 		if !strings.HasPrefix(page, "docs/papers/") || page == "docs/papers/README.md" {
@@ -334,6 +336,9 @@ func TestRowsOfPapersAreWhole(t *testing.T) {
 				if strings.TrimSpace(c) == "" {
 					t.Errorf("%s:%d: a cell is empty", page, i+1)
 				}
+			}
+			if strings.Contains(cells[1]+cells[2], "for real") && !real.MatchString(cells[4]) {
+				t.Errorf("%s:%d: for real, and no test runs it: %s", page, i+1, cells[4])
 			}
 			for column, names := range map[string][][]string{"function": code.FindAllStringSubmatch(cells[3], -1), "test": code.FindAllStringSubmatch(cells[4], -1)} {
 				for _, m := range names {
