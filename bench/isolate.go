@@ -72,9 +72,6 @@ func isolation(f *workload.Figure, change *workload.Trial, got *Line) (text stri
 	default:
 		text += ", inside"
 	}
-	if got.CILow != "" && (less(got.CILow, got.Low) || less(got.High, got.CIHigh)) {
-		text += " by its mean alone"
-	}
 	return text, true
 }
 

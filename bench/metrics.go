@@ -18,19 +18,18 @@ import (
 // expression after the name of the run. It fails if there is no such metric, or if words do not fit
 // it.
 func (d *done) metric(name string, words []string) (value, error) {
-	one := func(n float64) (value, error) { return value{v: []float64{n}}, nil }
 	of, ok := ofRun()[name]
 	switch {
 	case (ok || name == "released" || name == "expected") && len(words) > 0:
 		return value{}, fmt.Errorf("takes only runs, and not %s", strings.Join(words, ", "))
 	case ok:
-		return one(of(d))
+		return number(of(d)), nil
 	}
 	if of, ok := ofCores()[name]; ok && len(words) == 0 {
 		if d.CPU == nil {
 			return value{}, fmt.Errorf("needs cost l2, and a cluster with cores")
 		}
-		return one(of(d.CPU))
+		return number(of(d.CPU)), nil
 	}
 	switch name {
 	case "last_batch":

@@ -19,8 +19,8 @@ type Verdict string
 // These are the verdicts. Line.Ours says whether a comparison is true, and not the verdict.
 const (
 	Exact   Verdict = "exact"   // a run computed the paper's figure, to its last digit
-	Inside  Verdict = "inside"  // our figure is in the band
-	Outside Verdict = "outside" // our figure is outside of the band, or is not built
+	Inside  Verdict = "inside"  // our figure is in the band, with its whole 95 % interval
+	Outside Verdict = "outside" // our figure or a part of its interval is outside of the band, or it is not built
 	Words   Verdict = "words"   // the paper compares in words
 	Checked Verdict = "check"   // the figure is not a result but a check, and it agrees
 )
@@ -230,15 +230,16 @@ func (l *Line) measure(f *workload.Figure, ours stats.Interval, atEnd bool) erro
 		l.CILow, l.CIHigh = Cell(paper.digits(ours.Low)), Cell(paper.digits(ours.High))
 	}
 	l.Verdict = Outside
+	inside := least-1e-9 <= ours.Low && ours.High <= most+1e-9
 	switch {
 	// A number that has no band is never inside. If the smallest number is at an end of the sweep, there
 	// may be a smaller one beyond it.
-	case bandless(f), atEnd:
+	case bandless(f), atEnd, !inside:
 	// The paper rounds its figure, so ours may differ by half a unit of the last digit. A range is
 	// never exact.
 	case paper.least == paper.most && math.Abs(ours.Mean-paper.least) <= paper.half()+1e-9:
 		l.Verdict = Exact
-	case least-1e-9 <= ours.Mean && ours.Mean <= most+1e-9:
+	default:
 		l.Verdict = Inside
 	}
 	if !bandless(f) {

@@ -66,6 +66,8 @@ const (
 	chartLegendRow   = 22
 	chartLetterWidth = 7.2 // approximate width of a letter in 12 px text
 	markerSize       = 4   // half the width of a marker
+
+	mostMarkers = plotWidth / (2 * markerSize) // a line of more points has no markers, and the axis no short ticks
 )
 
 // WriteSVG draws the chart to w. It fails if w does. The x axis reaches from the least to the
@@ -205,12 +207,15 @@ func dataAxisOf(values []float64, pixels float64) chartAxis {
 	return a
 }
 
-// axisOf returns an axis that covers all values in at most about 8 round steps. If all values are
-// equal, it covers 0 as well.
+// axisOf returns an axis that covers all values in at most about 8 round steps. It covers 0 as well if all
+// values are equal, or if the least is less than a quarter of the greatest.
 func axisOf(values []float64, pixels float64) chartAxis {
 	low, high := 0.0, 0.0
 	if len(values) > 0 {
 		low, high = slices.Min(values), slices.Max(values)
+	}
+	if low < high/4 {
+		low = min(0, low)
 	}
 	// The test is relative. So values that differ only by rounding errors count as equal.
 	if high-low <= 1e-9*max(math.Abs(low), math.Abs(high)) {
@@ -295,7 +300,7 @@ func (a chartAxis) ticks() []float64 {
 
 // word returns the label of a tick. On an axis with steps it has as many decimals as the step.
 func (a chartAxis) word(v float64) string {
-	if a.log {
+	if a.log || a.values != nil && v == math.Trunc(v) {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
 	if a.values != nil { // at most six significant digits
@@ -328,6 +333,9 @@ func (c *Chart) grid(b *strings.Builder, x, y chartAxis) {
 		fmt.Fprintf(b, `<text x="%s" y="%d" text-anchor="middle">%s</text>`+"\n", at, bottom+20, x.word(v))
 	}
 	for _, v := range x.values { // short ticks for values without a label
+		if len(x.values) > mostMarkers {
+			break
+		}
 		at := chartPixel(chartLeft + x.at(v))
 		fmt.Fprintf(b, `<line class="axis" x1="%s" y1="%d" x2="%s" y2="%d"/>`+"\n", at, bottom, at, bottom+3)
 	}
@@ -432,6 +440,9 @@ func (l chartLines) line(b *strings.Builder, i int) {
 	if path.Len() > 0 {
 		fmt.Fprintf(b, `<path class="s s%d"%s d="%s"/>`+"\n", i%chartColours, chartDashes(i), path.String())
 	}
+	if len(points) > mostMarkers {
+		return
+	}
 	// Markers come after the lines, so that they lie on top.
 	for n, p := range points {
 		rank, count := l.sharing(i, func(points []Point) bool { return slices.Contains(points, p) })
@@ -446,8 +457,12 @@ const mostDash = 9
 func (l chartLines) shared(b *strings.Builder, i int, from, to Point, rank, count int) {
 	// On a short segment the dashes are shorter, so that each of its series has at least one.
 	dash := min(mostDash, math.Hypot(to.X-from.X, to.Y-from.Y)/float64(count))
+	offset := -dash * float64(rank)
+	if len(l[i]) > mostMarkers { // dashes go on from one segment to the next
+		dash, offset = mostDash, from.X-mostDash*float64(rank)
+	}
 	fmt.Fprintf(b, `<path class="s s%d" stroke-dasharray="%s %s" stroke-dashoffset="%s" d="M%s %sL%s %s"/>`+"\n", i%chartColours,
-		chartPixel(dash), chartPixel(dash*float64(count-1)), chartPixel(-dash*float64(rank)), chartPixel(from.X), chartPixel(from.Y), chartPixel(to.X), chartPixel(to.Y))
+		chartPixel(dash), chartPixel(dash*float64(count-1)), chartPixel(offset), chartPixel(from.X), chartPixel(from.Y), chartPixel(to.X), chartPixel(to.Y))
 }
 
 // besides returns the distance in pixels between the markers of count series at point n of series i.

@@ -47,7 +47,9 @@ func TestAxesCoverTheValuesInRoundSteps(t *testing.T) {
 		values []float64
 		ticks  string
 	}{
-		{[]float64{1, 8}, "1 2 3 4 5 6 7 8"},
+		{[]float64{1, 8}, "0 1 2 3 4 5 6 7 8"},
+		{[]float64{2, 8}, "2 3 4 5 6 7 8"},
+		{[]float64{-8, -1}, "-8 -7 -6 -5 -4 -3 -2 -1"},
 		{[]float64{0, 1}, "0.0 0.2 0.4 0.6 0.8 1.0"},
 		{[]float64{520, 880}, "500 550 600 650 700 750 800 850 900"},
 		{[]float64{520, 520}, "0 100 200 300 400 500 600"},
@@ -79,6 +81,7 @@ func TestTheXAxisReachesFromTheFirstValueToTheLast(t *testing.T) {
 		{[]float64{7}, "7"},
 		{[]float64{-2, 1.5}, "-2 1.5"},
 		{[]float64{1, 1000}, "1 1000"},
+		{[]float64{268435456, 1342177280}, "268435456 1342177280"},
 	} {
 		a := dataAxisOf(c.values, plotWidth)
 		var words []string
@@ -112,6 +115,22 @@ func TestTheXAxisReachesFromTheFirstValueToTheLast(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestManyPointsHaveNoMarkers: where markers would touch, the line is drawn without them, and the axis has ticks at
+// labels only.
+func TestManyPointsHaveNoMarkers(t *testing.T) {
+	for _, n := range []int{mostMarkers, mostMarkers + 1} {
+		c := &Chart{}
+		for x := range n {
+			c.Add("one", Point{float64(x), float64(x % 2)})
+		}
+		text := string(draw(t, c))
+		markers, ticks := strings.Count(text, "<circle"), strings.Count(text, `class="axis"`)
+		if few := n > mostMarkers; few != (markers == 1) || few != (ticks < n) {
+			t.Errorf("%d points: %d markers with that of the legend, %d ticks", n, markers, ticks)
+		}
+	}
 }
 
 // TestNoSeriesCoversAnother draws series that are partly equal. On a shared segment each series has its
