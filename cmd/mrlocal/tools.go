@@ -69,16 +69,18 @@ func (t *tool) command(usage string, own []setting.Setting, run func(context.Con
 		}}
 }
 
-// engineSettings returns the flags of the engine that tools take. A user of GNU tools expects GNU's meaning of
+// engineFlags are the flags of the engine that tools take.
+const engineFlags = " sched map-slots reduce-slots decode compress-output block-size pin memory sort-buffer spill-percent buffer-growth growth-threshold merge-factor compress tmp max-temp task-timeout "
+
+// engineSettings returns engineFlags. A user of GNU tools expects GNU's meaning of
 // a name, so a flag of the tool wins over one of the same name.
 func (t *tool) engineSettings(own []setting.Setting) (all []setting.Setting) {
-	const names = " sched map-slots reduce-slots decode compress-output block-size pin memory sort-buffer spill-percent buffer-growth growth-threshold merge-factor compress tmp max-temp task-timeout "
 	t.policies = newScheduling()
 	bounds := mrlocal.Bounds()
 	bounds.Reduces = 1
 	o := &t.engine
 	for _, s := range slices.Concat(t.policies.Settings(bounds, false)[:1], o.Config.Fields(bounds), o.JobOptions.Fields(), o.Fields()) {
-		if strings.Contains(names, " "+s.Name+" ") && setting.Named(own, s.Name) == nil {
+		if strings.Contains(engineFlags, " "+s.Name+" ") && setting.Named(own, s.Name) == nil {
 			// GNU tools accept the beginning of a long name. Flags of the engine must be whole, or else
 			// --buffer could mean --buffer-growth and not only --buffer-size.
 			s.Whole = true
