@@ -105,7 +105,7 @@ func (o *outputs) Open(names []string, w work) (*files, error) {
 		f.report, err = f.open("report", o.Report)
 	}
 	err = cmp.Or(err,
-		f.draw("svg", o.SVG, func(w io.Writer, m *view.Model) error { return svg.Write(w, m, svg.Options{}) }),
+		f.draw("svg", o.SVG, func(w io.Writer, m *view.Model) error { return svg.Write(w, m, svg.Width) }),
 		f.draw("trace", o.Trace, export.Chrome), f.draw("metrics", o.Metrics, export.Metrics),
 		f.openTables(o.CSV))
 	if err == nil && o.HTML != "" {

@@ -72,7 +72,7 @@ func (t *tool) command(usage string, own []setting.Setting, run func(context.Con
 // engineFlags are the flags of the engine that tools take.
 const engineFlags = " sched map-slots reduce-slots decode compress-output block-size pin memory sort-buffer spill-percent buffer-growth growth-threshold merge-factor compress tmp max-temp task-timeout "
 
-// engineSettings returns engineFlags. A user of GNU tools expects GNU's meaning of
+// engineSettings returns the settings of engineFlags. A user of GNU tools expects GNU's meaning of
 // a name, so a flag of the tool wins over one of the same name.
 func (t *tool) engineSettings(own []setting.Setting) (all []setting.Setting) {
 	t.policies = newScheduling()

@@ -243,7 +243,7 @@ func (d *Document) Run(r Run) {
 	d.text("p", svg.Summary(m)+".")
 	d.printf("<figure>")
 	if d.err == nil {
-		d.err = svg.Write(d.w, m, svg.Options{})
+		d.err = svg.Write(d.w, m, svg.Width)
 	}
 	d.printf("</figure>\n")
 	d.text("h3", "Time in each phase")

@@ -12,7 +12,6 @@ package svg
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -24,22 +23,17 @@ import (
 	"mrlocal/view"
 )
 
-// Options are the options of Write.
-type Options struct {
-	Title string // title above the picture; "": the name of the policy
-	Width int    // width of the picture in pixels, at least 400; 0: 1200
-}
+// Width is the usual width of a picture, in pixels.
+const Width = 1200
 
 // These are sizes in pixels, except fewLanes.
 const (
-	defaultWidth = 1200
-	leastWidth   = 400
-	right        = 16  // margin right of the plot
-	head         = 82  // room for title, headline, summary and axis
-	fewLanes     = 200 // most rows that are high enough for letters and labels
-	legendRow    = 20
-	groupGap     = 18  // height of the heading of a tracker
-	letterWidth  = 7.0 // approximate width of a letter in 12 px text
+	right       = 16  // margin right of the plot
+	head        = 82  // room for title, headline, summary and axis
+	fewLanes    = 200 // most rows that are high enough for letters and labels
+	legendRow   = 20
+	groupGap    = 18  // height of the heading of a tracker
+	letterWidth = 7.0 // approximate width of a letter in 12 px text
 )
 
 // picture is a picture of slots while Write draws it. Lengths are in pixels.
@@ -56,20 +50,19 @@ type picture struct {
 	spills [][]view.Spill    // by slot
 }
 
-// Write draws the slots of a model to w. It fails if w does.
-func Write(w io.Writer, m *view.Model, o Options) error {
-	p := newPicture(w, m, cmp.Or(o.Width, defaultWidth))
+// Write draws the slots of a model to w, in a picture of that width, which is at least 400 pixels. It fails if w does.
+func Write(w io.Writer, m *view.Model, width int) error {
+	p := newPicture(w, m, width)
 	lanes := shown(m)
 	if len(lanes) > fewLanes { // low rows, so that the picture of a cluster fits on a screen
 		p.row, p.canvas.height = 6, 5
 	}
 	legend := p.legend()
 	height := head + p.rowsHeight(lanes) + float64(len(legend)*legendRow) + 24
-	title := cmp.Or(o.Title, m.Policy)
 	fmt.Fprintf(p.w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%.0f" viewBox="0 0 %d %.0f" role="img" aria-label="%s">`+"\n",
-		int(p.left+p.plot)+right, height, int(p.left+p.plot)+right, height, Escape("Slots of a run under "+title))
-	fmt.Fprintf(p.w, "<title>%s</title>\n%s%s", Escape("Slots of a run under "+title), style(), patterns)
-	fmt.Fprintf(p.w, `<rect class="ground" width="100%%" height="100%%"/>`+"\n"+`<text class="title" x="10" y="20">%s</text>`+"\n", Escape(title))
+		int(p.left+p.plot)+right, height, int(p.left+p.plot)+right, height, Escape("Slots of a run under "+m.Policy))
+	fmt.Fprintf(p.w, "<title>%s</title>\n%s%s", Escape("Slots of a run under "+m.Policy), style(), patterns)
+	fmt.Fprintf(p.w, `<rect class="ground" width="100%%" height="100%%"/>`+"\n"+`<text class="title" x="10" y="20">%s</text>`+"\n", Escape(m.Policy))
 	fmt.Fprintf(p.w, `<text x="10" y="39">%s</text>`+"\n", Escape(view.Headline([]view.Named{{Name: m.Policy, Model: m}})))
 	fmt.Fprintf(p.w, `<text class="small" x="10" y="56">%s</text>`+"\n", Escape(Summary(m)))
 	bottom := head + p.rowsHeight(lanes)
@@ -90,7 +83,7 @@ func Write(w io.Writer, m *view.Model, o Options) error {
 func newPicture(w io.Writer, m *view.Model, width int) *picture {
 	out := bufio.NewWriterSize(w, 64<<10)
 	p := &picture{w: out, m: m, byPool: m.ByPool(), left: 150, row: 24, canvas: canvas{out, 20}, bars: make([][]int32, len(m.Lanes)), parts: make([][]trace.Segment, len(m.Bars)), spills: make([][]view.Spill, len(m.Lanes))}
-	p.plot = float64(max(leastWidth, width)) - p.left - right
+	p.plot = float64(width) - p.left - right
 	// Bars and spills are in the order of their events, so each list by slot is, too.
 	for i := range m.Bars {
 		slot := m.Bars[i].Slot

@@ -20,7 +20,7 @@ import (
 func draw(t *testing.T, m *view.Model, width int) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := svg.Write(&b, m, svg.Options{Width: width}); err != nil {
+	if err := svg.Write(&b, m, width); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -77,14 +77,14 @@ func TestThePictureHasEachBarOnce(t *testing.T) {
 
 func TestThePictureIsTheSameEachTime(t *testing.T) {
 	run := viewtest.Runs()[0]
-	if a, b := draw(t, run.Model(t), 0), draw(t, run.Model(t), 0); a != b {
+	if a, b := draw(t, run.Model(t), 0), draw(t, run.Model(t), svg.Width); a != b {
 		t.Error("two drawings of one run differ")
 	}
 }
 
 // TestAllSigns draws a model that has every sign once.
 func TestAllSigns(t *testing.T) {
-	got := draw(t, viewtest.AllSigns(), 0)
+	got := draw(t, viewtest.AllSigns(), svg.Width)
 	testkit.Golden(t, "testdata/signs.svg", []byte(got))
 	for id := range view.SignCount {
 		s := view.SignOf(id)
@@ -108,7 +108,7 @@ func TestTheLegendHasTheSignsThatOccur(t *testing.T) {
 	m.Add(&trace.Event{Seq: 1, Op: trace.OpSubmit, A: 1, C: 1}, []string{"a", "p", ""})
 	m.Add(&trace.Event{Seq: 2, Op: trace.OpStart}, nil)
 	m.Add(&trace.Event{Seq: 3, Op: trace.OpFinish, At: time.Second}, nil)
-	text := draw(t, m, 0)
+	text := draw(t, m, svg.Width)
 	for id := range view.SignCount {
 		want := id == view.SignCompute || id == view.SignFailed || id == view.SignIdle
 		if got := strings.Contains(text, ">"+view.SignOf(id).Words+"<"); got != want {
@@ -134,7 +134,7 @@ func TestNamesAreText(t *testing.T) {
 	m.Add(&trace.Event{Seq: 1, Op: trace.OpSubmit, A: 1, C: 1}, []string{"<script>&\"\x01\xff", "p", ""})
 	m.Add(&trace.Event{Seq: 2, Op: trace.OpStart}, []string{"</title>"})
 	m.Add(&trace.Event{Seq: 3, Op: trace.OpFinish, At: time.Second, Flags: trace.OK}, nil)
-	text := draw(t, m, 0)
+	text := draw(t, m, svg.Width)
 	if bars, _ := counts(t, text); bars != 1 || strings.Contains(text, "<script") {
 		t.Error(text)
 	}
@@ -145,7 +145,7 @@ type failing struct{}
 func (failing) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestAWriterThatFailsIsReported(t *testing.T) {
-	if err := svg.Write(failing{}, view.New(view.Options{}), svg.Options{}); err == nil || !strings.Contains(err.Error(), "disk full") {
+	if err := svg.Write(failing{}, view.New(view.Options{}), svg.Width); err == nil || !strings.Contains(err.Error(), "disk full") {
 		t.Error(err)
 	}
 }
