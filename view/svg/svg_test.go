@@ -77,7 +77,7 @@ func TestThePictureHasEachBarOnce(t *testing.T) {
 
 func TestThePictureIsTheSameEachTime(t *testing.T) {
 	run := viewtest.Runs()[0]
-	if a, b := draw(t, run.Model(t), 0), draw(t, run.Model(t), svg.Width); a != b {
+	if a, b := draw(t, run.Model(t), svg.Width), draw(t, run.Model(t), svg.Width); a != b {
 		t.Error("two drawings of one run differ")
 	}
 }
