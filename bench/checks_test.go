@@ -52,7 +52,7 @@ experiments:
 	if csv := bench.CSV([]*bench.Result{r}); bytes.Contains(csv, []byte("maps")) {
 		t.Errorf("a check is among the figures: %s", csv)
 	}
-	if table := bench.Markdown([]*bench.Result{r}); !bytes.Contains(table, []byte("#### Checks of input, Other experiments\n\n| experiment | check | theirs | ours | of |\n| --- | --- | --- | --- | --- |\n| e | maps | 4 | 4 | input |\n")) {
+	if table := bench.Tables([]*bench.Result{r}); !bytes.Contains(table, []byte("#### Checks of input, Other experiments\n\n| experiment | check | theirs | ours | of |\n| --- | --- | --- | --- | --- |\n| e | maps | 4 | 4 | input |\n")) {
 		t.Errorf("%s", table)
 	}
 }

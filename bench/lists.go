@@ -35,15 +35,13 @@ func Files(all []*Experiment) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Written returns results as csv, json or markdown. As text it returns the counts of verdicts.
+// Written returns results as csv or json. As text it returns the counts of verdicts.
 func Written(results []*Result, format string) ([]byte, error) {
 	switch format {
 	case "csv":
 		return CSV(results), nil
 	case "json":
 		return JSON(results)
-	case "markdown":
-		return Markdown(results), nil
 	}
 	return []byte(Summary(results)), nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -96,9 +97,13 @@ func written(t *testing.T) (lines []bench.Line) {
 
 // TestTheDocumentIsTheCommandsOutput checks that docs/reproduction.md is up to date. Deterministic
 // figures and charts must be those of the document. Random figures need all seeds,
-// so they are taken from the document's own file of figures; .ci/full writes it anew.
+// so they are taken from the document's own file of figures. -rewrite writes the document with all seeds.
 func TestTheDocumentIsTheCommandsOutput(t *testing.T) {
-	const renew = "mrlocal reproduce --write renews the document"
+	const renew = "go test ./bench -run TestTheDocumentIsTheCommandsOutput -timeout 2h -rewrite"
+	if testkit.Rewrite() {
+		checkDocument(t, wholeResults(t))
+		return
+	}
 	all, lines := results(t), written(t)
 	var whole []*bench.Result
 	for _, r := range all {
@@ -130,6 +135,27 @@ func TestTheDocumentIsTheCommandsOutput(t *testing.T) {
 	if len(lines) > 0 {
 		t.Fatalf("the document has %d figures more, from %s on: %s", len(lines), lines[0].What, renew)
 	}
+	checkDocument(t, whole)
+}
+
+// wholeResults runs all experiments with all seeds, and each open figure again with single changes.
+func wholeResults(t *testing.T) (whole []*bench.Result) {
+	all, err := experiments()
+	for _, e := range all {
+		r, ran := e.Run(t.Context(), 0)
+		if ran == nil {
+			ran = r.Isolate(t.Context(), 0)
+		}
+		if err = errors.Join(err, ran); err != nil {
+			t.Fatal(err)
+		}
+		whole = append(whole, r)
+	}
+	return whole
+}
+
+// checkDocument compares the document and its charts with those of the results.
+func checkDocument(t *testing.T, whole []*bench.Result) {
 	files, err := bench.Document(whole)
 	if err != nil {
 		t.Fatal(err)

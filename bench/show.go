@@ -204,19 +204,19 @@ func JSON(all []*Result) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Markdown returns the figures as Markdown: a table for each paper.
-func Markdown(all []*Result) []byte {
-	var b bytes.Buffer
-	for _, p := range byPaper(all) {
-		p.table(&b)
-	}
-	return b.Bytes()
-}
-
 // yes returns "yes" or "no".
 func yes(is bool) string {
 	if is {
 		return "yes"
 	}
 	return "no"
+}
+
+// lineColumns is the number of characters of a line of prose.
+const lineColumns = 118
+
+// wrap writes text as lines of at most lineColumns characters. The first line begins with mark, and
+// the others are indented by its width.
+func wrap(b *bytes.Buffer, mark, text string) {
+	b.WriteString(errs.Wrap(text, mark, strings.Repeat(" ", len(mark)), lineColumns) + "\n")
 }

@@ -15,8 +15,8 @@
 // a workload file. It has the runs as flags of mrlocal sim, the paper's figures, and an expression for
 // each figure. It also states bands that are narrower than the usual ones, assumptions, and fitted
 // constants. All returns the experiments. Experiment.Run makes all runs and judges the figures.
-// Result.Text is for a terminal, CSV, JSON and Markdown have all figures, and Document makes
-// docs/reproduction.md with its charts. The same file always gives the same bytes.
+// Result.Text is for a terminal, CSV and JSON have all figures. The same file always gives the same
+// bytes. A test makes docs/reproduction.md with its charts.
 package bench
 
 import (
@@ -31,10 +31,9 @@ import (
 // embedded has the workload files of the papers, and some for one machine. They are embedded, so that
 // mrlocal reproduce needs no files on disk. Comments in them name the source of each number.
 // fitted.tsv lists the fitted constants. A line has the paper's key, the constant, its value, the
-// experiment, and the start of the figure's words; * stands for all figures. document.txt is the text of
-// docs/reproduction.md around its tables.
+// experiment, and the start of the figure's words; * stands for all figures.
 //
-//go:embed document.txt workloads/*.yaml workloads/fitted.tsv
+//go:embed workloads/*.yaml workloads/fitted.tsv
 var embedded embed.FS
 
 // fittedConstant is a line of fitted.tsv.

@@ -16,16 +16,16 @@ import (
 // reproduceHelp is the help text of mrlocal reproduce below its usage.
 const reproduceHelp = `Runs the experiments of the papers in the simulator: all of them, or those with the given names. It compares the results with the figures that the papers print. The binary contains the workloads: --list lists the experiments, --file prints the workload file of NAME for mrlocal sim. FILE is a workload file of your own with experiments (docs/workloads.md), such as ./mine.yaml, or - for standard input; then NAMEs are of its experiments.
 
---write writes docs/reproduction.md, its charts and its figures, below the current directory; without it the command prints the details of each experiment. --format prints all figures at the end, as CSV, JSON or tables of Markdown, instead of each experiment when it is done. A verdict is exact, or inside or outside the band around the figure of the paper. With words the paper only compares, and ours is true or false. Fitted: a constant of the model was chosen by this figure. Withdrawn: a band that was set after a run, so it does not count. docs/reproduction.md says more.`
+--format prints all figures at the end, as CSV or JSON, instead of the details of each experiment when it is done. A verdict is exact, or inside or outside the band around the figure of the paper. With words the paper only compares, and ours is true or false. Fitted: a constant of the model was chosen by this figure. Withdrawn: a band that was set after a run, so it does not count. docs/reproduction.md says more.`
 
 // reproduceCommand has the options of mrlocal reproduce.
 type reproduceCommand struct {
 	Env
-	list, file, document bool   // document: --write
-	format               string // text, csv, json or markdown
-	htmlPath             string
-	html                 *auxFile // of --html; nil: none
-	seeds                int      // the largest number of seeds of each experiment; 0: the number in its file
+	list, file bool
+	format     string // text, csv or json
+	htmlPath   string
+	html       *auxFile // of --html; nil: none
+	seeds      int      // the largest number of seeds of each experiment; 0: the number in its file
 }
 
 // makeReproduce returns mrlocal reproduce, which runs the experiments of the papers. It uses only the
@@ -37,8 +37,7 @@ func makeReproduce(e Env) *flags.Command {
 		Settings: []setting.Setting{
 			setting.Of("list", "", "list the experiments, run none", "", setting.Toggle(&c.list)),
 			setting.Of("file", "", "print the workload files of the named experiments, run none", "", setting.Toggle(&c.file)),
-			setting.Of("write", "", "write docs/reproduction.md, its charts and its figures", "", setting.Toggle(&c.document)),
-			setting.Of("format", "", "print the figures as `text|csv|json|markdown`", "text", setting.Choice(&c.format, "text", "csv", "json", "markdown")),
+			setting.Of("format", "", "print the figures as `text|csv|json`", "text", setting.Choice(&c.format, "text", "csv", "json")),
 			htmlSetting(&c.htmlPath),
 			setting.Of("seeds", "", "run at most `N` seeds of each experiment", "", setting.Count(&c.seeds, 1, mostSeeds)),
 		}}
@@ -62,8 +61,6 @@ func (c *reproduceCommand) run(ctx context.Context, line *flags.Line) (int, erro
 		return Done, errors.Join(err, c.Write(text))
 	case c.list:
 		return Done, c.Write(bench.List(some))
-	case c.document && len(line.Words) > 0:
-		return 0, errs.Optionf("--write", "writes all experiments; name none of them")
 	}
 	if c.html, err = (&work{Stdout: c.Stdout}).Open("html", c.htmlPath); err != nil {
 		return 0, err
@@ -73,9 +70,6 @@ func (c *reproduceCommand) run(ctx context.Context, line *flags.Line) (int, erro
 
 // mostSeeds is the largest --seeds of reproduce.
 const mostSeeds = 1000
-
-// docs is the directory of the document that --write writes, below the current directory.
-const docs = "docs"
 
 // findExperiments divides words into files and names. A word with a slash or a suffix of YAML is a
 // file, and - is standard input. The other words are names of experiments. It returns the
@@ -106,17 +100,8 @@ func findExperiments(words []string, read func(name string) (*workload.File, err
 }
 
 // runAll runs the experiments one after the other. In the format text, it writes each result as soon
-// as it has it, and the counts of verdicts at the end. It writes other formats at the end. If
-// c.document is true, it also writes docs/reproduction.md and the files of this document.
+// as it has it, and the counts of verdicts at the end. It writes other formats at the end.
 func (c *reproduceCommand) runAll(ctx context.Context, all []*bench.Experiment) error {
-	if c.document {
-		// The paths are checked before the runs, which take minutes.
-		for _, name := range bench.DocumentFiles(all) {
-			if err := checkBelow("write", filepath.Join(docs, filepath.FromSlash(name))); err != nil {
-				return err
-			}
-		}
-	}
 	var results []*bench.Result
 	for _, x := range all {
 		r, err := x.Run(ctx, c.seeds)
@@ -135,9 +120,5 @@ func (c *reproduceCommand) runAll(ctx context.Context, all []*bench.Experiment) 
 		}
 	}
 	text, err := bench.Written(results, c.format)
-	err = errors.Join(err, c.Write(text), c.html.saveTable("The papers' figures and ours", bench.CSV(results), true, nil))
-	if err != nil || !c.document {
-		return err
-	}
-	return bench.WriteDocument(docs, results)
+	return errors.Join(err, c.Write(text), c.html.saveTable("The papers' figures and ours", bench.CSV(results), true, nil))
 }

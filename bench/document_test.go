@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"maps"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"mrlocal/view/svg"
 	"mrlocal/workload"
@@ -22,10 +19,19 @@ const Folder = "reproduction"
 // FiguresFile is the file with all figures as JSON. Its path is relative to docs.
 const FiguresFile = Folder + "/figures.json"
 
+// Tables returns the tables of all figures, one for each paper.
+func Tables(all []*Result) []byte {
+	var b bytes.Buffer
+	for _, p := range byPaper(all) {
+		p.table(&b)
+	}
+	return b.Bytes()
+}
+
 // Document returns the files of the document of all results: reproduction.md, its charts and its
 // figures as JSON. The keys are paths relative to docs. It fails if the expression of a chart is wrong.
 func Document(all []*Result) (map[string][]byte, error) {
-	text, err := embedded.ReadFile("document.txt")
+	text, err := os.ReadFile("document.txt")
 	if err != nil {
 		return nil, err
 	}
@@ -60,40 +66,8 @@ func Document(all []*Result) (map[string][]byte, error) {
 	return files, err
 }
 
-// DocumentFiles returns the paths of the files that Document returns for these experiments. It needs
-// no runs. The paths are relative to docs.
-func DocumentFiles(all []*Experiment) []string {
-	names := []string{"reproduction.md", FiguresFile}
-	for _, x := range all {
-		for i := range x.Charts {
-			names = append(names, chartFile(&x.Charts[i]))
-		}
-	}
-	return names
-}
-
 // chartFile returns the path of a chart, relative to docs.
 func chartFile(c *workload.ChartOf) string { return Folder + "/" + c.Name + ".svg" }
-
-// WriteDocument writes the files of Document into the directory docs. It creates the directory if it
-// is missing. It fails if the expression of a chart is wrong, or if it cannot write.
-func WriteDocument(docs string, all []*Result) error {
-	// Document makes everything in memory, so a wrong expression leaves the files on disk unchanged.
-	files, err := Document(all)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Join(docs, Folder), 0o777); err != nil {
-		return fmt.Errorf("write the document: %w", err)
-	}
-	// Sorted, because the order of a map is random. So an error always names the same file.
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := os.WriteFile(filepath.Join(docs, filepath.FromSlash(name)), files[name], 0o666); err != nil {
-			return fmt.Errorf("write the document: %w", err)
-		}
-	}
-	return nil
-}
 
 // paperKey matches the key of a paper in the source of an experiment.
 var paperKey = regexp.MustCompile(`\[[A-Za-z]+\d\d\]`)
@@ -161,32 +135,6 @@ func row(b *bytes.Buffer, cells ...string) {
 		b.WriteString("| " + strings.ReplaceAll(c, "|", "\\|") + " ")
 	}
 	b.WriteString("|\n")
-}
-
-// lineColumns is the number of characters of a line of prose.
-const lineColumns = 118
-
-// wrap writes text as lines of at most lineColumns characters. The first line begins with mark, and
-// the others are indented by its width.
-func wrap(b *bytes.Buffer, mark, text string) {
-	column := 0
-	for i, word := range strings.Fields(text) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-			b.WriteString(mark)
-			column = len(mark)
-		case column+1+n > lineColumns:
-			b.WriteString("\n" + strings.Repeat(" ", len(mark)))
-			column = len(mark)
-		default:
-			b.WriteString(" ")
-			column++
-		}
-		b.WriteString(word)
-		column += n
-	}
-	b.WriteString("\n")
 }
 
 // chart returns a chart of the runs of the first seed. It fails if an expression is wrong, or has
