@@ -56,8 +56,8 @@ func Compare(w io.Writer, a, b Recorded, by trace.Grouping, width int) (differ b
 		cell := max(both[0].line.Cell(width), both[1].line.Cell(width))
 		for _, o := range both {
 			fmt.Fprintf(out, "\n%s:\n", o.title())
-			name := func(job int32) string { return printable(o.line.Name(job)) }
-			if err := o.line.Gantt(out, trace.GanttOptions{Cell: cell, Width: width, By: by, Names: name, Word: printable}); err != nil {
+			name := func(job int32) string { return errs.OneLine(o.line.Name(job)) }
+			if err := o.line.Gantt(out, trace.GanttOptions{Cell: cell, Width: width, By: by, Names: name, Word: errs.OneLine}); err != nil {
 				return false, err
 			}
 		}
@@ -88,7 +88,7 @@ func (o *outline) title() string {
 	if o.Name == o.policy {
 		return o.Name
 	}
-	return fmt.Sprintf("%s (%s)", o.Name, printable(o.policy))
+	return fmt.Sprintf("%s (%s)", o.Name, errs.OneLine(o.policy))
 }
 
 // decided is a decision about an attempt or a slot without its rule, in 40 bytes. The fields are those of the event.
@@ -162,7 +162,7 @@ func readOutline(r Recorded, by trace.Grouping) (*outline, error) {
 func (o *outline) add(e *trace.Event, texts []string) {
 	o.line.Add(e, texts)
 	if e.Op == trace.OpSubmit && len(texts) > 1 {
-		o.jobs = append(o.jobs, jobTimes{name: printable(texts[0]), pool: printable(texts[1]), submitted: e.At, ended: -1})
+		o.jobs = append(o.jobs, jobTimes{name: errs.OneLine(texts[0]), pool: errs.OneLine(texts[1]), submitted: e.At, ended: -1})
 	}
 	// A damaged file may name a job that was never submitted.
 	if known := e.Job >= 0 && int(e.Job) < len(o.jobs); known {

@@ -341,7 +341,7 @@ func (m *idle) fromState(s slots.SlotView, k slots.Kind) string {
 	for i := range v.Pools() {
 		p := v.Pool(slots.PoolID(i))
 		if most := p.Config().Max(k); p.Pending(k) > 0 && most > 0 && p.Running(k) >= most {
-			full = append(full, fmt.Sprintf("pool %s was at its limit of %d", printable(p.Config().Name), most))
+			full = append(full, fmt.Sprintf("pool %s was at its limit of %d", errs.OneLine(p.Config().Name), most))
 		}
 	}
 	if len(full) > 0 {

@@ -129,7 +129,7 @@ func (m *reasoner) event(e *trace.Event, texts []string) {
 			by.Job = m.t.jobName(b.Job)
 		}
 		if int(b.Pool) >= 0 && int(b.Pool) < m.t.v.Pools() {
-			by.Pool = printable(m.t.v.Pool(b.Pool).Config().Name)
+			by.Pool = errs.OneLine(m.t.v.Pool(b.Pool).Config().Name)
 		}
 		x.Beaten = append(x.Beaten, by)
 	}

@@ -162,7 +162,7 @@ func (t *explainer) passedOver(e *slots.Explanation) string {
 		}
 	}
 	for _, b := range e.Why.Beaten {
-		who := "pool " + printable(t.v.Pool(b.Pool).Config().Name)
+		who := "pool " + errs.OneLine(t.v.Pool(b.Pool).Config().Name)
 		if b.Job >= 0 {
 			who = t.jobName(b.Job)
 		}
@@ -211,7 +211,7 @@ func (t *explainer) alsoPending(e *slots.Explanation) (words, kept []string) {
 			ran--
 		}
 		if p := t.v.Pool(j.Pool()); t.traits.Uses&slots.PoolMax != 0 && p.Config().Max(k) > 0 && ran >= p.Config().Max(k) {
-			kept = append(kept, fmt.Sprintf("%s (pool %s may run %s at a time)", t.jobName(id), printable(p.Config().Name), errs.Counted(p.Config().Max(k), k.String())))
+			kept = append(kept, fmt.Sprintf("%s (pool %s may run %s at a time)", t.jobName(id), errs.OneLine(p.Config().Name), errs.Counted(p.Config().Max(k), k.String())))
 			continue
 		}
 		words = append(words, fmt.Sprintf("%s (%d pending, %d running)", t.jobName(id), j.Pending(k), j.Running(k)))
@@ -247,7 +247,7 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 	// announce makes the paragraph, once the Ledger has the job.
 	case trace.OpSubmit:
 		// The names are made printable, because the answer may go to a terminal.
-		t.jobs = append(t.jobs, jobInfo{name: printable(texts[0]), pool: printable(texts[1]), user: texts[2], sealed: e.Has(trace.Sealed)})
+		t.jobs = append(t.jobs, jobInfo{name: errs.OneLine(texts[0]), pool: errs.OneLine(texts[1]), user: texts[2], sealed: e.Has(trace.Sealed)})
 		t.active = append(t.active, job)
 		t.newest = job
 	case trace.OpReady: // no paragraph: the engine reports splits in many small steps
@@ -321,11 +321,11 @@ func (t *explainer) announce() {
 func (t *explainer) limits(id slots.JobID) string {
 	var words []string
 	if p := t.v.Pool(t.v.Job(id).Pool()).Config(); p.MaxRunning > 0 {
-		words = append(words, fmt.Sprintf("pool %s may run %s at a time", printable(p.Name), errs.Counted(p.MaxRunning, "job")))
+		words = append(words, fmt.Sprintf("pool %s may run %s at a time", errs.OneLine(p.Name), errs.Counted(p.MaxRunning, "job")))
 	}
 	for _, u := range t.c.Users {
 		if u.Name == t.jobs[id].user && u.MaxRunning > 0 {
-			words = append(words, fmt.Sprintf("user %s may run %s at a time", printable(u.Name), errs.Counted(u.MaxRunning, "job")))
+			words = append(words, fmt.Sprintf("user %s may run %s at a time", errs.OneLine(u.Name), errs.Counted(u.MaxRunning, "job")))
 		}
 	}
 	return list(words)

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"mrlocal/internal/errs"
 	"mrlocal/slots"
@@ -48,17 +46,6 @@ func list(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-// printable returns a name from a file with each character that is not printable replaced by
-// U+FFFD. An event file may come from anyone, and a terminal obeys control characters.
-func printable(name string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return utf8.RuneError
-	}, name)
-}
-
 // upper returns s with a capital letter, to start a sentence.
 func upper(s string) string {
 	if s == "" {
@@ -67,7 +54,7 @@ func upper(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// sticky stands for a space at which wrap must not break a line. wrap writes it as a space.
+// sticky stands for a space at which paragraphOf must not break a line. It writes a space there.
 const sticky = "\x00"
 
 // Lines have at most lineColumns columns, unless a single word is longer. All lines of a
@@ -90,38 +77,16 @@ func firstSentence(text string) string {
 // newline. Each part starts a line and is wrapped. Empty parts are left out.
 func paragraphOf(first string, parts ...string) string {
 	var b strings.Builder
-	wrap(&b, first, "")
-	for _, p := range parts {
-		if p != "" {
-			wrap(&b, p, indent)
+	wrap := func(text, prefix string) {
+		if text != "" {
+			b.WriteString(strings.ReplaceAll(errs.Wrap(text, prefix, prefix+indent, lineColumns), sticky, " ") + "\n")
 		}
+	}
+	wrap(first, "")
+	for _, p := range parts {
+		wrap(p, indent)
 	}
 	return b.String()
-}
-
-// wrap writes text in lines to b. The first line starts with prefix, and the others with
-// prefix and one more indent. Columns are counted in bytes.
-func wrap(b *strings.Builder, text, prefix string) {
-	if text == "" {
-		return
-	}
-	column := 0
-	for word := range strings.FieldsSeq(text) {
-		switch {
-		case column == 0:
-			b.WriteString(prefix)
-			column = len(prefix)
-		case column+1+len(word) > lineColumns:
-			b.WriteString("\n" + prefix + indent)
-			column = len(prefix) + len(indent)
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(strings.ReplaceAll(word, sticky, " "))
-		column += len(word)
-	}
-	b.WriteByte('\n')
 }
 
 // refusalWords says why the Ledger refused a grant. "It" in these words is the job.
@@ -189,7 +154,7 @@ func (t *explainer) slotKind(id slots.SlotID) string {
 }
 
 // numbers returns the numbers of a Why as a list, such as "load factor = 1.25, pending = 3".
-// wrap never breaks a number over two lines.
+// paragraphOf never breaks a number over two lines.
 func numbers(all []slots.Number) string {
 	words := make([]string, len(all))
 	for i, n := range all {

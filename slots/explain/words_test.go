@@ -32,12 +32,6 @@ func TestAParagraphIsWrappedAndIndented(t *testing.T) {
 	}
 }
 
-func TestANameFromAFileCannotSteerATerminal(t *testing.T) {
-	if got := printable("a \x1b[2Jb\n\x00é"); got != "a \ufffd[2Jb\ufffd\ufffdé" {
-		t.Errorf("%q", got)
-	}
-}
-
 func TestWhatStaysTheSameWhileNumbersChange(t *testing.T) {
 	a := withoutNumbers("the gate of J01 was closed with 3 of 8 maps done. 1 reduce was pending, load" + sticky + "=" + sticky + "0.50 (2/4).")
 	b := withoutNumbers("the gate of J01 was closed with 4 of 8 maps done. 12 reduces were pending, load" + sticky + "=" + sticky + "0.75 (3/4).")

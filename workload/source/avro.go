@@ -81,7 +81,7 @@ func addAvro(named map[string]any, schema any) error {
 		if kind := s["type"]; kind == "record" || kind == "enum" {
 			name := avroName(s["name"])
 			if named[name] != nil {
-				return fmt.Errorf("two types have the name %s", short(name))
+				return fmt.Errorf("two types have the name %s", errs.Quote(name))
 			}
 			named[name] = s
 		}
@@ -146,7 +146,7 @@ func (d *avroDecoder) value(schema any, depth int) any {
 	if of := d.named[avroName(schema)]; of != nil {
 		return d.value(of, depth+1)
 	}
-	d.fail("has the type %q, which the schema lacks", short(fmt.Sprint(schema)))
+	d.fail("has the type %s, which the schema lacks", errs.Quote(fmt.Sprint(schema)))
 	return nil
 }
 

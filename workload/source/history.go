@@ -99,11 +99,11 @@ func (p *past) start(id string, ms int64) error {
 func (p *past) finish(task, id string, a attempt) error {
 	start, ok := p.started[id]
 	if !ok {
-		return fmt.Errorf("attempt %s ends, but has not started", short(id))
+		return fmt.Errorf("attempt %s ends, but has not started", errs.Quote(id))
 	}
 	a.start = start
 	if _, err := a.took(); err != nil {
-		return fmt.Errorf("attempt %s %w", short(id), err)
+		return fmt.Errorf("attempt %s %w", errs.Quote(id), err)
 	}
 	p.done[task] = a
 	return nil
@@ -155,7 +155,7 @@ func (p *past) read(name string, in *bufio.Reader) error {
 		n++
 		switch {
 		case n == 1 && line != "Avro-Json":
-			return errs.Inputf(at, "%q is not a history; a .jhist file begins with Avro-Json or Avro-Binary, and Hadoop 1.x has another format", short(line))
+			return errs.Inputf(at, "%s is not a history; a .jhist file begins with Avro-Json or Avro-Binary, and Hadoop 1.x has another format", errs.Quote(line))
 		case n <= 2: // the schema
 			return nil
 		}

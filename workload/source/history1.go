@@ -125,7 +125,7 @@ func (h *history1) read(record string) error {
 	case "MapAttempt", "ReduceAttempt":
 		return h.readAttempt(kind == "ReduceAttempt", of)
 	default:
-		return fmt.Errorf("%q is not a record of a history of Hadoop 1.x; a .jhist file has another format", short(kind))
+		return fmt.Errorf("%s is not a record of a history of Hadoop 1.x; a .jhist file has another format", errs.Quote(kind))
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (h *history1) readAttempt(reduce bool, of map[string]string) error {
 	// The ID of a task is task_CLUSTER_JOB_KIND_NUMBER, or tip_... in old histories.
 	id := strings.Split(of["TASKID"], "_")
 	if len(id) < 4 {
-		return fmt.Errorf("TASKID %q is not the ID of a task", short(of["TASKID"]))
+		return fmt.Errorf("TASKID %s is not the ID of a task", errs.Quote(of["TASKID"]))
 	}
 	p := h.job("job_" + id[1] + "_" + id[2])
 	var at [3]int64
@@ -199,7 +199,7 @@ func fields1(record string, escaped bool) (kind string, of map[string]string, er
 		}
 		key, after, ok := strings.Cut(rest, `="`)
 		if !ok || strings.ContainsAny(key, " \t\n\"") {
-			return kind, of, fmt.Errorf(`%q is not KEY="VALUE"`, short(rest))
+			return kind, of, fmt.Errorf(`%s is not KEY="VALUE"`, errs.Quote(rest))
 		}
 		var value strings.Builder
 		i := 0
@@ -214,7 +214,7 @@ func fields1(record string, escaped bool) (kind string, of map[string]string, er
 			i++
 		}
 		if i == len(after) {
-			return kind, of, fmt.Errorf("the value of %s has no end", short(key))
+			return kind, of, fmt.Errorf("the value of %s has no end", errs.Quote(key))
 		}
 		of[key], rest = value.String(), after[i+1:]
 	}

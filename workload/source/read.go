@@ -132,7 +132,7 @@ func (a attempt) unshuffled() bool {
 func (b *building) record(task string, a attempt) {
 	took, err := a.took()
 	if err != nil {
-		b.fail("task %q %w", short(task), err)
+		b.fail("task %s %w", errs.Quote(task), err)
 	}
 	if b.err != nil {
 		return
@@ -183,9 +183,9 @@ func (b *building) count() {
 	b.Maps, b.Reduces = len(b.MapTimes), len(b.ReduceTimes)
 	switch {
 	case b.Maps == 0 && b.Reduces > 0:
-		b.fail("job %s has reduces and no map", short(b.Name))
+		b.fail("job %s has reduces and no map", errs.Quote(b.Name))
 	case b.Maps == 0:
-		b.fail("no map of job %s has succeeded", short(b.Name))
+		b.fail("no map of job %s has succeeded", errs.Quote(b.Name))
 	case b.ShuffleBytes == 0 && b.copied > 0:
 		b.ShuffleBytes = b.copied
 		b.assumed.add(1, "jobs whose maps write what their reduces copied, because the trace has no other number")

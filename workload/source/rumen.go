@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"mrlocal/internal/errs"
 )
 
 // Rumen reads a job trace of Rumen, as its TraceBuilder writes one for SLS, Gridmix and Mumak
@@ -56,7 +58,7 @@ func (b *building) readRumen(in *objects) error {
 		return in.skip()
 	})
 	if ms, bad := submit.number(-1); bad != nil || ms < 0 {
-		b.fail("submitTime %q is not a time in milliseconds", short(string(submit)))
+		b.fail("submitTime %s is not a time in milliseconds", errs.Quote(string(submit)))
 	} else {
 		b.submitted(ms)
 	}

@@ -52,7 +52,7 @@ func (t text) number(otherwise int64) (int64, error) {
 	}
 	n, err := strconv.ParseInt(string(t), 10, 64)
 	if err != nil || n < 0 || n > 1<<50 {
-		return 0, fmt.Errorf("%q is not a whole number of at least 0", short(string(t)))
+		return 0, fmt.Errorf("%s is not a whole number of at least 0", errs.Quote(string(t)))
 	}
 	return n, nil
 }
@@ -81,7 +81,7 @@ func SLS(name string, r io.Reader, o Reading) (*Set, error) {
 		if j.nodes != "" {
 			n, err := j.nodes.number(0)
 			if err != nil || n == 0 || n > 1_000_000 {
-				return errs.Inputf(at, "num.nodes: %q is not a whole number from 1 to 1000000", short(string(j.nodes)))
+				return errs.Inputf(at, "num.nodes: %s is not a whole number from 1 to 1000000", errs.Quote(string(j.nodes)))
 			}
 			s.Trackers = int(n)
 			if racks, err := j.racks.number(1); err != nil || racks > 1 {
@@ -135,20 +135,20 @@ func (s *Set) addSLS(j *slsJob, number int, o Reading) error {
 	j.submitted(start)
 	count, err := j.count.number(1)
 	if err != nil || count > 100_000 {
-		j.fail("job.count: %q is not a whole number from 0 to 100000", short(string(j.count)))
+		j.fail("job.count: %s is not a whole number from 0 to 100000", errs.Quote(string(j.count)))
 	}
 	if am := cmp.Or(string(j.am), "mapreduce"); am != "mapreduce" {
 		// Such a job asks for all of its containers at once, so they are maps.
 		j.MapTimes, j.ReduceTimes = append(j.MapTimes, j.ReduceTimes...), nil
-		j.assumed.add(1, fmt.Sprintf("jobs of type %q whose containers are maps", short(am)))
+		j.assumed.add(1, fmt.Sprintf("jobs of type %s whose containers are maps", errs.Quote(am)))
 	} else if j.kind != nil {
 		j.fail("%w", j.kind)
 	}
 	switch {
 	case j.err != nil:
-		j.err = fmt.Errorf("job %s, %w", short(j.Name), j.err)
+		j.err = fmt.Errorf("job %s, %w", errs.Quote(j.Name), j.err)
 	case j.tasks == 0:
-		j.fail("job %s has no job.tasks", short(j.Name))
+		j.fail("job %s has no job.tasks", errs.Quote(j.Name))
 	default:
 		j.building.count()
 	}
@@ -190,7 +190,7 @@ func (j *slsJob) addTask(t *slsTask) error {
 		to = &j.ReduceTimes
 	default:
 		if j.kind == nil {
-			j.kind = fmt.Errorf("task %d: container.type %q is neither map nor reduce", j.tasks, short(string(t.Type)))
+			j.kind = fmt.Errorf("task %d: container.type %s is neither map nor reduce", j.tasks, errs.Quote(string(t.Type)))
 		}
 	}
 	j.repeat(to, time.Duration(ms)*time.Millisecond, n)

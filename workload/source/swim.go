@@ -67,14 +67,14 @@ func (j *TraceJob) readSWIM(fields []string) error {
 	for i, to := range []*time.Duration{&j.Submit, new(time.Duration)} { // the gap is checked and dropped
 		seconds, err := strconv.ParseFloat(fields[1+i], 64)
 		if err != nil || seconds < 0 || math.IsNaN(seconds) || seconds > mostSeconds {
-			return fmt.Errorf("field %d: %q is not a time in seconds from 0 to %d", 2+i, short(fields[1+i]), int64(mostSeconds))
+			return fmt.Errorf("field %d: %s is not a time in seconds from 0 to %d", 2+i, errs.Quote(fields[1+i]), int64(mostSeconds))
 		}
 		*to = time.Duration(math.Round(seconds * 1e9))
 	}
 	for i, to := range []*int64{&j.InputBytes, &j.ShuffleBytes, &j.OutputBytes} {
 		n, err := strconv.ParseInt(fields[3+i], 10, 64)
 		if err != nil || n < 0 || n > mostBytes {
-			return fmt.Errorf("field %d: %q is not a number of bytes from 0 to %d", 4+i, short(fields[3+i]), int64(mostBytes))
+			return fmt.Errorf("field %d: %s is not a number of bytes from 0 to %d", 4+i, errs.Quote(fields[3+i]), int64(mostBytes))
 		}
 		*to = n
 	}
@@ -86,18 +86,3 @@ const (
 	mostSeconds = 5e9     // a time; large enough for seconds since 1970
 	mostBytes   = 1 << 56 // the bytes of a job
 )
-
-// short returns a word of a trace for a message, cut after 40 characters. U+FFFD stands for a character
-// that cannot be printed.
-func short(word string) string {
-	word = strings.Map(func(r rune) rune {
-		if !strconv.IsPrint(r) {
-			return '\ufffd'
-		}
-		return r
-	}, word)
-	if r := []rune(word); len(r) > 40 {
-		return string(r[:40]) + "…"
-	}
-	return word
-}
