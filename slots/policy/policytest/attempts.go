@@ -1,6 +1,7 @@
 package policytest
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"testing"
@@ -20,6 +21,7 @@ type Recording struct {
 	Log
 	trace.Header
 	Ledger *slots.Ledger // at the end of the run
+	File   bytes.Buffer  // the event file
 }
 
 // Open keeps the header of the run.
@@ -39,7 +41,7 @@ func Recordings(t *testing.T, newPolicy func(name string, o policy.Options) (slo
 		}
 		w := drawWorkload(rt, Claims{Periods: rapid.Bool().Draw(rt, "periods")})
 		r, live := &Recording{}, &liveAttempts{}
-		w.options.Sinks = []trace.Sink{r, live}
+		w.options.Sinks = []trace.Sink{r, live, trace.NewJSONL(&r.File)}
 		w.options.Each = func(_ time.Duration, l *slots.Ledger) error { return live.compare(l) }
 		if r.Ledger, err = Drive(w.config, p, w.jobs, w.options); err != nil {
 			rt.Fatal(err)
