@@ -76,7 +76,7 @@ type Traits struct {
 type Sharing uint8
 
 const (
-	LineUp   Sharing = iota // there are none: the policy does not share by weight and min share
+	NoShares Sharing = iota // there are none: the policy does not share by weight and min share
 	PerKind                 // pools share the slots of each kind [DHFS13, section II-A]
 	Together                // pools share all slots, by maps and reduces together [DHFS13, "combined key"]
 )

@@ -25,7 +25,7 @@ type Curves struct {
 type Curve struct {
 	Pool    int32                  // index into Model.Pools; None: all further pools together
 	Use     [trace.Kinds][]float64 // running attempts
-	Share   []float64              // fair share of slots of both kinds: max-min fairness with weights and min shares; nil: slots.LineUp
+	Share   []float64              // fair share of slots of both kinds: max-min fairness with weights and min shares; nil: slots.NoShares
 	ShareOf [trace.Kinds][]float64 // the fair share by kind; nil: it is of both kinds together
 	Demand  [trace.Kinds][]float64 // running attempts, and tasks that may start
 }
@@ -47,7 +47,7 @@ const (
 // Definition returns in words what the fair shares of the curves are.
 func (c *Curves) Definition() string {
 	return [...]string{
-		slots.LineUp:   "no fair shares of pools are known",
+		slots.NoShares: "no fair shares of pools are known",
 		slots.PerKind:  "fair share of the slots of each kind, by weight and min share",
 		slots.Together: "fair share of all slots, of maps and reduces together, by weight and min share",
 	}[c.Sharing]
@@ -184,7 +184,7 @@ func newSweep(m *Model, out *Curves) *sweep {
 				c.ShareOf[k] = make([]float64, steps)
 			}
 		}
-		if out.Sharing != slots.LineUp {
+		if out.Sharing != slots.NoShares {
 			c.Share = make([]float64, steps)
 		}
 		s.out.Pools = append(s.out.Pools, c)

@@ -55,7 +55,7 @@ type Shortfall struct {
 // most 100. Times that are less than 1 % of the run apart count as one, and shorter times are left out. Policies
 // without fair shares have none. large reports that the run is too large to compute them.
 func (m *Model) Shortfalls(sharing slots.Sharing) (all []Shortfall, large bool) {
-	if sharing == slots.LineUp || m.ManyShares() {
+	if sharing == slots.NoShares || m.ManyShares() {
 		return nil, m.ManyShares()
 	}
 	least, open := m.Last/100, make([]Shortfall, len(m.Pools)) // Slots 0: the pool has none so far

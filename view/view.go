@@ -40,7 +40,7 @@ const defaultMostRows = 4_000_000
 // made a row.
 type Model struct {
 	Policy  string
-	Sharing slots.Sharing // the fair shares of the policy; slots.LineUp: it has none, or they are unknown
+	Sharing slots.Sharing // the fair shares of the policy; slots.NoShares: it has none, or they are unknown
 	Seed    uint64
 	Lanes   []Lane      // one for each slot, sorted by tracker, core and slot: the rows of a picture
 	Pools   []DrawnPool // pools of the configuration first, then the others in the order of their first jobs

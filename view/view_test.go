@@ -245,7 +245,7 @@ jobs:
 // TestSharesAreThoseThatThePolicyTells compares the fair shares at each decision with the number in its reason. At
 // 100 s of figure 5, pd-dhfs shares its 108 slots between two pools whose demands for each kind differ.
 func TestSharesAreThoseThatThePolicyTells(t *testing.T) {
-	for name, want := range map[string]slots.Sharing{"fair": slots.PerKind, "pi-dhfs": slots.PerKind, "pd-dhfs": slots.Together, "fifo": slots.LineUp, "yarn": slots.LineUp, "capacity": slots.LineUp} {
+	for name, want := range map[string]slots.Sharing{"fair": slots.PerKind, "pi-dhfs": slots.PerKind, "pd-dhfs": slots.Together, "fifo": slots.NoShares, "yarn": slots.NoShares, "capacity": slots.NoShares} {
 		s := viewtest.Simulate(t, viewtest.Load(t, "../bench/workloads/fig5.yaml"), name, "l0")
 		if s.Model.Sharing != want {
 			t.Errorf("%s shares %v, want %v", name, s.Model.Sharing, want)
@@ -280,7 +280,7 @@ func TestSharesAreThoseThatThePolicyTells(t *testing.T) {
 			}
 			return !t.Failed()
 		})
-		if err != nil || (compared > 100) != (want != slots.LineUp) {
+		if err != nil || (compared > 100) != (want != slots.NoShares) {
 			t.Errorf("%s: %d shares compared, %v", name, compared, err)
 		}
 		if c := s.Model.Curves(100*time.Second, 100*time.Second+1, 1, want); want == slots.Together && (c.Pools[0].Share[0] != 54 || c.Pools[1].Share[0] != 54) {
@@ -301,7 +301,7 @@ jobs:
 	if len(all) != 1 || large || s.Model.Pools[all[0].Pool].Name != "new" || all[0].From != 10*time.Second || all[0].To != 20*time.Second || all[0].Slots != 3 {
 		t.Errorf("%+v, %v", all, large)
 	}
-	if none, _ := s.Model.Shortfalls(slots.LineUp); none != nil {
+	if none, _ := s.Model.Shortfalls(slots.NoShares); none != nil {
 		t.Errorf("without shares: %+v", none)
 	}
 }

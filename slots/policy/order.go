@@ -91,7 +91,7 @@ func shareLess(a, b *shareKey) bool {
 }
 
 // NewOrder returns an Order for one Ledger. It ranks pools by their tasks of the kind, or with slots.Together
-// of both kinds. With slots.LineUp all jobs stand in one line (Hadoop 1.0.3, JobQueueTaskScheduler). wait is
+// of both kinds. With slots.NoShares all jobs stand in one line (Hadoop 1.0.3, JobQueueTaskScheduler). wait is
 // the delay scheduling of its jobs.
 func NewOrder(s slots.Sharing, wait Wait) Order { return Order{sharing: s, wait: wait} }
 
@@ -151,9 +151,9 @@ func (o *Order) Demand(v *slots.View, k slots.Kind) *Demand {
 // Pending returns the pending tasks of all pools of kind k, those of each within its limit.
 func (o *Order) Pending(k slots.Kind) int32 { return o.total[k].Pending }
 
-// placeOf returns the pool of a job in this Order. With LineUp all jobs are in pool 0.
+// placeOf returns the pool of a job in this Order. With NoShares all jobs are in pool 0.
 func (o *Order) placeOf(j slots.JobView) slots.PoolID {
-	if o.sharing == slots.LineUp {
+	if o.sharing == slots.NoShares {
 		return 0
 	}
 	return j.Pool()
@@ -207,7 +207,7 @@ func (o *Order) rankPool(v *slots.View, id slots.PoolID, k slots.Kind) {
 
 // demandOf returns the demand of a pool of this Order, copies included.
 func (o *Order) demandOf(v *slots.View, id slots.PoolID, k slots.Kind) Demand {
-	if o.sharing == slots.LineUp {
+	if o.sharing == slots.NoShares {
 		return Demand{v.Pending(k) + v.Running(k), v.Pending(k), v.Pending(k)}
 	}
 	return demandOf(v.Pool(id), k, o.copiesIn(id, k))
@@ -228,9 +228,9 @@ func demandOf(p slots.PoolView, k slots.Kind, copies int32) Demand {
 }
 
 // poolKey returns the sort key of a pool for kind k. With Together the key counts both kinds
-// [DHFS13, "combined key"], and with LineUp all keys are equal.
+// [DHFS13, "combined key"], and with NoShares all keys are equal.
 func (o *Order) poolKey(v *slots.View, id slots.PoolID, k slots.Kind) shareKey {
-	if o.sharing == slots.LineUp {
+	if o.sharing == slots.NoShares {
 		return shareKey{weight: 1}
 	}
 	p := v.Pool(id)
@@ -252,7 +252,7 @@ func (o *Order) poolKey(v *slots.View, id slots.PoolID, k slots.Kind) shareKey {
 // pool, and a policy without pools, orders jobs by priority and submission (Hadoop 1.0.3,
 // SchedulingAlgorithms.FifoComparator).
 func (o *Order) jobKey(v *slots.View, j slots.JobView, k slots.Kind) shareKey {
-	if o.sharing == slots.LineUp || v.Pool(j.Pool()).Config().FIFO {
+	if o.sharing == slots.NoShares || v.Pool(j.Pool()).Config().FIFO {
 		return shareKey{rank: -int8(j.Priority()), weight: 1, submitted: j.Submitted()}
 	}
 	return shareKey{running: int64(j.Running(k)), weight: int64(j.Weight()), submitted: j.Submitted()}

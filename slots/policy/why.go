@@ -19,7 +19,7 @@ import (
 func (o *Order) why(v *slots.View, pool slots.PoolID, id slots.JobID, k slots.Kind, numbers Numbers) slots.Why {
 	o.rerank(v, k.Other()) // beatenPools reads both kinds
 	w := slots.Why{Numbers: append(numbers(pool), roomNumbers(v)...)}
-	if o.sharing != slots.LineUp {
+	if o.sharing != slots.NoShares {
 		w.Numbers = append(w.Numbers, o.standing(v, pool, k)...)
 	}
 	w.Beaten = o.beatenPools(v, pool, k)
@@ -71,7 +71,7 @@ func (o *Order) fairShare(v *slots.View, id slots.PoolID, k slots.Kind) slots.Nu
 // beatenPools returns the pools after the winner, in order, at most slots.MostBeaten. With
 // Together it includes pools that have only a task of the other kind.
 func (o *Order) beatenPools(v *slots.View, winner slots.PoolID, k slots.Kind) (all []slots.Beaten) {
-	if o.sharing == slots.LineUp {
+	if o.sharing == slots.NoShares {
 		return nil
 	}
 	key := o.poolKey(v, winner, k)
@@ -95,7 +95,7 @@ func (o *Order) beatenPools(v *slots.View, winner slots.PoolID, k slots.Kind) (a
 	return all
 }
 
-// beatenJobs returns up to most jobs after the winner, in order: of its pool, or with LineUp
+// beatenJobs returns up to most jobs after the winner, in order: of its pool, or with NoShares
 // of all jobs.
 func (o *Order) beatenJobs(v *slots.View, pool slots.PoolID, winner slots.JobID, k slots.Kind, most int) (all []slots.Beaten) {
 	key := o.jobKey(v, v.Job(winner), k)

@@ -254,7 +254,7 @@ func (d *Document) Run(r Run) {
 	d.text("h3", "Slots in use and fair share")
 	c := m.Curves(0, max(1, m.Last), curveSteps, m.Sharing)
 	line := ". Line of dashes: "
-	if m.Sharing == slots.LineUp {
+	if m.Sharing == slots.NoShares {
 		line = "; " // there is no line
 	}
 	d.text("p", "Maps and reduces together, per pool"+line+c.Definition()+".")

@@ -45,7 +45,7 @@ func NewPI(o policy.Options) *PI {
 // as in Hadoop's FIFO scheduler.
 func NewFIFO(o policy.Options) *PI {
 	o.LocalityDelay = nil
-	return &PI{base: base{Options: o}, name: "pi-fifo", sharing: slots.LineUp}
+	return &PI{base: base{Options: o}, name: "pi-fifo", sharing: slots.NoShares}
 }
 
 // Reset implements slots.Policy.
