@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"sync"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -25,11 +26,14 @@ func digestOf(path string) (string, error) {
 	return fmt.Sprintf("%016x", hash.Sum64()), nil
 }
 
+// ownDigest returns the hash of the program of this process, which is read once. On Linux this is the file that
+// runs, also if an update has put another one in its place.
+var ownDigest = sync.OnceValues(func() (string, error) { return digestOf("/proc/self/exe") })
+
 // buildID identifies the program of this process: a hash of its file and, if it is known, the commit. The
 // commit alone does not tell programs apart that were built from changed files, or with other modules.
 func buildID() (string, error) {
-	// On Linux this is the file that runs, also if an update has put another one in its place.
-	id, err := digestOf("/proc/self/exe")
+	id, err := ownDigest()
 	if err != nil {
 		path, pathErr := os.Executable()
 		if pathErr != nil {
