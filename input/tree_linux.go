@@ -14,9 +14,7 @@ import (
 // statPath returns the attributes of the file at path, and follows links. It
 // makes no os.FileInfo: that would be 30 MB of garbage for 100,000 files.
 func statPath(path string) (stat, error) {
-	short, release := disk.Short(path)
-	defer release()
-	st, err := statAt(unix.AT_FDCWD, short)
+	st, err := statAt(unix.AT_FDCWD, path)
 	if err != nil {
 		return stat{}, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
@@ -66,8 +64,6 @@ type rawFile int
 
 // openRegular opens the file at path for reading. The file was regular when it was planned.
 func openRegular(path string) (rawFile, error) {
-	path, release := disk.Short(path)
-	defer release()
 	return openAt(unix.AT_FDCWD, path)
 }
 
@@ -189,9 +185,7 @@ func (d *openDir) enter(prefix string) bool {
 		return true
 	}
 	d.close()
-	short, release := disk.Short(prefix)
-	defer release()
-	fd, err := unix.Open(short, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(prefix, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err == nil {
 		d.prefix, d.fd = prefix, fd
 	}

@@ -355,7 +355,7 @@ func (c *grepCommand) leavesOut(root string) bool {
 	if root == "-" || c.devices != "skip" && c.directories != "skip" && c.directories != "read" {
 		return false
 	}
-	info, err := disk.Stat(root)
+	info, err := os.Stat(root)
 	switch {
 	case err != nil: // the search names it
 		return false
@@ -377,7 +377,7 @@ func (c *grepCommand) spoolPipes(temp *disk.TempRoot, roots []string) error {
 	for i, root := range roots {
 		path, err := temp.Spool(root, c.Stdin)
 		if err == nil && path != "" && root == "-" {
-			c.Stdin, err = disk.OpenInput(path)
+			c.Stdin, err = os.Open(path)
 		} else if err == nil && path != "" {
 			roots[i], c.job.Labels[path] = path, root
 		}

@@ -204,17 +204,11 @@ func (p *program) compileParts(parts []string, o Options) error {
 // for. Above it, most lines contain one, and finding it saves nothing.
 const maxChance = 0.02
 
-// parse parses each pattern alone, so that an error names that pattern. It replaces a pattern by one that
-// package syntax parses.
+// parse parses each pattern alone, so that an error names that pattern.
 func parse(parts []string) ([]*syntax.Regexp, error) {
 	trees := make([]*syntax.Regexp, len(parts))
 	for i, part := range parts {
 		tree, err := syntax.Parse(part, syntax.Perl)
-		if err != nil && dfa.LargeRepeat(err) {
-			if parts[i], err = dfa.Unroll(part); err == nil {
-				tree, err = syntax.Parse(parts[i], syntax.Perl)
-			}
-		}
 		if err != nil {
 			return nil, patternError(part, err)
 		}

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"mrlocal/internal/disk"
 )
 
 // accessed returns when the file was last read. A file system may record this late or not at all, as
@@ -24,9 +22,7 @@ func accessed(_ string, info fs.FileInfo) (time.Time, error) {
 // this.
 func created(path string, _ fs.FileInfo) (time.Time, error) {
 	var st unix.Statx_t
-	short, release := disk.Short(path)
-	defer release()
-	if err := unix.Statx(unix.AT_FDCWD, short, 0, unix.STATX_BTIME, &st); err != nil {
+	if err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_BTIME, &st); err != nil {
 		return time.Time{}, err
 	}
 	if st.Mask&unix.STATX_BTIME == 0 {
