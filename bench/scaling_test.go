@@ -3,6 +3,7 @@ package bench_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -18,19 +19,19 @@ func TestScalingIsDrawnAsMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &svg.Chart{Title: "Time against input", XName: "MiB of text", YName: "seconds", Log: true}
+	c := &svg.Chart{Title: "Throughput against input", XName: "MiB of text, as a power of 2", YName: "MiB a second"}
 	for line := range strings.Lines(string(text)) {
 		var job string
 		var cores int
-		var p svg.Point
-		if _, err := fmt.Sscanf(line, "%s\t%d\t%f\t%f", &job, &cores, &p.X, &p.Y); err != nil {
+		var size, seconds float64
+		if _, err := fmt.Sscanf(line, "%s\t%d\t%f\t%f", &job, &cores, &size, &seconds); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
 		name := fmt.Sprintf("%s, %d core", job, cores)
 		if cores > 1 {
 			name += "s"
 		}
-		c.Add(name, p)
+		c.Add(name, svg.Point{X: math.Log2(size), Y: size / seconds})
 	}
 	var b bytes.Buffer
 	if err := c.WriteSVG(&b); err != nil {

@@ -15,7 +15,6 @@ import (
 type Chart struct {
 	Title        string
 	XName, YName string // names of the axes with their units
-	Log          bool   // both axes are logarithmic; every value must be above 0
 	Series       []Series
 }
 
@@ -72,7 +71,7 @@ const (
 
 // WriteSVG draws the chart to w. It fails if w does. The x axis reaches from the least to the
 // greatest value and has ticks at values. The y axis reaches from a round number at or below the
-// least value to one at or above the greatest. Logarithmic axes begin and end at powers of ten.
+// least value to one at or above the greatest.
 //
 // If n series share a segment of a line, each of them draws every n-th dash of the segment. If they
 // share a point, their markers stand side by side around it.
@@ -146,9 +145,8 @@ const chartColours = 6
 
 // chartAxis maps values to pixels. If log is set, low, high and step are decimal logarithms.
 type chartAxis struct {
-	low, high, step float64 // range, and distance of ticks
-	pixels, pad     float64 // length; the range leaves pad pixels free at each end
-	log             bool
+	low, high, step float64   // range, and distance of ticks
+	pixels, pad     float64   // length; the range leaves pad pixels free at each end
 	values          []float64 // values with a tick, ascending; nil: a tick at every step
 }
 
@@ -163,26 +161,11 @@ func (c *Chart) axes() (x, y chartAxis) {
 			ys = append(ys, b.Low, b.High)
 		}
 	}
-	if c.Log {
-		return logAxisOf(xs, plotWidth), logAxisOf(ys, plotHeight)
-	}
 	x, y = dataAxisOf(xs, plotWidth), axisOf(ys, plotHeight)
 	if y.low != 0 { // a line on the x axis would look like a line at 0
 		y.pad = yPad
 	}
 	return x, y
-}
-
-// logAxisOf returns a logarithmic axis of whole decades that covers all values.
-func logAxisOf(values []float64, pixels float64) chartAxis {
-	a := chartAxis{low: 0, high: 1, step: 1, pixels: pixels, log: true}
-	if len(values) > 0 {
-		// Chart.Log promises values above 0, so their logarithms are finite. The axis has at least
-		// one decade, even for equal values.
-		a.low = math.Floor(math.Log10(slices.Min(values)))
-		a.high = max(math.Ceil(math.Log10(slices.Max(values))), a.low+1)
-	}
-	return a
 }
 
 // xPad and yPad are pixels that stay free at both ends of an axis. They leave room for markers that
@@ -240,9 +223,6 @@ func axisOf(values []float64, pixels float64) chartAxis {
 
 // at returns the distance of a value from the start of the axis, in pixels.
 func (a chartAxis) at(v float64) float64 {
-	if a.log {
-		v = math.Log10(v)
-	}
 	return a.pad + (v-a.low)/(a.high-a.low)*(a.pixels-2*a.pad)
 }
 
@@ -291,16 +271,13 @@ func (a chartAxis) ticks() []float64 {
 	ticks := make([]float64, n+1)
 	for i := range ticks {
 		ticks[i] = a.low + float64(i)*a.step
-		if a.log {
-			ticks[i] = math.Pow10(int(ticks[i]))
-		}
 	}
 	return ticks
 }
 
 // word returns the label of a tick. On an axis with steps it has as many decimals as the step.
 func (a chartAxis) word(v float64) string {
-	if a.log || a.values != nil && v == math.Trunc(v) {
+	if a.values != nil && v == math.Trunc(v) {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
 	if a.values != nil { // at most six significant digits
