@@ -75,11 +75,12 @@ func ofRun() map[string]func(d *done) float64 {
 		// reducing is that of reduces.
 		"concurrency": func(d *done) float64 { return d.running(trace.Map) },
 		"reducing":    func(d *done) float64 { return d.running(trace.Reduce) },
-		// These four are fields of Errors, for the release rates of [OMO21, Fig. 7].
-		"release_error":  func(d *done) float64 { return ErrorsOf(d.releases.Windows()).Estimate },
-		"release_spread": func(d *done) float64 { return ErrorsOf(d.releases.Windows()).Constant },
-		"release_gap":    func(d *done) float64 { return ErrorsOf(d.releases.Windows()).Gap },
-		"release_after":  func(d *done) float64 { return ErrorsOf(d.releases.Windows()).After },
+		// These five are of Errors, for the release rates of [OMO21, Fig. 7] while maps run.
+		"release_error":  func(d *done) float64 { return d.errors().Estimate },
+		"release_before": func(d *done) float64 { return d.errors().Before },
+		"release_spread": func(d *done) float64 { return d.errors().Constant },
+		"release_fall":   func(d *done) float64 { e := d.errors(); return e.Gap - e.After },
+		"spread_fall":    func(d *done) float64 { e := d.errors(); return e.ConstantGap - e.ConstantAfter },
 		// spills is the mean number of spills of a map. spilled_bytes is what all maps spill together.
 		"spills": func(d *done) float64 { return d.share(func(c *report.Counters) int64 { return c.Spills }) },
 		"spilled_bytes": func(d *done) float64 {
@@ -238,23 +239,29 @@ func (d *done) releasesOf(name string) (v value) {
 // containers per window. The first window does not count, because its monitor has seen no release.
 type Errors struct {
 	Estimate float64 // error of the monitor's estimate
+	Before   float64 // error of the releases of the window before
 	Constant float64 // error of a constant: the mean of all windows, which is known only afterwards
-	Gap      float64 // error of the estimate in windows after a gap: they differ from the window before by more than the mean difference
-	After    float64 // error of the estimate in the windows that follow those
+	// Errors of the estimate and of the constant in windows after a gap, which differ from the window before by more
+	// than Before, and in the windows that follow those.
+	Gap, After, ConstantGap, ConstantAfter float64
 }
 
-// ErrorsOf returns the errors of the estimates in the windows of a run. All errors are 0 if there are
-// fewer than three windows.
-func ErrorsOf(windows []omo.Window) (e Errors) {
+// errors returns the errors while maps run.
+func (d *done) errors() Errors { return ErrorsOf(d.releases.Windows(), d.mapsEnd()) }
+
+// ErrorsOf returns the errors of the estimates in the windows of a run that begin before the time end. All errors
+// are 0 if there are fewer than three of them.
+func ErrorsOf(windows []omo.Window, end time.Duration) (e Errors) {
+	windows = slices.DeleteFunc(slices.Clone(windows), func(w omo.Window) bool { return w.From >= end })
 	if len(windows) < 3 {
 		return e
 	}
 	windows = windows[1:]
-	var mean, change float64
+	mean := 0.0
 	for i, w := range windows {
 		mean += float64(w.Released) / float64(len(windows))
 		if i > 0 {
-			change += math.Abs(float64(w.Released-windows[i-1].Released)) / float64(len(windows)-1)
+			e.Before += math.Abs(float64(w.Released-windows[i-1].Released)) / float64(len(windows)-1)
 		}
 	}
 	gaps := 0.0 // number of windows after a gap
@@ -262,14 +269,18 @@ func ErrorsOf(windows []omo.Window) (e Errors) {
 		wrong := math.Abs(w.Expected - float64(w.Released))
 		e.Estimate += wrong / float64(len(windows))
 		e.Constant += math.Abs(mean-float64(w.Released)) / float64(len(windows))
-		if i > 0 && i+1 < len(windows) && math.Abs(float64(w.Released-windows[i-1].Released)) > change {
+		if i > 0 && i+1 < len(windows) && math.Abs(float64(w.Released-windows[i-1].Released)) > e.Before {
 			next := windows[i+1]
 			gaps++
 			e.Gap += wrong
 			e.After += math.Abs(next.Expected - float64(next.Released))
+			e.ConstantGap += math.Abs(mean - float64(w.Released))
+			e.ConstantAfter += math.Abs(mean - float64(next.Released))
 		}
 	}
-	e.Gap, e.After = e.Gap/max(gaps, 1), e.After/max(gaps, 1)
+	for _, sum := range []*float64{&e.Gap, &e.After, &e.ConstantGap, &e.ConstantAfter} {
+		*sum /= max(gaps, 1)
+	}
 	return e
 }
 
