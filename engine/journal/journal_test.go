@@ -17,6 +17,7 @@ import (
 	"mrlocal/input"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/testkit"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sort"
 	"mrlocal/shuffle"
@@ -140,7 +141,7 @@ func TestADamagedRecordEndsTheJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	for i := range 300 {
+	for i := range testkit.Rounds(300) {
 		at := head + rng.Int64N(int64(len(whole))-head)
 		text := append([]byte(nil), whole...)
 		if i%3 == 0 {

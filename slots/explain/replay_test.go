@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mrlocal/internal/invariant"
+	"mrlocal/internal/testkit"
 	"mrlocal/slots"
 	"mrlocal/slots/explain"
 	"mrlocal/slots/policy/policytest"
@@ -123,9 +124,9 @@ func TestReplayDecidesTheSame(t *testing.T) {
 // decision; that is so for at least a quarter of the facts. Progress does not count there,
 // because one report of progress seldom changes which attempt is slow.
 func TestReplayFailsWhenAFactIsWrong(t *testing.T) {
-	every := 1
-	if invariant.Enabled {
-		every = 4 // a checked replay counts the whole state anew at every step
+	every := 4
+	if testkit.Long() && !invariant.Enabled { // a checked replay counts the whole state anew at every step
+		every = 1
 	}
 	for _, name := range names() {
 		file := recordRun(t, name)
