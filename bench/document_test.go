@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"mrlocal/view/svg"
 	"mrlocal/workload"
 )
 
@@ -135,26 +134,4 @@ func row(b *bytes.Buffer, cells ...string) {
 		b.WriteString("| " + strings.ReplaceAll(c, "|", "\\|") + " ")
 	}
 	b.WriteString("|\n")
-}
-
-// chart returns a chart of the runs of the first seed. It fails if an expression is wrong, or has
-// values without an x.
-func (r *Result) chart(c *workload.ChartOf) (*svg.Chart, error) {
-	drawn := &svg.Chart{Title: c.Title, XName: c.X, YName: c.Y}
-	for i := range c.Lines {
-		l := &c.Lines[i]
-		results, err := evaluate(l.Y, r.first.look)
-		// The expression of a line has no comparison, so it has only one side.
-		v := results.sides[0]
-		if err == nil && len(v.x) != len(v.v) {
-			err = fmt.Errorf("%s: has no values of x: its runs are not a sweep", l.Y)
-		}
-		if err != nil {
-			return nil, r.file.Errorf(l.Pos, "line "+l.Name, "%v", err)
-		}
-		for k := range v.v {
-			drawn.Add(l.Name, svg.Point{X: v.x[k], Y: v.v[k]})
-		}
-	}
-	return drawn, nil
 }

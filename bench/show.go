@@ -5,12 +5,15 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"mrlocal/internal/errs"
+	"mrlocal/view/svg"
+	"mrlocal/workload"
 )
 
 // mostRows is the number of rows of a table of runs; a chart shows more runs.
@@ -219,4 +222,41 @@ const lineColumns = 118
 // the others are indented by its width.
 func wrap(b *bytes.Buffer, mark, text string) {
 	b.WriteString(errs.Wrap(text, mark, strings.Repeat(" ", len(mark)), lineColumns) + "\n")
+}
+
+// Charts returns functions that write the charts which the experiments define, as SVG. It fails if an expression is
+// wrong.
+func Charts(all []*Result) (charts []func(io.Writer) error, err error) {
+	for _, r := range all {
+		for i := range r.Charts {
+			c, err := r.chart(&r.Charts[i])
+			if err != nil {
+				return nil, err
+			}
+			charts = append(charts, c.WriteSVG)
+		}
+	}
+	return charts, nil
+}
+
+// chart returns a chart of the runs of the first seed. It fails if an expression is wrong, or has
+// values without an x.
+func (r *Result) chart(c *workload.ChartOf) (*svg.Chart, error) {
+	drawn := &svg.Chart{Title: c.Title, XName: c.X, YName: c.Y}
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		results, err := evaluate(l.Y, r.first.look)
+		// The expression of a line has no comparison, so it has only one side.
+		v := results.sides[0]
+		if err == nil && len(v.x) != len(v.v) {
+			err = fmt.Errorf("%s: has no values of x: its runs are not a sweep", l.Y)
+		}
+		if err != nil {
+			return nil, r.file.Errorf(l.Pos, "line "+l.Name, "%v", err)
+		}
+		for k := range v.v {
+			drawn.Add(l.Name, svg.Point{X: v.x[k], Y: v.v[k]})
+		}
+	}
+	return drawn, nil
 }

@@ -1,9 +1,12 @@
 package view
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"time"
 
+	"mrlocal/slots"
 	"mrlocal/trace"
 )
 
@@ -47,6 +50,25 @@ func (m *Model) Makespan() (last time.Duration) {
 		last = max(last, m.Jobs[i].Finish)
 	}
 	return last
+}
+
+// Responses returns the jobs that succeeded, the shortest response time first.
+func (m *Model) Responses() (all []DrawnJob) {
+	for i := range m.Jobs {
+		if m.Jobs[i].State == slots.Succeeded {
+			all = append(all, m.Jobs[i])
+		}
+	}
+	slices.SortStableFunc(all, func(a, b DrawnJob) int { return cmp.Compare(a.Response(), b.Response()) })
+	return all
+}
+
+// Response returns the time from the submission of a job to its end, or Never.
+func (j *DrawnJob) Response() time.Duration {
+	if j.Finish < 0 {
+		return Never
+	}
+	return j.Finish - j.Submit
 }
 
 // HomeSlots returns the numbers of slots by home kind, without extra slots.

@@ -89,6 +89,9 @@ func outcomeOf(r Named) outcome {
 	return o
 }
 
+// mostNamed is the most runs that a headline names one by one.
+const mostNamed = 6
+
 // order says which run ends first, and how much later the others end.
 func order(all []outcome) string {
 	first, text := &all[0], ""
@@ -97,6 +100,8 @@ func order(all []outcome) string {
 		text = fmt.Sprintf("%s ends after %s", first.name, Words(first.end))
 	case all[len(all)-1].end == first.end:
 		text = fmt.Sprintf("All %d runs end after %s", len(all), Words(first.end))
+	case len(all) > mostNamed:
+		text = fmt.Sprintf("%s ends first, after %s; the %d others %s to %s later", first.name, Words(first.end), len(all)-1, Words(all[1].end-first.end), Words(all[len(all)-1].end-first.end))
 	default:
 		var later []string
 		for i := range all[1:] {

@@ -65,7 +65,7 @@ func draw(t *testing.T, m *view.Model) {
 	for job := range min(2, len(m.Jobs)) {
 		m.Shuffle(int32(job), m.Last, 40).AppendJSON(nil)
 	}
-	for _, err := range []error{svg.Write(io.Discard, m, svg.Width), export.Chrome(io.Discard, m), export.Metrics(io.Discard, m), export.TaskTable(io.Discard, m)} {
+	for _, err := range []error{svg.Write(io.Discard, []view.Named{{Model: m}}, svg.Options{}), export.Chrome(io.Discard, m), export.Metrics(io.Discard, m), export.TaskTable(io.Discard, m)} {
 		if err != nil {
 			t.Error(err)
 		}

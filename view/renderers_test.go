@@ -78,7 +78,7 @@ func ofJSON(t *testing.T, m *view.Model) counted {
 
 func ofSVG(t *testing.T, m *view.Model) counted {
 	var b bytes.Buffer
-	if err := svg.Write(&b, m, svg.Width); err != nil {
+	if err := svg.Write(&b, []view.Named{{Model: m}}, svg.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	text := b.String()

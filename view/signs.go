@@ -120,8 +120,8 @@ func colour(hex string) (c Colour) {
 	return c
 }
 
-// mix returns a with that share of b.
-func (c Colour) mix(b Colour, share float64) Colour {
+// Mix returns a with that share of b.
+func (c Colour) Mix(b Colour, share float64) Colour {
 	for i := range c {
 		c[i] += (b[i] - c[i]) * share
 	}
@@ -190,17 +190,17 @@ func theme(t Theme, deep Colour) *Theme {
 	black, white := colour("#000000"), colour("#ffffff")
 	for _, name := range hues {
 		pure := colour(name)
-		h := Hue{map[string]Colour{}, map[string]Colour{}, pure.mix(t.Ink, 0.25)}
+		h := Hue{map[string]Colour{}, map[string]Colour{}, pure.Mix(t.Ink, 0.25)}
 		for share := 0.25; h.Line.Contrast(t.Ground) < 4; share += 0.05 {
-			h.Line = pure.mix(t.Ink, share)
+			h.Line = pure.Mix(t.Ink, share)
 		}
 		for _, s := range signs {
 			if s.Height == 0 {
 				continue
 			}
-			tone := t.Ground.mix(pure, min(1, s.Tone))
+			tone := t.Ground.Mix(pure, min(1, s.Tone))
 			if s.Tone > 1 {
-				tone = pure.mix(deep, s.Tone-1)
+				tone = pure.Mix(deep, s.Tone-1)
 			}
 			h.Tones[s.Name], h.Text[s.Name] = tone, black
 			if tone.Contrast(white) > tone.Contrast(black) {

@@ -174,6 +174,9 @@ type Trial struct {
 	Seed   uint64
 }
 
+// Swept returns the number of settings that the plan sweeps.
+func (p *Plan) Swept() int { return len(p.dimensions) }
+
 // Runs returns the number of runs: configurations times policies times seeds.
 func (p *Plan) Runs() int { return p.cells() * p.seeds }
 

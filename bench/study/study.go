@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -458,54 +457,76 @@ func Ys() []string {
 	return all
 }
 
-// Chart returns a chart of one figure: a line for each series, with a band of the 95 % intervals if there
-// are several seeds. A series is a policy with a value of each dimension except that of the x axis. y is
-// one of Ys; "" is the speedup over shares, else the makespan. Without a swept value, the x axis has the
-// policies. A cell with failed jobs has no point, except for their number. file is the name of the
-// workload file, for the title.
-func (s *Study) Chart(file, y string) *svg.Chart {
-	var x *dimension
-	if len(s.dimensions) > 0 {
-		x = &s.dimensions[s.x]
-	}
+// drawn returns the name of an axis for one of Ys, and a function that returns its mean in a cell. ok is false if a
+// cell has none: it has failed jobs, and y is not their number. y is "" for the speedup over shares, else the makespan.
+func (s *Study) drawn(y string) (name string, mean func(cell int) (m stats.Interval, ok bool)) {
 	switch short := map[string]string{"": makespan, "makespan": makespan, "mean-job": meanJob, "missed": "deadlines_missed", "tardiness": "mean_tardiness_s"}; {
-	case y == "" && x != nil && x.Share:
+	case y == "" && len(s.dimensions) > 0 && s.dimensions[s.x].Share:
 		y = speedup // as the paper [DHFS13, Fig. 6]
 	case short[y] != "":
 		y = short[y]
 	}
-	c := &svg.Chart{Title: filepath.Base(file), XName: "policy", YName: "speedup against " + s.against() + " (%)"}
+	name = "speedup against " + s.against() + " (%)"
 	if y != speedup {
-		c.YName = report.Metrics()[metricAt(y)].Title
+		name = report.Metrics()[metricAt(y)].Title
 	}
-	for cell := range s.cells() {
+	return name, func(cell int) (stats.Interval, bool) {
 		values := s.figures(cell, y)
-		if s.failed(cell) && y != failedJobs || slices.ContainsFunc(values, math.IsNaN) {
-			continue
-		}
 		for i := range values {
 			if y == speedup {
 				values[i] *= 100
 			}
 		}
-		mean, t := stats.IntervalOf(values), s.Trial(cell*s.seeds)
+		return stats.IntervalOf(values), (!s.failed(cell) || y == failedJobs) && !slices.ContainsFunc(values, math.IsNaN)
+	}
+}
+
+// Chart returns a chart of one figure: a line for each series, with a band of the 95 % intervals if there
+// are several seeds. A series is a policy with a value of each dimension except that of the x axis. y is
+// one of Ys or "". Without a swept value, the x axis has the policies.
+func (s *Study) Chart(heading, y string) *svg.Chart {
+	name, mean := s.drawn(y)
+	c := &svg.Chart{Title: heading, XName: "policy", YName: name}
+	for cell := range s.cells() {
+		m, ok := mean(cell)
+		if !ok {
+			continue
+		}
+		t := s.Trial(cell * s.seeds)
 		// Without a swept value, each policy is a point at its index.
-		p := svg.Point{X: float64(cell % len(s.policies)), Y: mean.Mean}
-		name := t.Policy
-		if x != nil {
+		p := svg.Point{X: float64(cell % len(s.policies)), Y: m.Mean}
+		series := t.Policy
+		if len(s.dimensions) > 0 {
+			x := &s.dimensions[s.x]
 			word := t.Words[s.column(s.x)]
-			c.XName, name = title(x.Name), s.series(t)
+			c.XName, series = title(x.Name), s.series(t)
 			var ok bool
 			if p.X, ok = coordinate(word); !ok {
 				p.X = float64(slices.IndexFunc(x.values, func(v []string) bool { return v[0] == word }))
 			}
 		}
-		c.Add(name, p)
+		c.Add(series, p)
 		if s.seeds > 1 {
-			c.AddBand(name, svg.Band{X: p.X, Low: mean.Low, High: mean.High})
+			c.AddBand(series, svg.Band{X: p.X, Low: m.Low, High: m.High})
 		}
 	}
 	return c
+}
+
+// Heat returns a heat map of one figure over the two settings of a sweep, with a panel for each policy. y is one of Ys
+// or "". The plan must sweep two settings.
+func (s *Study) Heat(heading, y string) *svg.Heat {
+	name, mean := s.drawn(y)
+	across, up := &s.dimensions[0], &s.dimensions[1]
+	words := func(values []string) string { return values[0] }
+	h := &svg.Heat{Title: heading, Name: name, XName: title(across.Name), YName: title(up.Name), Panels: s.policies, Xs: figures(across.values, words), Ys: figures(up.values, words)}
+	for cell := range s.cells() {
+		t := s.Trial(cell * s.seeds)
+		if m, ok := mean(cell); ok {
+			h.Cells = append(h.Cells, svg.HeatCell{Panel: cell % len(s.policies), X: slices.Index(h.Xs, t.Words[s.column(0)]), Y: slices.Index(h.Ys, t.Words[s.column(1)]), Value: m.Mean})
+		}
+	}
+	return h
 }
 
 // series returns the name of the series of a run. The name has the values of all dimensions but the x

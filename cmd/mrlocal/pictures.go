@@ -38,6 +38,7 @@ import (
 type outputs struct {
 	Events, Report, Profile        string
 	SVG, Trace, CSV, Metrics, HTML string
+	CDF, Usage, Title              string
 }
 
 // eachOf ends the help of files that each run has. runs says what the runs are, as policies; "": there
@@ -62,7 +63,10 @@ func (o *outputs) Settings(runs, otherwise string) []setting.Setting {
 // Pictures returns the flags of pictures and tables of runs.
 func (o *outputs) Pictures() []setting.Setting {
 	return setting.In("INPUT AND OUTPUT", []setting.Setting{
-		setting.Of("svg", "", "draw which job used which slot when, and which slots were lent, into `FILE`. With several policies or runs, --svg, --trace and --metrics write into FILE.POLICY.SUFFIX, --csv into DIR.POLICY", "", setting.Text(&o.SVG)),
+		setting.Of("svg", "", "draw which job used which slot when, and which slots were lent, into `FILE`; all policies in one. With several policies or runs, --trace and --metrics write into FILE.POLICY.SUFFIX, --csv into DIR.POLICY", "", setting.Text(&o.SVG)),
+		setting.Of("cdf", "", "draw the distribution of the response times of jobs into `FILE`; a table if FILE ends in .csv; all policies in one", "", setting.Text(&o.CDF)),
+		setting.Of("usage", "", "draw the slots that each pool uses over time into `FILE`; a table if FILE ends in .csv; all policies in one", "", setting.Text(&o.Usage)),
+		setting.Of("title", "", "`TEXT` above --svg, --cdf, --usage and --html", "", setting.Text(&o.Title)),
 		setting.Of("trace", "", "write `FILE` for Perfetto or chrome://tracing: one track per slot, arrows from maps to reduces, counters", "", setting.Text(&o.Trace)),
 		setting.Of("csv", "", "write tables of tasks, slots, decisions and counters into `DIR`", "", setting.Text(&o.CSV)),
 		setting.Of("metrics", "", "write the figures of the run into `FILE` as Prometheus text", "", setting.Text(&o.Metrics)),
@@ -75,23 +79,25 @@ func htmlSetting(path *string) setting.Setting {
 	return setting.Of("html", "", "write table and chart as one `FILE` for a browser, without scripts", "", setting.Text(path))
 }
 
-// drawing is a picture or table of one run that a flag asks for.
-type drawing struct {
+// drawing is a picture or table that a flag asks for, of one run or of all runs that have ended.
+type drawing[T any] struct {
 	out   *auxFile
-	write func(w io.Writer, m *view.Model) error // writes the file from the model of the run
+	write func(w io.Writer, of T) error
 }
 
 // files are the auxiliary files of one or more runs: events, the report, and the pictures of each
 // run. One goroutine uses it. Runs are numbered from 0, in the order of the names that Open gets.
 type files struct {
-	names    []string      // of the runs: the policies, or the job
-	work     work          // what the command reads and writes
-	toStdout bool          // a file is standard output
-	events   []*auxFile    // by run; nil: not wanted
-	report   *auxFile      // of all runs; nil: not wanted
-	drawings [][]drawing   // by run
-	models   []*view.Model // by run; nil: no picture is wanted, or the pictures are written
-	html     *webReport    // of all runs; nil: not wanted
+	names    []string                 // of the runs: the policies, or the job
+	work     work                     // what the command reads and writes
+	toStdout bool                     // a file is standard output
+	events   []*auxFile               // by run; nil: not wanted
+	report   *auxFile                 // of all runs; nil: not wanted
+	drawings [][]drawing[*view.Model] // by run
+	joint    []drawing[[]view.Named]  // of all runs
+	ended    []view.Named             // the runs for joint
+	models   []*view.Model            // by run; nil: no picture is wanted, or the pictures are written
+	html     *webReport               // of all runs; nil: not wanted
 }
 
 // Open checks the auxiliary files of all runs, and creates none of them. names has the names of the
@@ -99,21 +105,34 @@ type files struct {
 // runs write to o.Events.NAME, or all to o.Events if it is a device. Open fails with an options error
 // if a file cannot be written, or if two flags name the same file.
 func (o *outputs) Open(names []string, w work) (*files, error) {
-	f := &files{names: names, work: w, events: make([]*auxFile, len(names)), drawings: make([][]drawing, len(names)), models: make([]*view.Model, len(names))}
+	f := &files{names: names, work: w, events: make([]*auxFile, len(names)), drawings: make([][]drawing[*view.Model], len(names)), models: make([]*view.Model, len(names))}
 	err := f.openEvents(o.Events, o.Profile)
 	if err == nil {
 		f.report, err = f.open("report", o.Report)
 	}
-	err = cmp.Or(err,
-		f.draw("svg", o.SVG, func(w io.Writer, m *view.Model) error { return svg.Write(w, m, svg.Width) }),
-		f.draw("trace", o.Trace, export.Chrome), f.draw("metrics", o.Metrics, export.Metrics),
-		f.openTables(o.CSV))
-	if err == nil && o.HTML != "" {
-		var out *auxFile
-		out, err = f.open("html", o.HTML)
-		f.html = &webReport{out: out, events: newPacker()}
+	switch {
+	case err != nil:
+	case o.SVG != "" && len(names) > svg.MostRuns:
+		err = errs.Optionf("--svg", "draws at most %d runs, and there are %d", svg.MostRuns, len(names))
+	case o.HTML != "":
+		f.html = &webReport{events: newPacker()}
 	}
-	if *o != (outputs{Events: o.Events, Report: o.Report, Profile: o.Profile}) { // a picture is wanted
+	figure := func(path string, table func(io.Writer, []view.Named) error, picture func(io.Writer, []view.Named, string) error) func(io.Writer, []view.Named) error {
+		if strings.HasPrefix(suffixOf(path), ".csv") {
+			return table
+		}
+		return func(w io.Writer, runs []view.Named) error { return picture(w, runs, o.Title) }
+	}
+	err = cmp.Or(err,
+		f.drawAll("svg", o.SVG, func(w io.Writer, runs []view.Named) error { return svg.Write(w, runs, svg.Options{Title: o.Title}) }),
+		f.drawAll("cdf", o.CDF, figure(o.CDF, export.ResponseTable, svg.Responses)),
+		f.drawAll("usage", o.Usage, figure(o.Usage, export.UsageTable, svg.Usage)),
+		f.draw("trace", o.Trace, export.Chrome), f.draw("metrics", o.Metrics, export.Metrics),
+		f.openTables(o.CSV),
+		f.drawAll("html", o.HTML, func(w io.Writer, runs []view.Named) error {
+			return f.html.write(w, cmp.Or(o.Title, "Runs of mrlocal"), runs)
+		}))
+	if *o != (outputs{Events: o.Events, Report: o.Report, Profile: o.Profile, Title: o.Title}) { // a picture is wanted
 		for i := range f.models {
 			f.models[i] = view.New(view.Options{})
 		}
@@ -161,9 +180,18 @@ func (f *files) draw(flag, path string, write func(w io.Writer, m *view.Model) e
 		if err != nil || out == nil {
 			return err
 		}
-		f.drawings[i] = append(f.drawings[i], drawing{out, write})
+		f.drawings[i] = append(f.drawings[i], drawing[*view.Model]{out, write})
 	}
 	return nil
+}
+
+// drawAll adds the picture of a flag that has all runs, which write draws; "" adds nothing.
+func (f *files) drawAll(flag, path string, write func(w io.Writer, runs []view.Named) error) error {
+	out, err := f.open(flag, path)
+	if err == nil && out != nil {
+		f.joint = append(f.joint, drawing[[]view.Named]{out, write})
+	}
+	return err
 }
 
 // openTables adds the files of --csv of each run, which lie in the directory path; "" adds nothing. If
@@ -192,7 +220,7 @@ func (f *files) openTables(path string) error {
 			if err != nil {
 				return err
 			}
-			f.drawings[i] = append(f.drawings[i], drawing{out, t.Write})
+			f.drawings[i] = append(f.drawings[i], drawing[*view.Model]{out, t.Write})
 		}
 	}
 	return nil
@@ -215,14 +243,20 @@ func (f *files) Events(i int) io.Writer {
 // pictureOf returns the path of a picture of run i. With several runs, the name of the run stands
 // before the suffix, such as in g.fair.svg, because programs know a file by its suffix.
 func (f *files) pictureOf(i int, path string) string {
-	suffix := filepath.Ext(path)
-	if suffix == ".gz" || suffix == ".zst" {
-		suffix = filepath.Ext(strings.TrimSuffix(path, suffix)) + suffix
-	}
+	suffix := suffixOf(path)
 	if len(f.names) == 1 || suffix == "" || filepath.Base(path) == suffix || device(path) {
 		return f.pathOf(i, path)
 	}
 	return filepath.Clean(strings.TrimSuffix(path, suffix) + "." + f.names[i] + suffix)
+}
+
+// suffixOf returns the suffix of a path, with that of its compression, such as .csv.gz.
+func suffixOf(path string) string {
+	suffix := filepath.Ext(path)
+	if suffix == ".gz" || suffix == ".zst" {
+		suffix = filepath.Ext(strings.TrimSuffix(path, suffix)) + suffix
+	}
+	return suffix
 }
 
 // pathOf returns the path of a file of run i. path is the value of the flag. With several runs, the
@@ -258,14 +292,24 @@ func (f *files) CloseEvents(i int) error {
 		for _, d := range f.drawings[i] {
 			err = errors.Join(err, d.out.Save(func(w io.Writer) error { return d.write(w, m) }))
 		}
+		name := f.names[i]
+		if len(f.names) == 1 {
+			name = m.Policy
+		}
+		f.ended = append(f.ended, view.Named{Name: name, Model: m})
 		if f.html != nil {
 			err = errors.Join(err, f.html.add(f.names[i], m))
+		}
+		// These are written again after each run. So a later run that fails does not take the earlier ones with it.
+		for _, d := range f.joint {
+			again := *d.out
+			err = errors.Join(err, again.Save(func(w io.Writer) error { return d.write(w, f.ended) }))
 		}
 	}
 	if f.html != nil {
 		f.html.events = newPacker()
 	}
-	// A model of a long run takes hundreds of megabytes, and the next run makes its own.
+	// A model of a long run takes hundreds of megabytes. Only files of all runs need it further.
 	f.models[i] = nil
 	return err
 }
@@ -277,10 +321,8 @@ const mostEventBytes = 16 << 20
 // mostReasons is the largest number of loans in a report that have their reasons.
 const mostReasons = 200
 
-// webReport is the file of --html, which has all runs. It is written again after each run, so that
-// a later run that fails does not take the earlier ones with it.
+// webReport is the content of --html, which has all runs.
 type webReport struct {
-	out    *auxFile   // is written again from its start after each run
 	runs   []html.Run // that have ended
 	events *packer    // the events of the current run
 }
@@ -321,7 +363,7 @@ func (p *packer) bytes() []byte {
 	return p.b.Bytes()
 }
 
-// add adds a run that has ended, with its model m, and writes the report of all runs so far.
+// add adds a run that has ended, with its model m.
 func (r *webReport) add(name string, m *view.Model) error {
 	run := html.Run{Model: m, Events: r.events.bytes(), EventFile: "run-" + name + ".jsonl.gz"}
 	if run.Events != nil {
@@ -340,15 +382,19 @@ func (r *webReport) add(name string, m *view.Model) error {
 		})
 	}
 	r.runs = append(r.runs, run)
-	again := *r.out
-	return again.Save(func(w io.Writer) error {
-		d := html.New(w, "Runs of mrlocal")
-		d.Headline(r.runs)
-		for i := range r.runs {
-			d.Run(r.runs[i])
-		}
-		return d.Close()
-	})
+	return nil
+}
+
+// write writes the report of all runs so far. Their picture comes first if it has room for all.
+func (r *webReport) write(w io.Writer, title string, runs []view.Named) error {
+	d := html.New(w, title)
+	if len(runs) > 1 && len(runs) <= svg.MostRuns {
+		d.Together(runs)
+	}
+	for i := range r.runs {
+		d.Run(r.runs[i])
+	}
+	return d.Close()
 }
 
 // barOf returns the bar of the attempt whose start has the sequence number seq, or nil.
@@ -361,15 +407,15 @@ func barOf(m *view.Model, seq uint64) *view.Bar {
 }
 
 // saveTable writes the file of --html for a command whose result is a table, such as sweep. It has the text csv as a
-// table and, unless chart is nil, the SVG that chart writes. If verdicts is true, it also has pictures that compare
+// table, and the SVG that each of charts writes. If verdicts is true, it also has pictures that compare
 // figures with those of a paper. For a nil file it does nothing.
-func (s *auxFile) saveTable(title string, csv []byte, verdicts bool, chart func(w io.Writer) error) error {
+func (s *auxFile) saveTable(title string, csv []byte, verdicts bool, charts []func(w io.Writer) error) error {
 	if s == nil {
 		return nil
 	}
 	return s.Save(func(w io.Writer) error {
 		d := html.New(w, title)
-		if chart != nil {
+		for _, chart := range charts {
 			d.Picture("Chart", chart)
 		}
 		d.CSV("Figures", csv, verdicts)

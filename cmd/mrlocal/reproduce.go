@@ -120,5 +120,9 @@ func (c *reproduceCommand) runAll(ctx context.Context, all []*bench.Experiment) 
 		}
 	}
 	text, err := bench.Written(results, c.format)
-	return errors.Join(err, c.Write(text), c.html.saveTable("The papers' figures and ours", bench.CSV(results), true, nil))
+	if err != nil {
+		return err
+	}
+	charts, err := bench.Charts(results)
+	return errors.Join(err, c.Write(text), c.html.saveTable("The papers' figures and ours", bench.CSV(results), true, charts))
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // showHelp is the help text of mrlocal show below its usage.
-const showHelp = `RUN is a file that --events of run, batch or sim wrote, or - for standard input; it may be compressed. The pictures and tables are those that run, batch and sim write with the same flags; --gantt is printed on standard output. With several runs, --svg, --trace and --metrics write into FILE.POLICY.SUFFIX, --csv into DIR.POLICY; the second run of a policy is POLICY-2. --html has all runs in one file.
+const showHelp = `RUN is a file that --events of run, batch or sim wrote, or - for standard input; it may be compressed. The pictures and tables are those that run, batch and sim write with the same flags; --gantt is printed on standard output. With several runs, --trace and --metrics write into FILE.POLICY.SUFFIX, --csv into DIR.POLICY; the second run of a policy is POLICY-2. The other files have all runs.
 
 Exit codes: 0 done; 2 wrong usage, a file that is cut short or was not written by mrlocal.`
 
@@ -36,7 +36,7 @@ func makeShow(e Env) *flags.Command {
 }
 
 // run writes the pictures and tables of the recorded runs that the line names. The model of one run is in memory
-// at a time, with --html those of all runs. If there are several runs, all are checked before the first file is
+// at a time, for files of all runs those of all. If there are several runs, all are checked before the first file is
 // written, so each is read twice. It fails with an options error for a wrong line or a file that cannot be
 // written. It fails with an input error for a file that is not a whole event file.
 func (c *showCommand) run(ctx context.Context, line *flags.Line) (int, error) {
@@ -47,8 +47,8 @@ func (c *showCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 	switch {
 	case len(words) == 0:
 		return 0, errs.Inputf("", "name an event file; --events FILE of run, batch and sim writes one")
-	case c.out == outputs{} && !c.picture.On:
-		return 0, errs.Optionf("", "give one of --gantt, --svg, --trace, --csv, --metrics, --html")
+	case c.out == outputs{Title: c.out.Title} && !c.picture.On:
+		return 0, errs.Optionf("", "give one of --gantt, --svg, --cdf, --usage, --trace, --csv, --metrics, --html")
 	}
 	opened, runs := make([]*eventFile, len(words)), make([]io.Reader, len(words))
 	names := make([]string, len(words))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -261,8 +262,9 @@ func (c *sweepCommand) realRuns(line *flags.Line) (*sweep, func(), error) {
 // sweepFiles has the paths of the files that a sweep writes next to its table, which goes to standard
 // output; "": not this one.
 type sweepFiles struct {
-	results, json, csv, html, svg string
-	y                             string // the metric of the chart; "": the default
+	results, json, csv, html, svg, heat string
+	title                               string // of the pictures; "": the name of the workload file
+	y                                   string // the metric of the chart; "": the default
 }
 
 // settings returns the flags of these files.
@@ -272,7 +274,9 @@ func (s *sweepFiles) settings() []setting.Setting {
 		setting.Of("json", "", "write means, intervals and differences to `FILE` as JSON", "", setting.Text(&s.json)),
 		setting.Of("csv", "", "write the figures to `FILE` as CSV", "", setting.Text(&s.csv)), htmlSetting(&s.html),
 		setting.Of("svg", "", "draw the figures into `FILE`, one line for each policy", "", setting.Text(&s.svg)),
-		setting.Of("y", "", "what --svg draws: `makespan|speedup|utilisation|moves`, mean-job, missed, tardiness or any figure of --csv", "speedup over shares, else makespan", setting.Choice(&s.y, study.Ys()...)).Letter("y"),
+		setting.Of("heat", "", "draw a heat map over two swept settings into `FILE`, a panel for each policy", "", setting.Text(&s.heat)),
+		setting.Of("title", "", "`TEXT` above --svg, --heat and --html", "the name of the file", setting.Text(&s.title)),
+		setting.Of("y", "", "what --svg and --heat draw: `makespan|speedup|utilisation|moves`, mean-job, missed, tardiness or any figure of --csv", "speedup over shares, else makespan", setting.Choice(&s.y, study.Ys()...)).Letter("y"),
 	}
 }
 
@@ -280,7 +284,7 @@ func (s *sweepFiles) settings() []setting.Setting {
 // creates no file. files has an entry for each flag, which is nil if the flag is missing.
 func (s *sweepFiles) open(w work) (files map[string]*auxFile, err error) {
 	files = map[string]*auxFile{}
-	for _, f := range [][2]string{{"csv", s.csv}, {"svg", s.svg}, {"json", s.json}, {"results", s.results}, {"html", s.html}} {
+	for _, f := range [][2]string{{"csv", s.csv}, {"svg", s.svg}, {"heat", s.heat}, {"json", s.json}, {"results", s.results}, {"html", s.html}} {
 		if files[f[0]], err = w.Open(f[0], f[1]); err != nil {
 			return nil, err
 		}
@@ -306,6 +310,9 @@ type sweep struct {
 // did not succeed, in the runs that the file of --results had too.
 func (s *sweepFiles) write(ctx context.Context, o *sweep, w work, stderr io.Writer, note func(string)) (failed bool, err error) {
 	files, err := s.open(w)
+	if n := o.plan.Swept(); err == nil && s.heat != "" && n != 2 {
+		err = errs.Optionf("--heat", "needs two swept settings, and there are %d", n)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -329,14 +336,19 @@ func (s *sweepFiles) write(ctx context.Context, o *sweep, w work, stderr io.Writ
 	if _, err := stdout.Write(done.Table()); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return false, err
 	}
-	csv, chart := done.CSV(), done.Chart(o.name, s.y)
+	heading := cmp.Or(s.title, filepath.Base(o.name))
+	csv, charts := done.CSV(), []func(io.Writer) error{done.Chart(heading, s.y).WriteSVG}
+	if o.plan.Swept() == 2 {
+		charts = append(charts, done.Heat(heading, s.y).WriteSVG)
+	}
 	save := func(flag string, write func(io.Writer) error) {
 		if out := files[flag]; out != nil {
 			err = errors.Join(err, write(out), out.Close())
 		}
 	}
 	save("csv", func(w io.Writer) error { _, err := w.Write(csv); return err })
-	save("svg", chart.WriteSVG)
+	save("svg", charts[0])
+	save("heat", charts[len(charts)-1])
 	save("json", func(w io.Writer) error { return done.WriteJSON(w, o.name) })
-	return done.Failed(), errors.Join(err, files["html"].saveTable("Sweep of "+o.name, csv, false, chart.WriteSVG))
+	return done.Failed(), errors.Join(err, files["html"].saveTable(cmp.Or(s.title, "Sweep of "+o.name), csv, false, charts))
 }

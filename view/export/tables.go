@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -111,11 +112,19 @@ func JobTable(w io.Writer, m *view.Model) error {
 	t := newTable(w, "jobs.csv", "job", "pool", "user", "state", "submit_s", "start_s", "maps_done_s", "finish_s", "response_s", "deadline_s", "maps", "reduces")
 	for i := range m.Jobs {
 		j := &m.Jobs[i]
-		response := view.Never
-		if j.Finish >= 0 {
-			response = j.Finish - j.Submit
+		t.row(j.Name, m.Pools[j.Pool].Name, j.User, j.State, j.Submit, j.Start, j.MapsDone, j.Finish, j.Response(), j.Deadline, j.Maps, j.Reduces)
+	}
+	return t.end()
+}
+
+// ResponseTable writes a row for each job of each run that succeeded, the shortest response time first. The last column
+// is the share of the run's jobs that took at most this time. ResponseTable fails if w does.
+func ResponseTable(w io.Writer, runs []view.Named) error {
+	t := newTable(w, "response times", "run", "job", "response_s", "share")
+	for _, r := range runs {
+		for i, j := range r.Model.Responses() {
+			t.row(r.Name, j.Name, j.Response(), float64(i+1)/float64(len(r.Model.Jobs)))
 		}
-		t.row(j.Name, m.Pools[j.Pool].Name, j.User, j.State, j.Submit, j.Start, j.MapsDone, j.Finish, response, j.Deadline, j.Maps, j.Reduces)
 	}
 	return t.end()
 }
@@ -159,31 +168,48 @@ func DecisionTable(w io.Writer, m *view.Model) error {
 // at the end of the step follow. The sums of the last rows of all pools equal the counters in the report. CounterTable
 // fails if w does.
 func CounterTable(w io.Writer, m *view.Model) error {
-	t := newTable(w, "counters.csv", append([]string{
-		"time_s", "pool", "running_maps", "running_reduces", "share_maps", "share_reduces", "demand_maps", "demand_reduces",
-	}, append(strings.Fields(hadoopColumns), "share")...)...)
-	if m.Last > 0 { // a run without events has only the heading
-		step := trace.Round(m.Last, tableSteps)
-		steps := int((m.Last + step - 1) / step)
-		c := m.Curves(0, step*time.Duration(steps), steps, m.Sharing)
-		h := hadoopCounters{m: m, pools: make([][trace.Kinds]hadoopAttempts, len(c.Pools))}
-		for i := range c.Steps {
-			at := c.From + time.Duration(i)*c.Step
-			h.until(at+c.Step, i == c.Steps-1) // the last step also counts events exactly at its end
-			for n, p := range c.Pools {
-				name := "(others)"
-				if p.Pool >= 0 {
-					name = m.Pools[p.Pool].Name
-				}
-				cells := []any{at, name}
-				for _, values := range [][trace.Kinds][]float64{p.Use, p.ShareOf, p.Demand} {
-					cells = append(cells, valueAt(values[trace.Map], i), valueAt(values[trace.Reduce], i))
-				}
-				t.row(append(append(cells, hadoopCells(&h.pools[n])...), valueAt(p.Share, i))...)
-			}
-		}
+	t := newTable(w, "counters.csv", counterColumns()...)
+	t.counters(m)
+	return t.end()
+}
+
+// UsageTable writes the rows of CounterTable for each run, after the name of the run. It fails if w does.
+func UsageTable(w io.Writer, runs []view.Named) error {
+	t := newTable(w, "usage", append([]string{"run"}, counterColumns()...)...)
+	for _, r := range runs {
+		t.counters(r.Model, r.Name)
 	}
 	return t.end()
+}
+
+func counterColumns() []string {
+	return append(strings.Fields("time_s pool running_maps running_reduces share_maps share_reduces demand_maps demand_reduces "+hadoopColumns), "share")
+}
+
+// counters writes the rows of CounterTable for a run. Each begins with the cells of before.
+func (t *table) counters(m *view.Model, before ...any) {
+	if m.Last == 0 {
+		return
+	}
+	step := trace.Round(m.Last, tableSteps)
+	steps := int((m.Last + step - 1) / step)
+	c := m.Curves(0, step*time.Duration(steps), steps, m.Sharing)
+	h := hadoopCounters{m: m, pools: make([][trace.Kinds]hadoopAttempts, len(c.Pools))}
+	for i := range c.Steps {
+		at := c.From + time.Duration(i)*c.Step
+		h.until(at+c.Step, i == c.Steps-1) // the last step also counts events exactly at its end
+		for n, p := range c.Pools {
+			name := "(others)"
+			if p.Pool >= 0 {
+				name = m.Pools[p.Pool].Name
+			}
+			cells := append(slices.Clone(before), at, name)
+			for _, values := range [][trace.Kinds][]float64{p.Use, p.ShareOf, p.Demand} {
+				cells = append(cells, valueAt(values[trace.Map], i), valueAt(values[trace.Reduce], i))
+			}
+			t.row(append(append(cells, hadoopCells(&h.pools[n])...), valueAt(p.Share, i))...)
+		}
+	}
 }
 
 // valueAt returns value i of a curve; nil: there is no such curve.

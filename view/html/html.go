@@ -9,6 +9,7 @@ package html
 import (
 	"bytes"
 	"cmp"
+	_ "embed"
 	"encoding/base64"
 	"encoding/csv"
 	"fmt"
@@ -16,48 +17,20 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
-	"mrlocal/slots"
 	"mrlocal/slots/explain"
 	"mrlocal/trace"
 	"mrlocal/view"
+	"mrlocal/view/export"
 	"mrlocal/view/svg"
 )
 
 // head is everything before a report's content. Both %s stand for the title. The security policy
 // forbids scripts and all loading. So a job's name does no harm even if escaping has a mistake.
 // Pictures have fixed colours, so their background stays white in a dark theme.
-const head = `<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width">
-<title>%s</title>
-<style>
-body { font: 15px/1.45 sans-serif; color: #222222; background: #ffffff; max-width: 1240px; margin: 1em auto; padding: 0 1em; }
-table { border-collapse: collapse; margin: 0.5em 0 1.2em; }
-th, td { border: 1px solid #bbbbbb; padding: 2px 8px; text-align: left; vertical-align: top; }
-th { background: #eeeeee; }
-td.n { text-align: right; font-variant-numeric: tabular-nums; }
-td.w { white-space: nowrap; }
-td.t { min-width: 18em; }
-figure svg { max-width: 100%%; height: auto; }
-figure { margin: 0.5em 0 1.2em; overflow-x: auto; }
-a:focus, summary:focus { outline: 3px solid #0072b2; }
-@media (prefers-color-scheme: dark) {
-body { color: #eceff3; background: #15181d; }
-th { background: #2b3038; }
-th, td { border-color: #5c636e; }
-a { color: #8ab4f8; }
-svg { background: #ffffff; }
-}
-</style>
-</head>
-<body>
-<h1>%s</h1>
-`
+//
+//go:embed head.html
+var head string
 
 // Document is a report that is being written. Its methods keep the first error and write nothing
 // after it. Close returns that error.
@@ -97,22 +70,21 @@ func (d *Document) text(element, text string) {
 	d.printf("<%s>%s</%s>\n", element, svg.Escape(text), element)
 }
 
-// Headline writes what the runs of one workload show together.
-func (d *Document) Headline(runs []Run) {
-	var named []view.Named
-	for i := range runs {
-		named = append(named, view.Named{Name: runs[i].Model.Policy, Model: runs[i].Model})
-	}
-	if len(runs) > 1 {
-		d.printf("<p><strong>%s</strong></p>\n", svg.Escape(view.Headline(named)))
-	}
+// Together draws what the runs of one workload show together.
+func (d *Document) Together(runs []view.Named) {
+	d.figure(func(w io.Writer) error { return svg.Write(w, runs, svg.Options{}) })
 }
 
 // Picture writes a section with that title and the SVG that draw writes.
 func (d *Document) Picture(title string, draw func(w io.Writer) error) {
+	d.text("h2", title)
+	d.figure(draw)
+}
+
+// figure writes the SVG that draw writes.
+func (d *Document) figure(draw func(w io.Writer) error) {
 	var b bytes.Buffer
 	d.keep(draw(&b))
-	d.text("h2", title)
 	d.printf("<figure>%s</figure>\n", b.Bytes())
 }
 
@@ -239,26 +211,16 @@ type Run struct {
 func (d *Document) Run(r Run) {
 	m := r.Model
 	d.text("h2", "Policy "+m.Policy)
-	d.text("p", view.Headline([]view.Named{{Name: m.Policy, Model: m}})+" "+m.TellPath(m.CriticalPath()))
+	run := []view.Named{{Name: m.Policy, Model: m}}
+	d.text("p", view.Headline(run)+" "+m.TellPath(m.CriticalPath()))
 	d.text("p", svg.Summary(m)+".")
-	d.printf("<figure>")
-	if d.err == nil {
-		d.err = svg.Write(d.w, m, svg.Width)
-	}
-	d.printf("</figure>\n")
+	d.figure(func(w io.Writer) error { return svg.Write(w, run, svg.Options{}) })
 	d.text("h3", "Time in each phase")
 	d.table(phases(m), false)
 	d.text("h3", "Jobs")
-	d.table(jobs(m), false)
-	d.more(len(m.Jobs)-mostJobRows, "jobs")
+	d.rows(m, export.JobTable, mostJobRows, "jobs")
 	d.text("h3", "Slots in use and fair share")
-	c := m.Curves(0, max(1, m.Last), curveSteps, m.Sharing)
-	line := ". Line of dashes: "
-	if m.Sharing == slots.NoShares {
-		line = "; " // there is no line
-	}
-	d.text("p", "Maps and reduces together, per pool"+line+c.Definition()+".")
-	d.printf("<figure>%s</figure>\n", curves(m, c))
+	d.figure(func(w io.Writer) error { return svg.Usage(w, run, "") })
 	d.text("h3", "Loans and their reasons")
 	d.loans(r)
 	if len(m.Buffers)+len(m.Spills) > 0 {
@@ -266,9 +228,7 @@ func (d *Document) Run(r Run) {
 		d.table(buffers(m), false)
 	}
 	d.printf("<details><summary>Slots as a table</summary>\n")
-	rows, left := slotRows(m)
-	d.table(rows, false)
-	d.more(left, "slots")
+	d.rows(m, export.SlotTable, mostSlotRows, "slots")
 	d.printf("</details>\n")
 	if r.Events != nil {
 		name := svg.Escape(r.EventFile)
@@ -300,25 +260,14 @@ func phases(m *view.Model) [][]string {
 	return append(rows, []string{"all", view.Words(t.Busy)}, []string{"on lent slots", view.Words(t.LentTime)})
 }
 
-// when returns a time in seconds; "" for view.Never.
-func when(d time.Duration) string {
-	if d < 0 {
-		return ""
-	}
-	return view.Words(d)
-}
-
-// jobs returns the table of jobs, cut after mostJobRows rows.
-func jobs(m *view.Model) [][]string {
-	rows := [][]string{{"job", "pool", "state", "submitted", "started", "maps done", "finished", "deadline", "maps", "reduces"}}
-	for i := range m.Jobs[:min(len(m.Jobs), mostJobRows)] {
-		j := &m.Jobs[i]
-		rows = append(rows, []string{
-			j.Name, m.Pools[j.Pool].Name, j.State.String(), when(j.Submit), when(j.Start), when(j.MapsDone), when(j.Finish), when(j.Deadline),
-			fmt.Sprintf("%d of %d", j.Finished[trace.Map], j.Maps), fmt.Sprintf("%d of %d", j.Finished[trace.Reduce], j.Reduces),
-		})
-	}
-	return rows
+// rows writes the first rows of a table of a run. of is the word for the rows.
+func (d *Document) rows(m *view.Model, table func(w io.Writer, m *view.Model) error, most int, of string) {
+	var b bytes.Buffer
+	d.keep(table(&b, m))
+	rows, err := csv.NewReader(&b).ReadAll()
+	d.keep(err)
+	d.table(rows[:min(len(rows), most+1)], false) // one of the rows is the heading
+	d.more(len(rows)-1-most, of)
 }
 
 // loans writes a table with a row for each loan and its reason, cut after mostLoanRows rows.
@@ -378,70 +327,4 @@ func buffers(m *view.Model) [][]string {
 		{strconv.Itoa(counts[view.BufferBegin]), strconv.Itoa(counts[view.BufferGrow]), strconv.Itoa(counts[view.BufferRefuse]), strconv.FormatInt(largest, 10),
 			strconv.Itoa(len(m.Spills)), strconv.FormatInt(spilled, 10), strconv.Itoa(counts[view.BufferEvict])},
 	}
-}
-
-// slotRows returns the table of slots, cut after mostSlotRows rows, and the number of slots that it leaves
-// out. The table has no extra slots that ran nothing.
-func slotRows(m *view.Model) (rows [][]string, left int) {
-	rows = [][]string{{"slot", "tracker", "home kind", "attempts", "lent", "busy", "lent time"}}
-	uses := m.SlotUses()
-	for _, l := range m.Lanes {
-		switch u := uses[l.Slot]; {
-		case u.Attempts == 0 && l.Extra:
-		case len(rows) > mostSlotRows:
-			left++
-		default:
-			rows = append(rows, []string{strconv.Itoa(int(l.Slot)), strconv.Itoa(int(l.Tracker)), l.Home.String(), strconv.Itoa(u.Attempts), strconv.Itoa(u.Lent), view.Words(u.Busy), view.Words(u.LentTime)})
-		}
-	}
-	return rows, left
-}
-
-// These are sizes of the curves in pixels, except curveSteps.
-const (
-	curveSteps  = 240 // values of each curve
-	curveWidth  = 1020
-	curveHeight = 70  // of one pool
-	curveLeft   = 160 // room left of the curves, for the name of the pool
-)
-
-// curves returns a picture as SVG with a panel for each pool: use as an area, and fair share as a line
-// of dashes. All panels have the same scale.
-func curves(m *view.Model, c *view.Curves) []byte {
-	var b bytes.Buffer
-	light := view.Light()
-	most := 1.0 // the largest value of all panels, which is the top of each
-	both := func(v [trace.Kinds][]float64, i int) float64 { return v[trace.Map][i] + v[trace.Reduce][i] }
-	for _, p := range c.Pools {
-		for i := range c.Steps {
-			most = max(most, both(p.Use, i), p.ShareAt(i))
-		}
-	}
-	height := len(c.Pools)*(curveHeight+14) + 20
-	fmt.Fprintf(&b, `<svg width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="Slots in use and fair share of each pool over time">`, curveLeft+curveWidth+20, height, curveLeft+curveWidth+20, height)
-	for n, p := range c.Pools {
-		name := "other pools"
-		if p.Pool >= 0 {
-			name = m.Pools[p.Pool].Name
-		}
-		bottom := float64((n+1)*(curveHeight+14)) - 4
-		var area, line bytes.Buffer
-		fmt.Fprintf(&area, "M%d %.1f", curveLeft, bottom)
-		for i := range c.Steps {
-			// A value is for a whole step of time, so the curve has a horizontal line for it.
-			from, to := float64(curveLeft)+float64(i)*curveWidth/float64(c.Steps), float64(curveLeft)+float64(i+1)*curveWidth/float64(c.Steps)
-			use, share := bottom-curveHeight*both(p.Use, i)/most, bottom-curveHeight*p.ShareAt(i)/most
-			fmt.Fprintf(&area, "L%.1f %.1fL%.1f %.1f", from, use, to, use)
-			fmt.Fprintf(&line, "L%.1f %.1fL%.1f %.1f", from, share, to, share)
-		}
-		fmt.Fprintf(&b, `<text x="0" y="%.1f">%s</text><text x="%d" y="%.1f" text-anchor="end">%.0f</text><text x="%d" y="%.1f" text-anchor="end">0</text>`, bottom-curveHeight/2, svg.Escape(name), curveLeft-4, bottom-curveHeight+10, most, curveLeft-4, bottom)
-		hue := light.Hues[view.HueIndex(int32(n))].Tones["compute"].Hex()
-		fmt.Fprintf(&b, `<path d="%sL%d %.1fZ" fill="%s" fill-opacity="0.55" stroke="%s"/>`, area.Bytes(), curveLeft+curveWidth, bottom, hue, hue)
-		if p.Share != nil {
-			// A path begins with M, so it takes the place of the first L.
-			fmt.Fprintf(&b, `<path d="M%s" fill="none" stroke="#000000" stroke-width="1.6" stroke-dasharray="6 3"/>`, line.Bytes()[1:])
-		}
-	}
-	fmt.Fprintf(&b, `<text x="%d" y="%d">0 s</text><text x="%d" y="%d" text-anchor="end">%s</text></svg>`, curveLeft, height-4, curveLeft+curveWidth, height-4, view.Words(m.Last))
-	return b.Bytes()
 }

@@ -1,6 +1,7 @@
 package svg
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
 	"math"
@@ -15,6 +16,7 @@ import (
 type Chart struct {
 	Title        string
 	XName, YName string // names of the axes with their units
+	Steps        bool   // series are steps up, each before its point; both axes begin at 0
 	Series       []Series
 }
 
@@ -92,7 +94,7 @@ func (c *Chart) WriteSVG(w io.Writer) error {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", width, height, width, height, Escape(c.Title))
 	b.WriteString(chartStyle)
 	fmt.Fprintf(&b, "<title>%s</title>\n<rect class=\"ground\" width=\"%d\" height=\"%d\"/>\n", Escape(c.Title), width, height)
-	fmt.Fprintf(&b, `<text class="title" x="%d" y="26">%s</text>`+"\n", chartLeft, Escape(c.Title))
+	fmt.Fprintf(&b, `<text class="title" x="%d" y="26">%s</text>`+"\n", chartLeft, Escape(cut(c.Title, 16.5, float64(width-chartLeft))))
 	c.grid(&b, x, y)
 	// All series get their pixels before the first one is drawn, because drawing a line needs the
 	// segments that it shares with others.
@@ -101,11 +103,15 @@ func (c *Chart) WriteSVG(w io.Writer) error {
 		c.band(&b, i, x, y)
 	}
 	for i := range lines {
-		lines.line(&b, i)
+		if c.Steps {
+			lines.steps(&b, i)
+		} else {
+			lines.line(&b, i)
+		}
 	}
 	c.legend(&b)
 	// This note explains that dashes are not gaps in the data.
-	if lines.share() {
+	if !c.Steps && lines.share() {
 		fmt.Fprintf(&b, `<text x="%d" y="%d">dashes in turn: equal values</text>`+"\n", chartLeft, chartTop-6)
 	}
 	b.WriteString("</svg>\n")
@@ -117,28 +123,9 @@ func (c *Chart) WriteSVG(w io.Writer) error {
 
 // chartStyle is the style element. The colours of the series are from the palette of Okabe and Ito,
 // which colour-blind people can tell apart.
-const chartStyle = `<style>
-text { font: 12px sans-serif; fill: #222222; }
-.title { font-size: 15px; font-weight: bold; }
-.ground { fill: #ffffff; }
-.grid { stroke: #dddddd; stroke-width: 1; }
-.axis { stroke: #222222; stroke-width: 1; }
-.s { fill: none; stroke-width: 2; }
-.s0 { stroke: #0072b2; } .m0 { fill: #0072b2; }
-.s1 { stroke: #d55e00; } .m1 { fill: #d55e00; }
-.s2 { stroke: #009e73; } .m2 { fill: #009e73; }
-.s3 { stroke: #cc79a7; } .m3 { fill: #cc79a7; }
-.s4 { stroke: #e69f00; } .m4 { fill: #e69f00; }
-.s5 { stroke: #56b4e9; } .m5 { fill: #56b4e9; }
-@media (prefers-color-scheme: dark) {
-text { fill: #dddddd; }
-.ground { fill: #1b1b1b; }
-.grid { stroke: #3a3a3a; }
-.axis { stroke: #dddddd; }
-.s0 { stroke: #4ba3d9; } .m0 { fill: #4ba3d9; }
-}
-</style>
-`
+//
+//go:embed chart.xml
+var chartStyle string
 
 // chartColours is the number of classes s0, s1, ... in chartStyle.
 const chartColours = 6
@@ -160,6 +147,9 @@ func (c *Chart) axes() (x, y chartAxis) {
 		for _, b := range s.Bands {
 			ys = append(ys, b.Low, b.High)
 		}
+	}
+	if c.Steps {
+		return axisOf(xs, plotWidth), axisOf(ys, plotHeight)
 	}
 	x, y = dataAxisOf(xs, plotWidth), axisOf(ys, plotHeight)
 	if y.low != 0 { // a line on the x axis would look like a line at 0
@@ -424,6 +414,24 @@ func (l chartLines) line(b *strings.Builder, i int) {
 	for n, p := range points {
 		rank, count := l.sharing(i, func(points []Point) bool { return slices.Contains(points, p) })
 		chartMarker(b, i, p.X+(float64(rank)-float64(count-1)/2)*l.besides(i, n, count), p.Y)
+	}
+}
+
+// steps draws series i as steps, and markers on a dozen of them. Other series have theirs at other places of a step.
+// So equal series are seen.
+func (l chartLines) steps(b *strings.Builder, i int) {
+	var path strings.Builder
+	every := max(1, len(l[i])/12)
+	for n, p := range l[i] {
+		if n > 0 && p != l[i][n-1] {
+			path.WriteString("H" + chartPixel(p.X) + "V" + chartPixel(p.Y))
+		}
+		if n%every == i%every && n > 0 {
+			defer chartMarker(b, i, p.X, p.Y+(l[i][n-1].Y-p.Y)*float64(i)/float64(len(l)))
+		}
+	}
+	if len(l[i]) > 0 {
+		fmt.Fprintf(b, `<path class="s s%d"%s d="M%s %s%s"/>`+"\n", i%chartColours, chartDashes(i), chartPixel(l[i][0].X), chartPixel(l[i][0].Y), path.String())
 	}
 }
 

@@ -55,7 +55,7 @@ func (c canvas) mark(m view.Mark, x, y, width float64) {
 	}
 	c.rect("outline", x, y, width)
 	if m == view.Corner {
-		deep := min(width, 7)
+		deep := min(width, max(7, c.height/5))
 		right := x + width + 0.5
 		fmt.Fprintf(c.w, `<path class="corner" d="M%s %sL%s %sL%s %sZ"/>`, num(right), num(y-0.5), num(right-deep), num(y-0.5), num(right), num(y+deep))
 	}
@@ -63,5 +63,6 @@ func (c canvas) mark(m view.Mark, x, y, width float64) {
 
 // strip draws the strip of a spill. title is an element or "".
 func (c canvas) strip(x, y, width float64, title string) {
-	fmt.Fprintf(c.w, `<rect class="strip" x="%s" y="%s" width="%s" height="4">%s</rect>`, num(x), num(y+c.height-4), num(width), title)
+	high := max(4, c.height/8)
+	fmt.Fprintf(c.w, `<rect class="strip" x="%s" y="%s" width="%s" height="%s">%s</rect>`, num(x), num(y+c.height-high), num(width), num(high), title)
 }

@@ -2,34 +2,28 @@ package svg
 
 import (
 	"bytes"
+	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"mrlocal/trace"
 	"mrlocal/view"
 )
 
-// style returns the style element, with a class for each hue in each tone.
-func style() string {
+// frame has the style element and the patterns of a picture. Words in capitals stand for colours.
+//
+//go:embed style.xml
+var frame string
+
+// style returns frame in the colours of a theme, with a class for each hue in each tone.
+func style(dark bool) string {
+	theme := view.Light()
+	if dark {
+		theme = view.Dark()
+	}
 	var b strings.Builder
-	b.WriteString(`<style>
-text { font: 12px sans-serif; fill: #222222; }
-.title { font-size: 15px; font-weight: bold; }
-.small { font-size: 11px; }
-.ground { fill: #ffffff; }
-.grid { stroke: #d0d0d0; } .row { stroke: #eeeeee; }
-.badge { font-size: 10px; font-weight: bold; } .mapbadge { fill: #222222; } .mapbadge-text { fill: #ffffff; }
-.reducebadge { fill: #ffffff; stroke: #222222; }
-.outline { fill: none; stroke: #222222; stroke-width: 0.6; }
-.dashesground { fill: none; stroke: #ffffff; stroke-width: 3.2; } .dashes { fill: none; stroke: #000000; stroke-width: 1.8; stroke-dasharray: 5 3; }
-.hollow { fill: #ffffff; }
-.cross { fill: none; stroke: #222222; stroke-width: 1.5; } .edge { fill: none; stroke: #222222; stroke-width: 1; } .rule { fill: none; stroke-width: 2; }
-.corner { fill: #ffffff; stroke: #222222; stroke-width: 0.8; }
-.up { fill: url(#up); } .down { fill: url(#down); } .dots { fill: url(#dots); } .network { fill: url(#network); }
-.strip { fill: #000000; stroke: #ffffff; stroke-width: 0.6; }
-.letter { font-weight: bold; stroke: #ffffff; stroke-width: 3; paint-order: stroke; stroke-linejoin: round; fill: #000000; }
-`)
-	for i, hue := range view.Light().Hues[:view.HueCount] {
+	for i, hue := range theme.Hues[:view.HueCount] {
 		for id := range view.SignCount {
 			s := view.SignOf(id)
 			if s.Height > 0 {
@@ -41,18 +35,8 @@ text { font: 12px sans-serif; fill: #222222; }
 		}
 		b.WriteByte('\n')
 	}
-	b.WriteString("</style>\n")
-	return b.String()
+	return strings.NewReplacer("GROUND", theme.Ground.Hex(), "INK", theme.Ink.Hex(), "QUIET", theme.Quiet.Hex(), "LINE", theme.Line.Hex(), "SOFT", theme.Soft.Hex(), "TONES", b.String()).Replace(frame)
 }
-
-// patterns are hatches at 45 degrees, / and \, dots, and the network of both hatches.
-const patterns = `<defs>
-<pattern id="up" width="8" height="8" patternUnits="userSpaceOnUse"><path d="M-2 2L2 -2M0 8L8 0M6 10L10 6" stroke="#ffffff" stroke-width="3.2"/><path d="M-2 2L2 -2M0 8L8 0M6 10L10 6" stroke="#000000" stroke-width="1.6"/></pattern>
-<pattern id="down" width="8" height="8" patternUnits="userSpaceOnUse"><path d="M-2 6L2 10M0 0L8 8M6 -2L10 2" stroke="#ffffff" stroke-width="3.2"/><path d="M-2 6L2 10M0 0L8 8M6 -2L10 2" stroke="#000000" stroke-width="1.6"/></pattern>
-<pattern id="dots" width="6" height="6" patternUnits="userSpaceOnUse"><circle cx="3" cy="3" r="1.2" fill="#000000"/></pattern>
-<pattern id="network" width="8" height="8" patternUnits="userSpaceOnUse"><path d="M0 8L8 0M0 0L8 8" stroke="#80868f" stroke-width="1"/></pattern>
-</defs>
-`
 
 // sign is an entry of the legend: a drawing in SVG, 26 by 14 pixels, and its words.
 type sign struct{ drawing, words string }
@@ -61,12 +45,28 @@ type sign struct{ drawing, words string }
 func (p *picture) legend() []string {
 	var all []sign
 	for id := range view.SignCount {
-		if p.m.Occurs(id) {
+		if slices.ContainsFunc(p.runs, func(r view.Named) bool { return p.occurs(r.Model, id) }) {
 			all = append(all, sign{sample(id), view.SignOf(id).Words})
 		}
 	}
-	all = append(all, sign{badge(trace.Map, 0, 0), "home: map"}, sign{badge(trace.Reduce, 0, 0), "home: reduce"})
-	return append(p.wrap(p.names()), p.wrap(all)...)
+	if p.level < 3 {
+		all = append(all, sign{badge(trace.Map, 0, 0), "home: map"}, sign{badge(trace.Reduce, 0, 0), "home: reduce"})
+	}
+	return append(p.wrap(p.names(), mostNames), p.wrap(all, len(all))...)
+}
+
+// occurs reports whether the rows of a run have a sign. Bands have no signs of phases and ends.
+func (p *picture) occurs(m *view.Model, id view.SignID) bool {
+	of := func(k trace.Kind) bool {
+		return slices.ContainsFunc(m.Bars, func(b view.Bar) bool { return b.Kind == k })
+	}
+	switch {
+	case p.level == 0 || id == view.SignLentMap || id == view.SignLentReduce || id == view.SignLost:
+		return m.Occurs(id)
+	case id == view.SignCompute:
+		return of(trace.Map)
+	}
+	return id == view.SignIdle || id == view.SignReduce && of(trace.Reduce)
 }
 
 // sample returns the drawing of a sign for the legend.
@@ -91,52 +91,114 @@ func sample(id view.SignID) string {
 	return b.String()
 }
 
-// mostNames is the most jobs or pools that the legend names.
-const mostNames = 36
-
-// names returns the entries for jobs or pools.
+// names returns the entries for jobs or pools. Runs of different workloads may have several names for one number.
 func (p *picture) names() (signs []sign) {
-	n := len(p.m.Jobs)
-	if p.byPool {
-		n = len(p.m.Pools)
-	}
-	for i := range min(n, mostNames) {
-		name := ""
-		if p.byPool {
-			name = p.m.Pools[i].Name
-		} else {
-			name = p.m.Jobs[i].Name
+	for i := 0; ; i++ {
+		var names []string
+		for _, r := range p.runs {
+			name := ""
+			if m := r.Model; p.Pools && i < len(m.Pools) {
+				name = m.Pools[i].Name
+			} else if !p.Pools && i < len(m.Jobs) {
+				name = m.Jobs[i].Name
+			} else {
+				continue
+			}
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
-		// A longer name could be wider than the picture. It is cut between two characters.
-		if runes := []rune(name); len(runes) > 30 {
-			name = string(runes[:29]) + "…"
+		if names == nil {
+			return signs
 		}
-		drawing := fmt.Sprintf(`<rect class="h%dcompute" width="26" height="14"/><rect class="outline" width="26" height="14"/><text class="letter" x="13" y="11.5" text-anchor="middle">%c</text>`, view.HueIndex(int32(i)), trace.Letter(int32(i), false))
-		signs = append(signs, sign{drawing, name})
+		drawing := fmt.Sprintf(`<rect class="h%dcompute" width="26" height="14"/><rect class="outline" width="26" height="14"/><text class="letter" x="13" y="12" text-anchor="middle">%c</text>`, view.HueIndex(int32(i)), trace.Letter(int32(i), false))
+		signs = append(signs, sign{drawing, cut(strings.Join(names, " or "), 14, 240)})
 	}
-	if n > mostNames {
-		signs = append(signs, sign{"", fmt.Sprintf("and %d more, with the same letters again", n-mostNames)})
-	}
-	return signs
 }
 
-// wrap puts entries into lines that are at most as wide as the picture. It returns their SVG.
-func (p *picture) wrap(signs []sign) (lines []string) {
+// wrap puts entries into lines that are at most as wide as the picture, and returns their SVG. If they need more lines
+// than most, the last line says how many are left out.
+func (p *picture) wrap(signs []sign, most int) (lines []string) {
+	const rest = 110 // room for the number of entries that are left out
 	var line strings.Builder
-	x := 0.0
-	for _, s := range signs {
-		// The width of a text is not known before a viewer draws it, so this is an estimate.
-		width := 32 + letterWidth*float64(len([]rune(s.words))) + 16
-		if x > 0 && x+width > p.left+p.plot {
+	x, room := 0.0, p.width-2*margin
+	for i, s := range signs {
+		width := 32 + wide(s.words, 14) + 18
+		last := len(lines) == most-1
+		if over := x+width > room; over && last || last && i < len(signs)-1 && x+width > room-rest {
+			fmt.Fprintf(&line, `<text x="%s" y="12">and %d more</text>`, num(x), len(signs)-i)
+			break
+		} else if over {
 			lines = append(lines, line.String())
 			line.Reset()
 			x = 0
 		}
-		fmt.Fprintf(&line, `<g transform="translate(%s 0)">%s<text x="32" y="11.5">%s</text></g>`, num(x), s.drawing, Escape(s.words))
+		fmt.Fprintf(&line, `<g transform="translate(%s 0)">%s<text x="32" y="12">%s</text></g>`, num(x), s.drawing, Escape(s.words))
 		x += width
 	}
 	if line.Len() > 0 {
 		lines = append(lines, line.String())
 	}
 	return lines
+}
+
+// em estimates the width of a character in font sizes. It is a little more than in common fonts, because the font of a
+// viewer is not known.
+func em(r rune) float64 {
+	switch {
+	case strings.ContainsRune("fijlrtI.,:;'|!()[] ", r):
+		return 0.4
+	case r >= 0x1f000:
+		return 1.4
+	case r >= 0x1100:
+		return 1.1
+	case strings.ContainsRune("mMW%@…", r) || r > '~':
+		return 1.02
+	case 'A' <= r && r <= 'Z' || r == 'w':
+		return 0.82
+	}
+	return 0.63
+}
+
+// wide estimates the width of a text in pixels.
+func wide(text string, size float64) (sum float64) {
+	for _, r := range text {
+		sum += size * em(r)
+	}
+	return sum
+}
+
+// fits returns the number of bytes of text that fit into a width.
+func fits(text string, size, width float64) int {
+	for i, r := range text {
+		if width -= size * em(r); width < 0 {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// cut returns text, or its beginning and … if it is wider than width.
+func cut(text string, size, width float64) string {
+	return strings.Join(lines(text, size, width, 1), "")
+}
+
+// lines breaks text into at most so many lines of a width, between words if it can. If more is left, the last line ends
+// in ….
+func lines(text string, size, width float64, most int) (all []string) {
+	for text != "" {
+		end := fits(text, size, width)
+		switch {
+		case end == len(text):
+			return append(all, text)
+		case len(all) == most-1:
+			return append(all, text[:fits(text, size, width-size*em('…'))]+"…")
+		}
+		if at := strings.LastIndexByte(text[:end+1], ' '); at > 0 {
+			end = at
+		}
+		all = append(all, text[:end])
+		text = strings.TrimLeft(text[end:], " ")
+	}
+	return all
 }

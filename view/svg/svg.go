@@ -1,12 +1,12 @@
-// Package svg draws SVG pictures. Write draws the slots of a run: one row for each slot, and time
-// from left to right. Chart is a line chart, for the tables of `mrlocal sweep` and `mrlocal
-// reproduce`.
+// Package svg draws SVG pictures. Write draws what happened in runs: the headline, the slots of all runs on one axis of
+// time, and the signs that occur. Usage draws the slots in use of each pool. Chart is a line chart, for the tables of
+// `mrlocal sweep` and `mrlocal reproduce`; Heat shows a figure over two settings.
 //
-// The hue and the letter of a bar are those of its job; of its pool, if there are more jobs than letters. All other
+// The hue and the letter of a bar are those of its job; of its pool, if there are many jobs in few pools. All other
 // signs are in the table view.SignOf, which the page draws, too. Every sign has a shape in addition to its colour,
 // so that a black-and-white print shows the same. The series of a chart differ by marker and dashes, too.
 //
-// The same model gives the same bytes. Bars narrower than a pixel are drawn together. So the
+// The same models give the same bytes. Bars narrower than a pixel are drawn together. So the
 // size of a picture depends on its pixels, and not on the length of the run.
 package svg
 
@@ -15,6 +15,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,54 +24,76 @@ import (
 	"mrlocal/view"
 )
 
-// Width is the usual width of a picture, in pixels.
-const Width = 1200
+// Options are the options of Write. The zero value gives a light picture of 1280×720 pixels.
+type Options struct {
+	Title  string // a line above the headline; "": none
+	Square bool   // 1080×1080 pixels
+	Dark   bool
+	Pools  bool   // letters and hues stand for pools, also if there are few jobs
+	Link   string // an address of http or https, which stands at the foot; "": none
+}
 
-// These are sizes in pixels, except fewLanes.
+// MostRuns is the most runs of a picture.
+const MostRuns = mostRows
+
+// These are sizes in pixels, except mostRows and mostNames.
 const (
-	right       = 16  // margin right of the plot
-	head        = 82  // room for title, headline, summary and axis
-	fewLanes    = 200 // most rows that are high enough for letters and labels
-	legendRow   = 20
-	groupGap    = 18  // height of the heading of a tracker
-	letterWidth = 7.0 // approximate width of a letter in 12 px text
+	mostRows  = 24 // of all runs together
+	mostNames = 2  // lines of the legend with names
+	margin    = 32
+	labels    = 250 // room left of the plot for the names of runs and rows
+	right     = 88  // room right of the plot for the time of an end
+	legendRow = 24
+	mostRow   = 150
+	leastBand = 14
 )
 
-// picture is a picture of slots while Write draws it. Lengths are in pixels.
+// picture is a picture of runs while Write draws it. Lengths are in pixels.
 type picture struct {
-	w      *bufio.Writer // keeps its first error until Flush
+	Options
+	w             *bufio.Writer // keeps its first error until Flush
+	runs          []view.Named
+	last          time.Duration // the end of the axis
+	width, height float64
+	plot          float64         // width of the plot
+	rowsOf        [][][]view.Lane // by run
+	level         int             // how many slots a row stands for: 0: one, 1: those of a tracker and kind, 2: of a kind, 3: of a run
+}
+
+// block is the part of a picture that one run has.
+type block struct {
+	*picture
+	canvas
+	w      *bufio.Writer // that of the picture
 	m      *view.Model
-	byPool bool              // letters and hues stand for pools
-	left   float64           // room left of the plot, for labels
-	plot   float64           // width of the plot
-	row    float64           // height of a lane with its margin
-	canvas                   // of bars
 	bars   [][]int32         // by slot: indexes of its bars, in order
 	parts  [][]trace.Segment // by bar, in order
 	spills [][]view.Spill    // by slot
 }
 
-// Write draws the slots of a model to w, in a picture of that width, which is at least 400 pixels. It fails if w does.
-func Write(w io.Writer, m *view.Model, width int) error {
-	p := newPicture(w, m, width)
-	lanes := shown(m)
-	if len(lanes) > fewLanes { // low rows, so that the picture of a cluster fits on a screen
-		p.row, p.canvas.height = 6, 5
+// Write draws runs of one workload to w, at most MostRuns. It fails if w does.
+func Write(w io.Writer, runs []view.Named, o Options) error {
+	p := &picture{Options: o, w: bufio.NewWriterSize(w, 64<<10), runs: runs, last: 1, width: 1280, height: 720}
+	if o.Square {
+		p.width, p.height = 1080, 1080
 	}
-	legend := p.legend()
-	height := head + p.rowsHeight(lanes) + float64(len(legend)*legendRow) + 24
-	fmt.Fprintf(p.w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%.0f" viewBox="0 0 %d %.0f" role="img" aria-label="%s">`+"\n",
-		int(p.left+p.plot)+right, height, int(p.left+p.plot)+right, height, Escape("Slots of a run under "+m.Policy))
-	fmt.Fprintf(p.w, "<title>%s</title>\n%s%s", Escape("Slots of a run under "+m.Policy), style(), patterns)
-	fmt.Fprintf(p.w, `<rect class="ground" width="100%%" height="100%%"/>`+"\n"+`<text class="title" x="10" y="20">%s</text>`+"\n", Escape(m.Policy))
-	fmt.Fprintf(p.w, `<text x="10" y="39">%s</text>`+"\n", Escape(view.Headline([]view.Named{{Name: m.Policy, Model: m}})))
-	fmt.Fprintf(p.w, `<text class="small" x="10" y="56">%s</text>`+"\n", Escape(Summary(m)))
-	bottom := head + p.rowsHeight(lanes)
-	p.axis(bottom)
-	p.rows(lanes)
-	for i, line := range legend {
-		fmt.Fprintf(p.w, `<g transform="translate(10 %.0f)">%s</g>`+"\n", bottom+16+float64(i*legendRow), line)
+	p.plot = p.width - 2*margin - labels - right
+	for _, r := range runs {
+		p.last = max(p.last, r.Model.Last)
+		jobs, pools := len(r.Model.Jobs), len(r.Model.Pools)
+		p.Pools = p.Pools || r.Model.ByPool() || jobs > view.HueCount && 1 < pools && pools < jobs
 	}
+	p.divide()
+	words := view.Headline(runs)
+	for _, r := range runs {
+		if r.Model.Dropped > 0 {
+			words += fmt.Sprintf(" %d events of %s did not fit.", r.Model.Dropped, r.Name)
+		}
+	}
+	fmt.Fprintf(p.w, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" role="img" aria-label="%s">`+"\n", p.width, p.height, p.width, p.height, Escape(words))
+	fmt.Fprintf(p.w, "<title>%s</title>\n%s"+`<rect class="ground" width="100%%" height="100%%"/>`+"\n", Escape(words), style(o.Dark))
+	top, foot := p.head(words), p.foot()
+	p.rows(top+36, foot-12)
 	p.w.WriteString("</svg>\n")
 	if err := p.w.Flush(); err != nil {
 		return fmt.Errorf("draw svg: %w", err)
@@ -78,23 +101,134 @@ func Write(w io.Writer, m *view.Model, width int) error {
 	return nil
 }
 
-// newPicture returns a picture of m of that width. It sorts bars, phases and spills by slot once.
-// Write then draws each row in one pass.
-func newPicture(w io.Writer, m *view.Model, width int) *picture {
-	out := bufio.NewWriterSize(w, 64<<10)
-	p := &picture{w: out, m: m, byPool: m.ByPool(), left: 150, row: 24, canvas: canvas{out, 20}, bars: make([][]int32, len(m.Lanes)), parts: make([][]trace.Segment, len(m.Bars)), spills: make([][]view.Spill, len(m.Lanes))}
-	p.plot = float64(width) - p.left - right
+// head writes title and headline. It returns their lower edge.
+func (p *picture) head(words string) float64 {
+	y, room := float64(margin)-8, p.width-2*margin
+	write := func(class, text string, size, row float64, most int) {
+		for _, line := range lines(text, size, room, most) {
+			y += row
+			fmt.Fprintf(p.w, `<text class="%s" x="%d" y="%s">%s</text>`+"\n", class, margin, num(y), Escape(line))
+		}
+	}
+	write("name", p.Title, 17.6, 22, 1)
+	first, rest, more := strings.Cut(words, ". ")
+	if more {
+		first += "."
+	}
+	write("title", first, 24.2, 28, 3)
+	write("lead", rest, 15, 22, 3)
+	return y
+}
+
+// foot writes the legend and the link at the lower edge. It returns the upper edge of the legend.
+func (p *picture) foot() float64 {
+	if p.Link != "" {
+		fmt.Fprintf(p.w, `<a href="%s"><text class="quiet" x="%d" y="%s">%s</text></a>`, Escape(p.Link), margin, num(p.height-14), Escape(cut(p.Link, 13, p.width-2*margin)))
+	}
+	legend := p.legend()
+	top := p.height - 32 - float64(len(legend)*legendRow)
+	for i, line := range legend {
+		fmt.Fprintf(p.w, `<g transform="translate(%d %.0f)">%s</g>`+"\n", margin, top+float64(i*legendRow), line)
+	}
+	return top
+}
+
+// rows draws all runs with their axis, from top to bottom. Bands of more slots are higher.
+func (p *picture) rows(top, bottom float64) {
+	first, slots, rows := p.last, 0, 0
+	for i, r := range p.runs {
+		rows += len(p.rowsOf[i])
+		for _, lanes := range p.rowsOf[i] {
+			slots += len(lanes)
+		}
+		if over(r.Model) {
+			first = min(first, r.Model.Makespan())
+		}
+	}
+	gap := min(14, 120/float64(len(p.runs))) // between runs
+	room := bottom - top - gap*float64(len(p.runs)-1)
+	each := min(leastBand, room/float64(max(1, rows)))
+	room = min(room-each*float64(rows), (mostRow-each)*float64(slots))
+	height := func(lanes []view.Lane) float64 { return each + room*float64(len(lanes))/float64(slots) }
+	bottom = top + room + each*float64(rows) + gap*float64(len(p.runs)-1)
+	step := trace.Round(p.last, 10)
+	for at := time.Duration(0); 0 <= at && at <= p.last; at += step { // 0 <= at: a hostile file may make at overflow
+		x := num(p.x(at))
+		fmt.Fprintf(p.w, `<line class="grid" x1="%s" y1="%s" x2="%s" y2="%s"/><text class="quiet" x="%s" y="%s" text-anchor="middle">%s</text>`+"\n", x, num(top-4), x, num(bottom), x, num(top-8), view.Words(at))
+	}
+	y := top
+	for i, r := range p.runs {
+		b := p.block(r.Model)
+		fmt.Fprintf(p.w, `<text class="name" x="%d" y="%s">%s</text>`+"\n", margin, num(y+15), Escape(cut(r.Name, 17.6, labels-118)))
+		from := y
+		for _, lanes := range p.rowsOf[i] {
+			b.canvas.height = height(lanes) - 3
+			b.label(lanes, y)
+			if p.level > 0 {
+				b.band(lanes, y)
+			} else {
+				b.lane(lanes[0], y)
+			}
+			y += height(lanes)
+		}
+		if over(r.Model) {
+			x := num(p.x(r.Model.Makespan()))
+			fmt.Fprintf(p.w, `<line class="end" x1="%s" y1="%s" x2="%s" y2="%s"/><text class="endtime" x="%s" y="%s">%s</text>`+"\n", x, num(from-3), x, num(y), num(p.x(r.Model.Makespan())+8), num(from+16), view.Words(r.Model.Makespan()))
+		}
+		y += gap
+	}
+	if x := num(p.x(first)); len(p.runs) > 1 {
+		fmt.Fprintf(p.w, `<line class="first" x1="%s" y1="%s" x2="%s" y2="%s"/>`+"\n", x, num(top), x, num(bottom))
+	}
+}
+
+// over reports whether all jobs of a run have ended.
+func over(m *view.Model) bool {
+	return len(m.Jobs) > 0 && !slices.ContainsFunc(m.Jobs, func(j view.DrawnJob) bool { return j.Finish < 0 })
+}
+
+// divide divides the slots of each run into rows: a row for each slot or, if these are more than mostRows, for each
+// tracker and kind, for each kind, or for each run. Extra slots that ran nothing have no row.
+func (p *picture) divide() {
+	for p.level = range 4 {
+		p.rowsOf = nil
+		rows := 0
+		for _, r := range p.runs {
+			at := map[[3]int32]int{}
+			var run [][]view.Lane
+			for _, l := range shown(r.Model) {
+				key := [3]int32{int32(l.Home), l.Tracker, l.Slot}
+				clear(key[3-p.level:])
+				i, ok := at[key]
+				if !ok {
+					i = len(run)
+					at[key], run = i, append(run, nil)
+				}
+				run[i] = append(run[i], l)
+			}
+			p.rowsOf = append(p.rowsOf, run)
+			rows += len(run)
+		}
+		if rows <= mostRows {
+			return
+		}
+	}
+}
+
+// block sorts bars, phases and spills of a run by slot once. Each row is then drawn in one pass.
+func (p *picture) block(m *view.Model) *block {
+	b := &block{picture: p, w: p.w, m: m, canvas: canvas{w: p.w}, bars: make([][]int32, len(m.Lanes)), parts: make([][]trace.Segment, len(m.Bars)), spills: make([][]view.Spill, len(m.Lanes))}
 	// Bars and spills are in the order of their events, so each list by slot is, too.
 	for i := range m.Bars {
 		slot := m.Bars[i].Slot
-		p.bars[slot] = append(p.bars[slot], int32(i))
+		b.bars[slot] = append(b.bars[slot], int32(i))
 	}
 	for _, s := range m.Spills {
 		slot := m.Bars[s.Bar].Slot
-		p.spills[slot] = append(p.spills[slot], s)
+		b.spills[slot] = append(b.spills[slot], s)
 	}
-	m.EachSegment(func(bar int, s trace.Segment) { p.parts[bar] = append(p.parts[bar], s) })
-	return p
+	m.EachSegment(func(bar int, s trace.Segment) { b.parts[bar] = append(b.parts[bar], s) })
+	return b
 }
 
 // Summary describes a run in one line: numbers of attempts and of drawn slots, length of the run,
@@ -127,87 +261,25 @@ func shown(m *view.Model) (rows []view.Lane) {
 	return rows
 }
 
-// several reports whether the lanes are of several trackers. If they are, each tracker has a
-// heading.
-func several(lanes []view.Lane) bool {
-	return len(lanes) > 0 && lanes[0].Tracker != lanes[len(lanes)-1].Tracker
-}
-
-// rowsHeight returns the height in pixels of all rows and of the headings of trackers. rows uses the
-// same sizes.
-func (p *picture) rowsHeight(lanes []view.Lane) float64 {
-	h := float64(len(lanes)) * p.row
-	if several(lanes) {
-		groups := 1
-		for i := 1; i < len(lanes); i++ {
-			if lanes[i].Tracker != lanes[i-1].Tracker {
-				groups++
-			}
-		}
-		h += float64(groups * groupGap)
-	}
-	return h
-}
-
-// x returns the place of a time, in pixels from the left edge of the picture. The right end of the
-// plot is the time of the last event.
+// x returns the place of a time, in pixels from the left edge of the picture.
 func (p *picture) x(at time.Duration) float64 {
-	return p.left + p.plot*float64(at)/float64(max(1, p.m.Last))
+	return margin + labels + p.plot*float64(at)/float64(p.last)
 }
 
-// axis draws about ten vertical lines, down to bottom, with a round time above each.
-func (p *picture) axis(bottom float64) {
-	step := trace.Round(p.m.Last, 10)
-	for at := time.Duration(0); 0 <= at && at <= p.m.Last; at += step { // 0 <= at: a hostile file may make at overflow
-		x := num(p.x(at))
-		fmt.Fprintf(p.w, `<line class="grid" x1="%s" y1="%d" x2="%s" y2="%.0f"/><text class="small" x="%s" y="%d" text-anchor="middle">%s</text>`+"\n", x, head-8, x, bottom, x, head-12, view.Words(at))
+// label writes the badge of a row's home kind, and its slot or its number of slots.
+func (p *block) label(lanes []view.Lane, y float64) {
+	l, last, x, middle := lanes[0], lanes[len(lanes)-1], float64(margin+labels-108), y+p.canvas.height/2
+	text := fmt.Sprintf("%d slots", len(lanes))
+	if len(lanes) == 1 {
+		text = fmt.Sprintf("slot %d", l.Slot)
 	}
-}
-
-// rows draws the lanes from top to bottom. They are sorted by tracker, and the first lane of each
-// tracker comes after a heading.
-func (p *picture) rows(lanes []view.Lane) {
-	y := float64(head)
-	for i, l := range lanes {
-		if several(lanes) && (i == 0 || lanes[i-1].Tracker != l.Tracker) {
-			fmt.Fprintf(p.w, `<text class="small" x="10" y="%s">tracker %d%s</text>`+"\n", num(y+13), l.Tracker, p.lost(l.Tracker))
-			y += groupGap
-		}
-		p.label(l, y, i == 0 || lanes[i-1].Home != l.Home)
-		p.lane(l, y)
-		y += p.row
+	if all := p.m.Lanes; l.Tracker == last.Tracker && all[0].Tracker != all[len(all)-1].Tracker {
+		text = fmt.Sprintf("T%d %s", l.Tracker, text)
 	}
-}
-
-// lost returns the end of the heading of a tracker: when it was lost, or "".
-func (p *picture) lost(tracker int32) string {
-	for _, l := range p.m.Losses {
-		if l.Tracker == tracker {
-			return ", lost at " + view.Words(l.At)
-		}
+	fmt.Fprintf(p.w, `<path class="row" d="M%s %sh%s"/><text class="quiet" x="%s" y="%s">%s</text>`+"\n", num(margin+labels), num(y+p.canvas.height+1.5), num(p.plot), num(x+20), num(middle+4.5), text)
+	if !slices.ContainsFunc(lanes, func(o view.Lane) bool { return o.Home != l.Home }) {
+		p.w.WriteString(badge(l.Home, x, middle-7))
 	}
-	return ""
-}
-
-// label writes the badge of a slot's home kind and the number of the slot. If rows are too low for
-// text, only the first row of consecutive slots of one kind has a label. first marks that row.
-func (p *picture) label(l view.Lane, y float64, first bool) {
-	fmt.Fprintf(p.w, `<line class="row" x1="%s" y1="%s" x2="%s" y2="%s"/>`+"\n", num(p.left), num(y+p.row-1), num(p.left+p.plot), num(y+p.row-1))
-	if p.row < 12 {
-		if first {
-			fmt.Fprintf(p.w, `<text class="small" x="32" y="%s">%s slots</text>`+"\n", num(y+9), l.Home)
-		}
-		return
-	}
-	kind := l.Home.String()
-	if l.Extra {
-		kind = "extra " + kind
-	}
-	text := fmt.Sprintf("%s %d", kind, l.Slot)
-	if l.Core >= 0 {
-		text += fmt.Sprintf(", core %d", l.Core)
-	}
-	fmt.Fprintf(p.w, `%s<text class="label" x="32" y="%s">%s</text>`+"\n", badge(l.Home, 12, y+4), num(y+15), text)
 }
 
 // badge returns the sign of a home kind: M on black, R on white.
@@ -221,7 +293,7 @@ func badge(k trace.Kind, x, y float64) string {
 
 // lane draws the bars and spills of a slot, and that its tracker is lost. Consecutive bars that are narrower than a
 // pixel become one shape. y is the top edge of the row.
-func (p *picture) lane(l view.Lane, y float64) {
+func (p *block) lane(l view.Lane, y float64) {
 	var few []int32 // narrow bars that are not drawn yet
 	flush := func() {
 		if len(few) > 0 {
@@ -232,7 +304,7 @@ func (p *picture) lane(l view.Lane, y float64) {
 	for _, loss := range p.m.Losses {
 		if x := p.x(loss.At); loss.Tracker == l.Tracker {
 			fmt.Fprintf(p.w, `<g class="lost"><title>the tracker is lost at %s</title>`, view.Words(loss.At))
-			p.rect(string(view.SignOf(view.SignLost).Mark), x, y+1, p.left+p.plot-x)
+			p.rect(string(view.SignOf(view.SignLost).Mark), x, y+1, p.x(p.last)-x)
 			p.w.WriteString("</g>\n")
 		}
 	}
@@ -260,7 +332,7 @@ func (p *picture) lane(l view.Lane, y float64) {
 
 // many draws narrow bars as one shape, from the start of the first bar to the end of the last one.
 // The shape has the hue of the first bar.
-func (p *picture) many(l view.Lane, bars []int32, y float64) {
+func (p *block) many(l view.Lane, bars []int32, y float64) {
 	if len(bars) == 1 {
 		p.one(l, int(bars[0]), y)
 		return
@@ -285,12 +357,12 @@ func (p *picture) many(l view.Lane, bars []int32, y float64) {
 }
 
 // hue returns the number of the colour of a bar's job or pool.
-func (p *picture) hue(b *view.Bar) int { return view.HueIndex(p.m.Group(b.Job, p.byPool)) }
+func (p *block) hue(b *view.Bar) int { return view.HueIndex(p.m.Group(b.Job, p.Pools)) }
 
 // one draws bar i of lane l. y is the top edge of the row. Later shapes cover earlier ones. So it
 // draws the phases first, and then the sign of its end, the hatch of a loan, the outline of a copy and
 // the letter.
-func (p *picture) one(l view.Lane, i int, y float64) {
+func (p *block) one(l view.Lane, i int, y float64) {
 	b := &p.m.Bars[i]
 	class := "bar"
 	if b.Lent {
@@ -320,8 +392,8 @@ func (p *picture) one(l view.Lane, i int, y float64) {
 		p.mark(view.SignOf(view.SignSpeculative).Mark, x, y, width)
 	}
 	if width >= 10 && p.canvas.height >= 12 {
-		letter := trace.Letter(p.m.Group(b.Job, p.byPool), b.Lent || b.Moved)
-		fmt.Fprintf(p.w, `<text class="letter" x="%s" y="%s" text-anchor="middle">%s</text>`, num(x+min(width/2, 60)), num(y+p.canvas.height-5), Escape(string(letter)))
+		letter := trace.Letter(p.m.Group(b.Job, p.Pools), b.Lent || b.Moved)
+		fmt.Fprintf(p.w, `<text class="letter" x="%s" y="%s" text-anchor="middle">%s</text>`, num(x+min(width/2, 60)), num(y+p.canvas.height/2+5), Escape(string(letter)))
 	}
 	p.w.WriteString("</g>\n")
 }
@@ -329,31 +401,21 @@ func (p *picture) one(l view.Lane, i int, y float64) {
 // describe describes a bar in one line: its task, slot and times, its rule, and how it ended. l is the
 // lane of the bar's slot.
 func describe(m *view.Model, b *view.Bar, l view.Lane) string {
-	var t strings.Builder
-	fmt.Fprintf(&t, "%s, attempt %d, of pool %s, on %s slot %d, %s to %s", m.TaskName(b), b.N, m.Pools[m.Jobs[b.Job].Pool].Name, l.Home, l.Slot, view.Words(b.From), view.Words(m.Until(b)))
-	if b.Lent {
-		fmt.Fprintf(&t, "; the %s slot is lent to a %s", b.Kind.Other(), b.Kind)
+	text := fmt.Sprintf("%s, attempt %d, of pool %s, on %s slot %d, %s to %s", m.TaskName(b), b.N, m.Pools[m.Jobs[b.Job].Pool].Name, l.Home, l.Slot, view.Words(b.From), view.Words(m.Until(b)))
+	rule := m.Rules[b.Rule]
+	how := map[trace.How]string{trace.EndKilled: "killed", trace.EndLost: "lost with its tracker", trace.EndFailed: "failed", trace.EndNone: "still running"}[b.How]
+	for _, part := range []struct {
+		holds bool
+		words string
+	}{
+		{b.Lent, fmt.Sprintf("the %s slot is lent to a %s", b.Kind.Other(), b.Kind)}, {b.Moved, "the slot has changed its home kind"},
+		{b.Speculative, "a copy of a running task"}, {rule != "", "rule " + rule}, {how != "", how},
+	} {
+		if part.holds {
+			text += "; " + part.words
+		}
 	}
-	if b.Moved {
-		t.WriteString("; the slot has changed its home kind")
-	}
-	if b.Speculative {
-		t.WriteString("; a copy of a running task")
-	}
-	if rule := m.Rules[b.Rule]; rule != "" {
-		t.WriteString("; rule " + rule)
-	}
-	switch b.How {
-	case trace.EndKilled:
-		t.WriteString("; killed")
-	case trace.EndLost:
-		t.WriteString("; lost with its tracker")
-	case trace.EndFailed:
-		t.WriteString("; failed")
-	case trace.EndNone:
-		t.WriteString("; still running")
-	}
-	return t.String()
+	return text
 }
 
 // num returns a coordinate with at most two decimals.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,10 +19,10 @@ import (
 	"mrlocal/view/viewtest"
 )
 
-func draw(t *testing.T, m *view.Model, width int) string {
+func draw(t *testing.T, m *view.Model, square bool) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := svg.Write(&b, m, width); err != nil {
+	if err := svg.Write(&b, []view.Named{{Name: m.Policy, Model: m}}, svg.Options{Square: square}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -66,9 +68,9 @@ func TestThePictureHasEachBarOnce(t *testing.T) {
 		t.Run(run.Name, func(t *testing.T) {
 			m := run.Model(t)
 			want := m.Totals()
-			for _, width := range []int{400, 1200, 20_000} {
-				if bars, lent := counts(t, draw(t, m, width)); bars != want.Bars || lent != want.Lent {
-					t.Errorf("width %d: %d bars, %d lent, want %d and %d", width, bars, lent, want.Bars, want.Lent)
+			for _, square := range []bool{false, true} {
+				if bars, lent := counts(t, draw(t, m, square)); bars != want.Bars || lent != want.Lent {
+					t.Errorf("square %v: %d bars, %d lent, want %d and %d", square, bars, lent, want.Bars, want.Lent)
 				}
 			}
 		})
@@ -77,14 +79,14 @@ func TestThePictureHasEachBarOnce(t *testing.T) {
 
 func TestThePictureIsTheSameEachTime(t *testing.T) {
 	run := viewtest.Runs()[0]
-	if a, b := draw(t, run.Model(t), svg.Width), draw(t, run.Model(t), svg.Width); a != b {
+	if a, b := draw(t, run.Model(t), false), draw(t, run.Model(t), false); a != b {
 		t.Error("two drawings of one run differ")
 	}
 }
 
 // TestAllSigns draws a model that has every sign once.
 func TestAllSigns(t *testing.T) {
-	got := draw(t, viewtest.AllSigns(), svg.Width)
+	got := draw(t, viewtest.AllSigns(), false)
 	testkit.Golden(t, "testdata/signs.svg", []byte(got))
 	for id := range view.SignCount {
 		s := view.SignOf(id)
@@ -101,6 +103,92 @@ func TestAllSigns(t *testing.T) {
 	}
 }
 
+// TestManyRunsAreFolded draws seven runs with more slots than a picture has rows, in the other shape and theme.
+func TestManyRunsAreFolded(t *testing.T) {
+	var runs []view.Named
+	for i := range 7 {
+		runs = append(runs, view.Named{Name: strings.Repeat("run ", i*i) + strconv.Itoa(i), Model: viewtest.AllSigns()})
+	}
+	var b bytes.Buffer
+	if err := svg.Write(&b, runs, svg.Options{Title: "Seven <runs>", Square: true, Dark: true, Link: "http://127.0.0.1:8080/#seq=3"}); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Golden(t, "testdata/folded.svg", b.Bytes())
+	text := b.String()
+	for words, want := range map[string]int{`class="endtime"`: 7, `class="row"`: 21, "2 slots": 7, `class="network"`: 8, ">killed<": 0, ">spill<": 0, ">tracker lost<": 1, `<a href="http://127.0.0.1:8080/#seq=3">`: 1} {
+		if got := strings.Count(text, words); got != want {
+			t.Errorf("%s occurs %d times, want %d", words, got, want)
+		}
+	}
+}
+
+// TestRowsAreAtMostTwentyFour divides the slots of one to MostRuns runs into rows.
+func TestRowsAreAtMostTwentyFour(t *testing.T) {
+	m := viewtest.Runs()[0].Model(t)
+	var runs []view.Named
+	for range svg.MostRuns {
+		runs = append(runs, view.Named{Name: "r", Model: m})
+		var b bytes.Buffer
+		if err := svg.Write(&b, runs, svg.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(b.String(), `class="row"`); n > 24 || n < len(runs) {
+			t.Errorf("%d runs have %d rows", len(runs), n)
+		}
+	}
+}
+
+// TestTextAndMarksCanBeSeen computes contrasts of the colours that the style of a picture has: 4.5 : 1 for text, and
+// 3 : 1 for lines and marks.
+func TestTextAndMarksCanBeSeen(t *testing.T) {
+	for _, dark := range []bool{false, true} {
+		var b bytes.Buffer
+		if err := svg.Write(&b, []view.Named{{Model: viewtest.AllSigns()}}, svg.Options{Dark: dark}); err != nil {
+			t.Fatal(err)
+		}
+		// colour returns a colour of a class, or of the lines of a pattern.
+		colour := func(format string, args ...any) (c view.Colour) {
+			all := regexp.MustCompile(fmt.Sprintf(format, args...) + `#([0-9a-f]{6})`).FindStringSubmatch(b.String())
+			if all == nil {
+				t.Fatalf("no "+format, args...)
+			}
+			v, _ := strconv.ParseUint(all[1], 16, 32)
+			return view.Colour{float64(v >> 16), float64(v >> 8 & 255), float64(v & 255)}
+		}
+		ground := colour(`\.ground { fill: `)
+		for _, c := range []struct {
+			what string
+			a, b view.Colour
+			want float64
+		}{
+			{"text", colour(`text {[^}]*fill: `), ground, 4.5},
+			{"quiet text", colour(`\.quiet {[^}]*fill: `), ground, 4.5},
+			{"the badge of maps", colour(`\.mapbadge-text { fill: `), colour(`\.mapbadge { fill: `), 4.5},
+			{"the badge of reduces", colour(`text {[^}]*fill: `), colour(`\.reducebadge { fill: `), 4.5},
+			{"letters against their edge", colour(`text {[^}]*fill: `), colour(`\.letter {[^}]*stroke: `), 4.5},
+			{"the mark of an end", colour(`\.end { stroke: `), ground, 3},
+			{"the first end", colour(`\.first { stroke: `), ground, 3},
+			{"dashes", colour(`\.dashes {[^}]*stroke: `), colour(`\.dashesground {[^}]*stroke: `), 3},
+			{"a cross", colour(`\.cross {[^}]*stroke: `), colour(`\.hollow { fill: `), 3},
+			{"a corner", colour(`\.corner {[^}]*stroke: `), colour(`\.corner { fill: `), 3},
+			{"a strip", colour(`\.strip { fill: `), colour(`\.strip {[^}]*stroke: `), 3},
+			{"hatches", colour(`id="up".*?stroke="`), colour(`id="up".*stroke="`), 3},
+			{"hatches", colour(`id="down".*?stroke="`), colour(`id="down".*stroke="`), 3},
+			{"the network", colour(`id="network".*stroke="`), ground, 3},
+			{"rows", colour(`\.row { stroke: `), ground, 3},
+		} {
+			if got := c.a.Contrast(c.b); got < c.want {
+				t.Errorf("dark %v: %s has %.2f : 1, want %v", dark, c.what, got, c.want)
+			}
+		}
+		for i := range view.HueCount {
+			if got := colour(`\.h%drule { stroke: `, i).Contrast(colour(`\.h%dreduce { fill: `, i)); got < 3 {
+				t.Errorf("dark %v: the rule of hue %d has %.2f : 1", dark, i, got)
+			}
+		}
+	}
+}
+
 // TestTheLegendHasTheSignsThatOccur and no others.
 func TestTheLegendHasTheSignsThatOccur(t *testing.T) {
 	m := view.New(view.Options{})
@@ -108,7 +196,7 @@ func TestTheLegendHasTheSignsThatOccur(t *testing.T) {
 	m.Add(&trace.Event{Seq: 1, Op: trace.OpSubmit, A: 1, C: 1}, []string{"a", "p", ""})
 	m.Add(&trace.Event{Seq: 2, Op: trace.OpStart}, nil)
 	m.Add(&trace.Event{Seq: 3, Op: trace.OpFinish, At: time.Second}, nil)
-	text := draw(t, m, svg.Width)
+	text := draw(t, m, false)
 	for id := range view.SignCount {
 		want := id == view.SignCompute || id == view.SignFailed || id == view.SignIdle
 		if got := strings.Contains(text, ">"+view.SignOf(id).Words+"<"); got != want {
@@ -134,7 +222,7 @@ func TestNamesAreText(t *testing.T) {
 	m.Add(&trace.Event{Seq: 1, Op: trace.OpSubmit, A: 1, C: 1}, []string{"<script>&\"\x01\xff", "p", ""})
 	m.Add(&trace.Event{Seq: 2, Op: trace.OpStart}, []string{"</title>"})
 	m.Add(&trace.Event{Seq: 3, Op: trace.OpFinish, At: time.Second, Flags: trace.OK}, nil)
-	text := draw(t, m, svg.Width)
+	text := draw(t, m, false)
 	if bars, _ := counts(t, text); bars != 1 || strings.Contains(text, "<script") {
 		t.Error(text)
 	}
@@ -145,7 +233,7 @@ type failing struct{}
 func (failing) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestAWriterThatFailsIsReported(t *testing.T) {
-	if err := svg.Write(failing{}, view.New(view.Options{}), svg.Width); err == nil || !strings.Contains(err.Error(), "disk full") {
+	if err := svg.Write(failing{}, []view.Named{{Model: view.New(view.Options{})}}, svg.Options{}); err == nil || !strings.Contains(err.Error(), "disk full") {
 		t.Error(err)
 	}
 }

@@ -59,7 +59,7 @@ func SiteIndex() string {
 
 // sitePolicy is the security policy of a page without a server: it may load its own files and run the
 // compiled simulator.
-const sitePolicy = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; base-uri 'none'; form-action 'none'"
+const sitePolicy = "default-src 'self'; img-src 'self' blob:; script-src 'self' 'wasm-unsafe-eval'; base-uri 'none'; form-action 'none'"
 
 // assetHandler returns a handler that serves the files of the page, and no lists of directories.
 func assetHandler() http.Handler {

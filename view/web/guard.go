@@ -48,7 +48,7 @@ func allowedHosts(host, port string) map[string]bool {
 }
 
 // policy is the Content-Security-Policy of every answer: the page may only load its own files.
-const policy = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+const policy = "default-src 'self'; img-src 'self' blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 // guard returns a handler that checks every request before next gets it. It checks the header Host,
 // the token if admit is not nil, and that no other site has sent the request. It also sets the security

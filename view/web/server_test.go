@@ -228,7 +228,7 @@ func TestEveryAnswerHasTheHeaders(t *testing.T) {
 	for _, path := range []string{"", "main.js", "api/runs", "api/events", "none"} {
 		_, _, h := get(t, "GET", s.URL()+path, "")
 		for name, want := range map[string]string{
-			"Content-Security-Policy":      "default-src 'self'; frame-ancestors 'none'",
+			"Content-Security-Policy":      "default-src 'self'; img-src 'self' blob:; frame-ancestors 'none'",
 			"X-Content-Type-Options":       "nosniff",
 			"Referrer-Policy":              "no-referrer",
 			"Cross-Origin-Resource-Policy": "same-origin",

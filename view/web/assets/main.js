@@ -467,6 +467,7 @@ class Page {
     byID('theme').addEventListener('click', () => this.swapTheme());
     byID('tables').addEventListener('click', () => this.tables());
     byID('critical').addEventListener('click', () => this.critical());
+    byID('share').addEventListener('click', () => this.share());
     byID('keys').addEventListener('click', () => byID('help').showModal());
     byID('tabs').addEventListener('click', (e) => e.target.dataset.tab && this.tab(e.target.dataset.tab));
     document.addEventListener('keydown', (e) => this.key(e));
@@ -478,6 +479,12 @@ class Page {
     stored.set('theme', name);
     this.theme(name);
     this.draw();
+  }
+
+  async share() {
+    if (this.hides || !this.run?.lanes.length) return this.notice('There is nothing to share yet.');
+    const { Share } = await import('./share.js'); // most readers do not share
+    await (this.shares ??= new Share(this)).open();
   }
 
   critical() {
@@ -503,7 +510,7 @@ class Page {
 
   key(e) {
     const t = e.target;
-    if (!(t instanceof Element) || byID('help').open || e.ctrlKey || e.metaKey || e.altKey || t.matches('textarea, select, input[type=text], input[type=search], input[type=range]')) return;
+    if (!(t instanceof Element) || document.querySelector('dialog[open]') || e.ctrlKey || e.metaKey || e.altKey || t.matches('textarea, select, input[type=text], input[type=search], input[type=range]')) return;
     const { time } = this;
     if (t.matches('[role=tab]') && this.nextTab(t, { ArrowLeft: -1, ArrowRight: 1 }[e.key])) return e.preventDefault();
     const act = {
@@ -514,7 +521,7 @@ class Page {
       '+': () => time.zoom(0.7, time.at ?? undefined), '=': () => time.zoom(0.7, time.at ?? undefined), '-': () => time.zoom(1.4, time.at ?? undefined), 0: () => time.whole(),
       Home: () => time.show(0), End: () => time.follow(), f: () => time.follow(),
       l: () => { const w = byID('which'); w.value = w.value === 'lent' ? 'matters' : 'lent'; this.decisions.refresh(true); },
-      t: () => this.tables(), c: () => this.critical(), d: () => this.swapTheme(), '?': () => byID('help').showModal(), Escape: () => this.select(null),
+      t: () => this.tables(), c: () => this.critical(), d: () => this.swapTheme(), s: () => this.share(), '?': () => byID('help').showModal(), Escape: () => this.select(null),
     }[e.key];
     if (!act || act() === null) return;
     e.preventDefault();

@@ -133,6 +133,39 @@ func TestADraftAnswersQuestionsLikeARun(t *testing.T) {
 	}
 }
 
+// TestAPictureOfDrafts asks for pictures of two drafts, in the order of the question, and with mistakes.
+func TestAPictureOfDrafts(t *testing.T) {
+	var l lab.Lab
+	text, err := l.Simulate(t.Context(), draft(t, lab.Draft{Workload: oneJob, Policies: []string{"pi-dhfs", "fair"}}))
+	var out lab.Simulated
+	if err != nil || json.Unmarshal(text, &out) != nil {
+		t.Fatal(err)
+	}
+	runs := []string{out.Results[1].Run, out.Results[0].Run}
+	var picture struct{ SVG string }
+	text, err = l.Answer(t.Context(), "picture", url.Values{"run": runs, "shape": {"square"}, "title": {"<b>"}, "link": {"https://host/?a&b"}})
+	if err != nil || json.Unmarshal(text, &picture) != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`width="1080" height="1080"`, ">pi-dhfs ends first, after 80 s; fair 80 s later", ">&lt;b&gt;</text>", `<a href="https://host/?a&amp;b">`} {
+		if !strings.Contains(picture.SVG, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if strings.Index(picture.SVG, ">fair</text>") > strings.Index(picture.SVG, ">pi-dhfs</text>") {
+		t.Error("the runs are in another order than in the question")
+	}
+	for want, q := range map[string]url.Values{
+		"0 runs; name 1 to 24": {}, "25 runs; name 1 to 24": {"run": slices.Repeat(runs[:1], 25)},
+		`"round" is none of wide, square`: {"run": runs, "shape": {"round"}}, `"blue" is none of light, dark`: {"run": runs, "theme": {"blue"}},
+		"is no address of http or https": {"run": runs, "link": {"javascript:alert(1)"}}, "there is no such run": {"run": {"none"}},
+	} {
+		if _, err := l.Answer(t.Context(), "picture", q); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %s", q, err, want)
+		}
+	}
+}
+
 const oneJob = `cluster: {trackers: 1, map_slots: 1, reduce_slots: 1}
 defaults: {map_time: 10s, reduce_time: 10s}
 jobs:

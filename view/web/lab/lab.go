@@ -15,12 +15,14 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,6 +34,7 @@ import (
 	"mrlocal/view"
 	"mrlocal/view/export"
 	"mrlocal/view/lesson"
+	"mrlocal/view/svg"
 )
 
 // Lab holds runs and answers questions about them. The zero value has no runs and can be used.
@@ -111,8 +114,8 @@ var errNoLesson = &errs.Error{Kind: Gone, Object: "lesson", Cause: errs.Kind("th
 
 const errNoRun = errs.Kind("there is no such run; a draft is dropped after a while")
 
-// Answer answers the question of that name: runs, model, curves, below, path, shuffle, why, idle, headline, lesson,
-// policies or examples. q has the parameters of the question. The answer is JSON and belongs to
+// Answer answers the question of that name: runs, model, curves, below, path, shuffle, why, idle, headline, picture,
+// lesson, policies or examples. q has the parameters of the question. The answer is JSON and belongs to
 // the caller. Answer fails with errs.BadOptions for a wrong parameter, and with Gone if there
 // is no such run or question. It fails with errs.BadInput if the events cannot be read.
 func (l *Lab) Answer(ctx context.Context, name string, q url.Values) ([]byte, error) {
@@ -122,7 +125,11 @@ func (l *Lab) Answer(ctx context.Context, name string, q url.Values) ([]byte, er
 	case "lesson":
 		return l.lessonJSON()
 	case "headline":
-		return l.headline(q["run"])
+		return l.together(q["run"], func(runs []view.Named) ([]byte, error) {
+			return json.Marshal(map[string]string{"text": view.Headline(runs)})
+		})
+	case "picture":
+		return l.picture(q)
 	case "policies":
 		return policiesJSON()
 	case "examples":
@@ -267,6 +274,15 @@ func (p *params) fail(name, format string, args ...any) {
 	}
 }
 
+// choice returns a parameter that is one of these words. It returns the first if the parameter is missing.
+func (p *params) choice(name string, words ...string) string {
+	text := cmp.Or(p.values.Get(name), words[0])
+	if !slices.Contains(words, text) {
+		p.fail(name, "%q is none of %s", text, strings.Join(words, ", "))
+	}
+	return text
+}
+
 // instant returns a parameter that is a time in nanoseconds from the start of the run. It returns
 // otherwise if the parameter is missing.
 func (p *params) instant(name string, otherwise time.Duration) time.Duration {
@@ -293,25 +309,49 @@ func curves(m *view.Model, p *params) []byte {
 	return m.Curves(from, max(to, from+1), int(p.number("steps", 1, mostSteps, 300)), p.sharing(m)).AppendJSON(nil)
 }
 
-// headline answers with what the runs show, in words.
-func (l *Lab) headline(ids []string) ([]byte, error) {
-	var named []view.Named
-	slices.Sort(ids)
-	for _, id := range slices.Compact(ids) { // in one order, because the runs stay locked
+// together calls answer with the runs of these ids, under the names that a headline has for them.
+func (l *Lab) together(ids []string, answer func(runs []view.Named) ([]byte, error)) ([]byte, error) {
+	locked := map[string]*Run{}
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) { // in one order, because the runs stay locked
 		r, err := l.Run(id)
 		if err != nil {
 			return nil, err
 		}
 		r.mu.Lock()
-		defer r.mu.Unlock() // of all runs, until their headline is made
-		named = append(named, view.Named{Name: r.mu.model.Policy, Model: r.mu.model})
-		for i := range named[:len(named)-1] {
-			if named[i].Name == r.mu.model.Policy { // two runs under one policy differ by their files
-				named[len(named)-1].Name = r.Name
-			}
-		}
+		defer r.mu.Unlock() // of all runs, until the answer is made
+		locked[id] = r
 	}
-	return json.Marshal(map[string]string{"text": view.Headline(named)})
+	var named []view.Named
+	for _, id := range ids {
+		r := locked[id]
+		name := r.mu.model.Policy
+		if slices.ContainsFunc(named, func(n view.Named) bool { return n.Name == name }) {
+			name = r.Name // two runs under one policy differ by their files
+		}
+		named = append(named, view.Named{Name: name, Model: r.mu.model})
+	}
+	return answer(named)
+}
+
+// picture answers with a picture of runs as SVG. The parameters are shape (wide or square), theme (light or dark), hue
+// (job or pool), title, and link: the address of the page.
+func (l *Lab) picture(q url.Values) ([]byte, error) {
+	p := &params{values: q}
+	o := svg.Options{Title: q.Get("title"), Link: q.Get("link"), Square: p.choice("shape", "wide", "square") == "square", Dark: p.choice("theme", "light", "dark") == "dark", Pools: p.choice("hue", "job", "pool") == "pool"}
+	switch n := len(q["run"]); {
+	case n == 0 || n > svg.MostRuns:
+		p.fail("run", "%d runs; name 1 to %d", n, svg.MostRuns)
+	case o.Link != "" && !strings.HasPrefix(o.Link, "http://") && !strings.HasPrefix(o.Link, "https://"):
+		p.fail("link", "is no address of http or https")
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	return l.together(q["run"], func(runs []view.Named) ([]byte, error) {
+		var b bytes.Buffer
+		_ = svg.Write(&b, runs, o) // never fails: into memory
+		return json.Marshal(map[string]string{"svg": b.String()})
+	})
 }
 
 // path answers with the critical path of a run.
@@ -322,14 +362,11 @@ func below(m *view.Model, p *params) []byte { return m.AppendShortfalls(nil, p.s
 
 // sharing returns the definition of fair shares: that of the policy, unless the parameter names another one.
 func (p *params) sharing(m *view.Model) slots.Sharing {
-	text := p.values.Get("sharing")
+	text := p.choice("sharing", "", slots.PerKind.String(), slots.Together.String())
 	for _, s := range []slots.Sharing{slots.PerKind, slots.Together} {
 		if s.String() == text {
 			return s
 		}
-	}
-	if text != "" {
-		p.fail("sharing", "%q is neither %v nor %v", text, slots.PerKind, slots.Together)
 	}
 	return m.Sharing
 }

@@ -38,7 +38,7 @@ func TestASiteIsWhole(t *testing.T) {
 		return string(text)
 	}
 	index := read("index.html")
-	for _, want := range []string{"<html lang=\"en\" data-site>", "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'", `name="referrer" content="no-referrer"`} {
+	for _, want := range []string{"<html lang=\"en\" data-site>", "default-src 'self'; img-src 'self' blob:; script-src 'self' 'wasm-unsafe-eval'", `name="referrer" content="no-referrer"`} {
 		if !strings.Contains(index, want) {
 			t.Errorf("index.html has no %s", want)
 		}
