@@ -165,6 +165,20 @@ func TestSlotConfigurationsForReal(t *testing.T) {
 	}
 }
 
+// TestNineTrackersTakeTheTimeOfOne: the 9 slaves of [DHFS13, section IV-A] have 10 + 2 slots each. The 20 jobs take as
+// long on one tracker of 90 + 18.
+func TestNineTrackersTakeTheTimeOfOne(t *testing.T) {
+	f := load(t, "fig4.yaml")
+	for _, sched := range []string{"fair", "pi-dhfs", "pd-dhfs"} {
+		f.Config.Trackers, f.Config.MapSlots, f.Config.ReduceSlots = 1, 90, 18
+		one := simulated(t, f, sched, policy.DefaultOptions()).MakespanSeconds
+		f.Config.Trackers, f.Config.MapSlots, f.Config.ReduceSlots = 9, 10, 2
+		if nine := simulated(t, f, sched, policy.DefaultOptions()).MakespanSeconds; nine != one {
+			t.Errorf("%s: %v s on nine trackers, %v s on one", sched, nine, one)
+		}
+	}
+}
+
 // TestFig6ForReal runs [DHFS13, Fig. 6] in the engine, on a clock of its own. For each share the gain
 // of borrowing is the same as in the simulator.
 func TestFig6ForReal(t *testing.T) {

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -141,4 +142,39 @@ func TestAFlatLineDoesNotMeetIt(t *testing.T) {
 			t.Errorf("%s: %s: of equal numbers that differ by seed, the least of four is less than that of two", e.Name, f.What)
 		}
 	})
+}
+
+// TestRowsOfPapersNameExperiments: the last cell of a row of docs/papers names experiments, and a row names each.
+func TestRowsOfPapersNameExperiments(t *testing.T) {
+	all, err := readOnce()
+	pages, globbed := filepath.Glob("../docs/papers/*.md")
+	if err = errors.Join(err, globbed); err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := false
+		for line := range strings.Lines(string(text)) {
+			cells := strings.Split(strings.TrimSuffix(strings.TrimSpace(line), "|"), "|")
+			if in = strings.HasPrefix(line, "| place |") || in && line[0] == '|'; in && !strings.HasPrefix(line, "| place |") && !strings.HasPrefix(line, "| ---") {
+				for name := range strings.SplitSeq(strings.TrimSpace(cells[len(cells)-1]), ", ") {
+					named[name] = true
+				}
+			}
+		}
+	}
+	delete(named, "—")
+	for _, e := range all {
+		if !named[e.Name] {
+			t.Errorf("no row names %s", e.Name)
+		}
+		delete(named, e.Name)
+	}
+	if len(named) > 0 {
+		t.Errorf("no such experiment: %v", named)
+	}
 }
