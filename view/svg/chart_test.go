@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"mrlocal/internal/testkit"
+	"mrlocal/view"
 )
 
 func draw(t interface{ Fatal(...any) }, c *Chart) []byte {
@@ -234,4 +237,30 @@ func TestEveryChartIsXML(t *testing.T) {
 			t.Fatal("drawn twice, two pictures")
 		}
 	})
+}
+
+// TestLinesOfAChartCanBeSeen computes the contrast of lines, markers and text with the ground, in both themes.
+func TestLinesOfAChartCanBeSeen(t *testing.T) {
+	light, dark, _ := strings.Cut(chartStyle, "@media")
+	for name, style := range map[string]string{"light": light, "dark": light + dark} { // later rules win
+		colour := func(rule string) (c view.Colour) {
+			all := regexp.MustCompile(rule+`: #(..)(..)(..)`).FindAllStringSubmatch(style, -1)
+			for i, hex := range all[len(all)-1][1:] {
+				v, _ := strconv.ParseUint(hex, 16, 8)
+				c[i] = float64(v)
+			}
+			return c
+		}
+		ground := colour(`\.ground { fill`)
+		if got := colour(`text { .*fill`).Contrast(ground); got < 4.5 {
+			t.Errorf("%s: text has %.2f : 1", name, got)
+		}
+		for i := range chartColours {
+			for _, rule := range []string{`\.s%d { stroke`, `\.m%d { fill`} {
+				if got := colour(fmt.Sprintf(rule, i)).Contrast(ground); got < 3 {
+					t.Errorf("%s: %s has %.2f : 1", name, fmt.Sprintf(rule, i), got)
+				}
+			}
+		}
+	}
 }
