@@ -389,15 +389,27 @@ export class Lanes {
     if (this.scroll.scrollTop < bottom) this.scroll.scrollTop = bottom + 4;
   }
 
+  /** move selects the slot that is a number of rows below the selected one, at the moment that is shown. */
+  move(by) {
+    const { page, run } = this, s = page.selected, last = this.rows.length - 1;
+    if (page.hides) return;
+    const i = s?.run === run ? this.rows.findIndex((l) => l.slot === s.slot) + by : by > 0 ? 0 : last;
+    const { slot } = this.rows[Math.min(Math.max(0, i), last)], at = Math.min(page.time.now, run.last);
+    this.reveal(slot);
+    page.pick({ run, slot, at, bar: run.barAt(slot, at + 0.5) });
+  }
+
   listen() {
     const { page, canvas } = this;
     let start = null;
+    fingers(page, canvas, (x) => this.time(x), () => { start = null; });
     canvas.addEventListener('pointerdown', (e) => {
       if (e.button !== 0) return;
       start = { x: e.offsetX, y: e.offsetY };
       canvas.setPointerCapture(e.pointerId);
     });
     canvas.addEventListener('pointermove', (e) => {
+      if (e.pointerType === 'touch') return;
       if (start && Math.abs(e.offsetX - start.x) > 4) {
         const [a, b] = [this.time(start.x), this.time(e.offsetX)].sort((p, q) => p - q);
         page.brush = { from: Math.max(0, a), to: b, lanes: true };
@@ -442,6 +454,28 @@ export function wheel(page, e, at) {
   else if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) page.time.pan((e.deltaX || e.deltaY) / 800);
   else return;
   e.preventDefault();
+}
+
+/**
+ * fingers handles touches of a drawing: one finger moves the window of time, and two zoom. time returns the time at
+ * a place. moved is called when a touch is more than a tap. The browser scrolls if a finger moves up or down.
+ */
+export function fingers(page, canvas, time, moved) {
+  const at = new Map(); // the places of the fingers, by pointer
+  canvas.addEventListener('pointerdown', (e) => {
+    if (e.pointerType === 'touch') at.set(e.pointerId, { x: e.offsetX, from: e.offsetX });
+  });
+  canvas.addEventListener('pointermove', (e) => {
+    const finger = at.get(e.pointerId);
+    if (!finger || (at.size === 1 && Math.abs(e.offsetX - finger.from) < 8)) return;
+    moved();
+    const width = () => Math.max(...[...at.values()].map((f) => f.x)) - Math.min(...[...at.values()].map((f) => f.x));
+    const before = width(), moment = time(finger.x);
+    finger.x = e.offsetX;
+    if (at.size > 1) page.time.zoom(Math.max(20, before) / Math.max(20, width()), [...at.values()].reduce((sum, f) => sum + time(f.x), 0) / at.size);
+    else page.time.window(page.time.from + moment - time(finger.x), page.time.to + moment - time(finger.x));
+  });
+  for (const end of ['pointerup', 'pointercancel']) canvas.addEventListener(end, (e) => at.delete(e.pointerId));
 }
 
 /** table returns a table of texts. If the name of a column ends in #, its cells are aligned as numbers. */

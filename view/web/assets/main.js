@@ -57,11 +57,14 @@ class Page {
       await this.playground.open();
       return;
     }
+    this.taught = lesson; // hides everything until the lesson is loaded
+    if (lesson) this.time.show(0);
     for (const r of runs) this.add(new Run(r.id, r.name));
     await this.load();
     if (lesson) {
       const { Lesson } = await import('./lesson.js'); // most pages do not need it
       await (this.lesson = new Lesson(this)).open();
+      this.taught = false;
     }
     this.restore();
     setTimeout(() => this.poll(), POLL);
@@ -302,7 +305,7 @@ class Page {
   }
 
   /** hides is whether a lesson hides everything after the moment that is shown. */
-  get hides() { return !!this.lesson?.hides; }
+  get hides() { return this.taught || !!this.lesson?.hides; }
 
   /** pick selects the clicked bar with its decision, or the idle moment. hit is a result of Lanes.hit. */
   pick(hit) {
@@ -513,9 +516,11 @@ class Page {
     if (!(t instanceof Element) || document.querySelector('dialog[open]') || e.ctrlKey || e.metaKey || e.altKey || t.matches('textarea, select, input[type=text], input[type=search], input[type=range]')) return;
     const { time } = this;
     if (t.matches('[role=tab]') && this.nextTab(t, { ArrowLeft: -1, ArrowRight: 1 }[e.key])) return e.preventDefault();
+    const rows = [...this.lanes.values()].find((l) => l.canvas === t);
     const act = {
-      ArrowUp: () => (t.id === 'list' ? this.step(-1) : null),
-      ArrowDown: () => (t.id !== 'list' ? null : this.selected ? this.step(1) : this.choose(this.decisions.shown[0] ?? -1)),
+      ArrowUp: () => (rows ? rows.move(-1) : t.id === 'list' ? this.step(-1) : null),
+      ArrowDown: () => (rows ? rows.move(1) : t.id !== 'list' ? null : this.selected ? this.step(1) : this.choose(this.decisions.shown[0] ?? -1)),
+      ',': () => time.show(time.now - (time.to - time.from) / 100), '.': () => time.show(time.now + (time.to - time.from) / 100),
       ArrowLeft: () => (e.shiftKey ? time.pan(-0.25) : this.step(-1)), ArrowRight: () => (e.shiftKey ? time.pan(0.25) : this.step(1)),
       ' ': () => (t.matches('button, input') ? null : time.play(!time.playing)),
       '+': () => time.zoom(0.7, time.at ?? undefined), '=': () => time.zoom(0.7, time.at ?? undefined), '-': () => time.zoom(1.4, time.at ?? undefined), 0: () => time.whole(),

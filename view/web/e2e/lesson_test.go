@@ -25,6 +25,9 @@ func TestALessonAsksBeforeItShows(t *testing.T) {
 			t.Errorf("%s is seen before the answer", hidden)
 		}
 	}
+	if got := eval(t, tab, "document.querySelector('#headline').textContent + document.querySelector('#inspector').textContent"); strings.Contains(got, "ended last") || strings.Contains(got, "ends first") {
+		t.Errorf("the page tells the end before the answer: %s", got)
+	}
 	// A step to the next decision does not skip the question.
 	press(t, tab, "\u2192")
 	do(t, tab, chromedp.Evaluate("Array.from(document.querySelectorAll('#lesson .question button')).find(b => b.textContent.startsWith('slot 0')).click()", nil))

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -404,6 +406,57 @@ func TestTheKeyboardReachesEverything(t *testing.T) {
 	focus("#list")
 	press(t, tab, kb.ArrowDown)
 	until(t, tab, "document.querySelector('.decision[aria-selected=true]') !== null")
+	// Under fair the reduce slot is idle until the maps are done.
+	press(t, tab, kb.Escape)
+	press(t, tab, kb.Home)
+	focus(canvas)
+	press(t, tab, ".")
+	press(t, tab, kb.ArrowDown)
+	until(t, tab, "document.querySelector('#inspector h2')?.textContent.startsWith('A got map slot 0 for map 0')")
+	press(t, tab, kb.ArrowDown)
+	until(t, tab, "document.querySelector('#inspector .reasons')?.innerText.includes('the gate of A was closed')")
+}
+
+// Two fingers zoom, one finger moves the window or taps a bar, and a finger that moves up scrolls the page.
+func TestFingersMoveAndZoom(t *testing.T) {
+	dir, names := recorded(t, borrow, "fair")
+	tab := open(t, serve(t, dir, "ui", names[0]))
+	do(t, tab, chromedp.EmulateViewport(390, 844), emulation.SetTouchEmulationEnabled(true).WithMaxTouchPoints(2))
+	until(t, tab, "document.querySelector('.lanes canvas')?.dataset.bars === '16'")
+	box := strings.Fields(eval(t, tab, "(r => r.left + ' ' + r.top)(document.querySelector('.lanes canvas').getBoundingClientRect())"))
+	left, _ := strconv.ParseFloat(box[0], 64)
+	top, _ := strconv.ParseFloat(box[1], 64)
+	touch := func(kind input.TouchType, at ...[2]float64) {
+		var points []*input.TouchPoint
+		for i, p := range at {
+			points = append(points, &input.TouchPoint{X: left + p[0], Y: top + p[1], ID: float64(i + 1)})
+		}
+		do(t, tab, input.DispatchTouchEvent(kind, points))
+	}
+	window := "(p => p.get('window') ?? 'all')(new URLSearchParams(location.hash.slice(1)))"
+	touch(input.TouchStart, [2]float64{200, 60}, [2]float64{240, 60})
+	touch(input.TouchMove, [2]float64{150, 60}, [2]float64{290, 60})
+	touch(input.TouchEnd)
+	until(t, tab, window+" !== 'all'")
+	zoomed := eval(t, tab, window)
+	touch(input.TouchStart, [2]float64{280, 60})
+	for x := 270.0; x >= 180; x -= 10 {
+		touch(input.TouchMove, [2]float64{x, 60})
+	}
+	touch(input.TouchEnd)
+	until(t, tab, fmt.Sprintf("(([a, b], [c, d]) => a > c && Math.abs((b - a) - (d - c)) < 1e6)(%s.split(',').map(Number), %q.split(',').map(Number))", window, zoomed))
+	if got := eval(t, tab, "document.querySelector('#inspector h2').textContent"); got != "Why did a slot go to a task?" {
+		t.Errorf("a swipe selects: %s", got)
+	}
+	touch(input.TouchStart, [2]float64{200, 60})
+	touch(input.TouchEnd)
+	until(t, tab, "document.querySelector('#inspector .reasons')")
+	touch(input.TouchStart, [2]float64{200, 160})
+	for y := 140.0; y >= 20; y -= 20 {
+		touch(input.TouchMove, [2]float64{200, y})
+	}
+	touch(input.TouchEnd)
+	until(t, tab, "document.scrollingElement.scrollTop + document.body.scrollTop > 20")
 }
 
 // An example replaces the text of the editor, and Back brings it again. A long text has line numbers up to a bound.

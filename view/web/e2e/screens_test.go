@@ -17,7 +17,7 @@ import (
 
 var screens = flag.String("screens", "", "write a picture of each screen into this directory, to be looked at")
 
-// TestScreens draws each screen at three sizes, in the light and in the dark theme. The second command
+// TestScreens draws each screen at four sizes, in the light and in the dark theme. The second command
 // draws only one screen:
 //
 //	go test -run TestScreens -screens /tmp/screens .
@@ -91,7 +91,7 @@ func TestScreens(t *testing.T) {
 	}
 	for _, s := range list {
 		t.Run(s.name, func(t *testing.T) {
-			for _, size := range [][2]int64{{1280, 800}, {1024, 768}, {1920, 1080}} {
+			for _, size := range [][2]int64{{390, 844}, {1024, 768}, {1280, 800}, {1920, 1080}} {
 				for _, theme := range []string{"light", "dark"} {
 					page := open(t, s.url)
 					do(t, page, chromedp.EmulateViewport(size[0], size[1]),
