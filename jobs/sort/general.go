@@ -3,11 +3,9 @@ package sort
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"math/big"
 	"math/bits"
-	"strconv"
-	"strings"
+	"slices"
 )
 
 // The first byte of a key of -g. GNU sort puts text that is not a number first, then NaNs, then
@@ -21,23 +19,26 @@ const (
 )
 
 const (
-	// The limits bound the cost of parsing but keep it exact. An 80-bit float has about 19
-	// significant digits; only ties need more of them.
-	exponentBias    = 16383  // of an 80-bit float
-	mostExponent    = 0x7fff // the exponent field of infinity
-	mostDecimal     = 5000   // 1e5000 is infinite, and 1e-5000 is zero
-	mostDigits      = 20_000 // digits beyond these only count as "not zero" when a number is rounded
-	exactPowers     = 28     // powers of 5 below this exponent fit in a word: 5**27 has 63 bits
+	// A float of x86 has 64 bits of mantissa and a value below 2**mostExponent. No value but zero is below
+	// 2**(leastExponent-1).
+	bitsOfMantissa = 64
+	mostExponent   = 16384
+	leastExponent  = -16444
+	infinite       = 0xffff // in the place of an exponent
+
+	mostDecimal     = 5000 // 1e5000 is infinite, and 1e-5000 is zero
+	exactPowers     = 28   // powers of 5 below this exponent fit in a word: 5**27 has 63 bits
 	digitsOfUint64  = 19
+	mostDigits      = 60      // digits behind these have no effect. A mantissa has 19 or 20; only ties need more.
 	mostExponentLit = 1 << 30 // larger exponents in the text are cut to this, so that sums do not overflow
 )
 
 // appendGeneral appends a key for the number at the start of text. It reads the text as strtold
 // does: decimal or hexadecimal, with an exponent, inf or nan. Numbers have the precision of GNU
-// sort on x86, 64 bits of mantissa and 15 of exponent, so that the same numbers are equal.
+// sort on x86, so that the same numbers are equal. Only numbers below 1e-4932 have more.
 //
 // A key has one byte for the class. Numbers other than zero have ten bytes more: the exponent
-// and the mantissa. A NaN has nine more: its payload and its sign.
+// and the mantissa. All NaNs are equal.
 func appendGeneral(dst, text []byte) []byte {
 	at := 0
 	for at < len(text) && (text[at] == ' ' || text[at]-'\t' < 5) { // isspace of C
@@ -52,13 +53,9 @@ func appendGeneral(dst, text []byte) []byte {
 	switch {
 	// The word may go on, as in "infinity". That does not change the value.
 	case hasFold(text, "inf"):
-		return appendFloat(dst, minus, mostExponent, 1<<63)
+		return appendFloat(dst, minus, infinite, 1<<63)
 	case hasFold(text, "nan"):
-		dst = binary.LittleEndian.AppendUint64(append(dst, notANumber), payload(text[3:]))
-		if minus {
-			return append(dst, 1)
-		}
-		return append(dst, 0)
+		return append(dst, notANumber)
 	}
 	// 0x without a digit is the number 0, which parseDecimal reads.
 	if len(text) > 2 && text[0] == '0' && text[1]|0x20 == 'x' {
@@ -71,23 +68,6 @@ func appendGeneral(dst, text []byte) []byte {
 		return append(dst, notNumber)
 	}
 	return appendFloat(dst, minus, exponent, mantissa)
-}
-
-// payload returns the number in parentheses behind nan, as glibc reads it; 0 if there is none.
-// GNU sort orders NaNs by their bytes in memory: first those of the payload, the lowest first,
-// and then the sign. So appendGeneral writes the payload in little-endian order, as x86 does.
-func payload(text []byte) uint64 {
-	// ParseUint would accept underscores and binary or octal prefixes; glibc does not.
-	end := bytes.IndexByte(text, ')')
-	if end < 2 || text[0] != '(' || bytes.IndexByte(text[:end], '_') >= 0 || text[1] == '0' && end > 2 && strings.IndexByte("bBoO", text[2]) >= 0 {
-		return 0
-	}
-	n, err := strconv.ParseUint(string(text[1:end]), 0, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return 0
-	}
-	// The two highest bits of the mantissa are the same in all quiet NaNs.
-	return n & (1<<62 - 1)
 }
 
 // hasFold reports whether text begins with word in any case. word has only small letters.
@@ -121,66 +101,56 @@ func appendFloat(dst []byte, minus bool, exponent uint16, mantissa uint64) []byt
 	return binary.BigEndian.AppendUint64(dst, mantissa)
 }
 
-// round returns the 80-bit float nearest to n·2**e2, where n has the 128 bits hi and lo. If two
-// floats are equally near, it returns the even one. sticky says that bits other than zero
-// follow behind lo.
-//
-// The mantissa includes its highest bit, which 80-bit floats store. Exponent 0 stands for zero
-// and for denormal numbers.
+// round returns the exponent and the mantissa of the float nearest to n·2**e2, where n has the 128 bits hi
+// and lo and is not zero. If two floats are equally near, it returns the even one. sticky says that bits
+// other than zero follow behind lo. The float is within the limits of x86.
 func round(hi, lo uint64, sticky bool, e2 int) (exponent uint16, mantissa uint64) {
 	if hi == 0 {
 		hi, lo, e2 = lo, 0, e2-64
-	}
-	if hi == 0 {
-		return 0, 0
 	}
 	// The highest bit moves to the top of hi. From here on hi is the mantissa, and lo is
 	// rounded away.
 	s := bits.LeadingZeros64(hi)
 	hi, lo, e2 = hi<<s|lo>>(64-s), lo<<s, e2-s
-	biased := e2 + 64 + 63 + exponentBias
-	for ; biased < 1 && (hi != 0 || lo != 0); biased++ { // a denormal number
-		sticky = sticky || lo&1 != 0
-		hi, lo = hi>>1, lo>>1|hi<<63
-	}
 	half, rest := lo>>63 != 0, lo<<1 != 0 || sticky
 	// If rounding up overflows the mantissa, it becomes a power of two.
 	if half && (rest || hi&1 != 0) {
 		if hi++; hi == 0 {
-			hi, biased = 1<<63, biased+1
+			hi, e2 = 1<<63, e2+1
 		}
 	}
+	return uint16(e2 + 2*bitsOfMantissa - leastExponent), hi
+}
+
+// parts returns the exponent and the mantissa of a float that is not negative.
+func parts(f *big.Float) (exponent uint16, mantissa uint64) {
+	e2 := f.MantExp(nil)
 	switch {
-	case biased >= mostExponent:
-		return mostExponent, 1 << 63
-	case hi>>63 == 0:
-		return 0, hi
+	case f.IsInf(), e2 > mostExponent:
+		return infinite, 1 << 63
+	case f.Sign() == 0, e2 < leastExponent:
+		return 0, 0
 	}
-	return uint16(biased), hi
+	mantissa, _ = f.SetMantExp(f, bitsOfMantissa-e2).Uint64()
+	return uint16(e2 - leastExponent), mantissa
 }
 
 // parseHex reads hexadecimal digits, a point, and p with an exponent, behind 0x. ok is false if there is no
 // digit.
 func parseHex(text []byte) (exponent uint16, mantissa uint64, ok bool) {
-	var fraction []byte
-	whole, rest := hexDigits(text)
-	if len(rest) > 0 && rest[0] == '.' {
-		fraction, rest = hexDigits(rest[1:])
+	rest := bytes.TrimLeft(text, hexDigits)
+	if bytes.HasPrefix(rest, []byte(".")) {
+		rest = bytes.TrimLeft(rest[1:], hexDigits)
 	}
-	n, ok := new(big.Int).SetString(string(whole)+string(fraction), 16)
-	if !ok {
+	f, _, err := big.ParseFloat(string(text[:len(text)-len(rest)]), 16, bitsOfMantissa, big.ToNearestEven)
+	if err != nil {
 		return 0, 0, false
 	}
-	e2 := parseExponent(rest, 'p') - 4*len(fraction)
-	exponent, mantissa = roundBig(n, false, max(-mostExponentLit, min(e2, mostExponentLit)))
+	exponent, mantissa = parts(f.SetMantExp(f, parseExponent(rest, 'p')))
 	return exponent, mantissa, true
 }
 
-// hexDigits returns the hexadecimal digits at the start of text, and the rest.
-func hexDigits(text []byte) (digits, rest []byte) {
-	rest = bytes.TrimLeft(text, "0123456789abcdefABCDEF")
-	return text[:len(text)-len(rest)], rest
-}
+const hexDigits = "0123456789abcdefABCDEF"
 
 // parseExponent reads letter, a sign and digits, and returns the exponent. It returns 0 if text
 // does not begin with them. Larger exponents are cut to mostExponentLit.
@@ -205,7 +175,7 @@ func parseExponent(text []byte, letter byte) int {
 
 // parseDecimal reads digits, a point, and e with an exponent. ok is false if there is no digit.
 // Numbers of up to 19 digits with a small exponent are scaled with machine words. Others need
-// big integers, which are exact but slow.
+// package big, which is slow.
 func parseDecimal(text []byte) (exponent uint16, mantissa uint64, ok bool) {
 	whole, at := digits(text, 0)
 	var fraction []byte
@@ -242,7 +212,7 @@ func parseDecimal(text []byte) (exponent uint16, mantissa uint64, ok bool) {
 	point := e10 + len(whole) - first
 	switch {
 	case point > mostDecimal:
-		return mostExponent, 1 << 63, true
+		return infinite, 1 << 63, true
 	case point < -mostDecimal:
 		return 0, 0, true
 	}
@@ -250,16 +220,18 @@ func parseDecimal(text []byte) (exponent uint16, mantissa uint64, ok bool) {
 		exponent, mantissa = scaleExactly(n, scale)
 		return exponent, mantissa, true
 	}
-	exponent, mantissa = scaleBig(significant(whole, fraction, first, min(last, mostDigits)), last > mostDigits, point)
+	significant := slices.Concat(whole, fraction)[first:][:min(last, mostDigits)]
+	n10, _ := new(big.Int).SetString(string(significant), 10) // there are only digits, so this cannot fail
+	scale := point - len(significant)
+	power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(scale, -scale))), nil)
+	f, x, y := new(big.Float).SetPrec(bitsOfMantissa), new(big.Float).SetInt(n10), new(big.Float).SetInt(power)
+	if scale >= 0 {
+		f.Mul(x, y)
+	} else {
+		f.Quo(x, y)
+	}
+	exponent, mantissa = parts(f)
 	return exponent, mantissa, true
-}
-
-// significant returns count significant digits of a number, without its first zeros and without
-// the point.
-func significant(whole, fraction []byte, first, count int) []byte {
-	all := make([]byte, 0, len(whole)+len(fraction))
-	all = append(append(all, whole...), fraction...)
-	return all[first : first+count]
 }
 
 // scaleExactly returns n·10**scale, for a scale between -exactPowers and exactPowers. The
@@ -290,39 +262,6 @@ func scaleExactly(n uint64, scale int) (exponent uint16, mantissa uint64) {
 		q, q2, e2 = 1<<63|q>>1, q<<63|q2>>1, e2+1
 	}
 	return round(q, q2, sticky, e2)
-}
-
-// scaleBig returns 0.DIGITS·10**point for any number of digits. sticky says that digits other
-// than zero follow. 128 bits of the quotient and sticky decide how it is rounded.
-func scaleBig(decimal []byte, sticky bool, point int) (exponent uint16, mantissa uint64) {
-	n, _ := new(big.Int).SetString(string(decimal), 10) // decimal has only digits, so this cannot fail
-	scale, e2 := point-len(decimal), 0
-	power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(scale, -scale))), nil)
-	if scale >= 0 {
-		n.Mul(n, power)
-	} else {
-		// The shift makes the quotient at least 128 bits long.
-		if shift := power.BitLen() - n.BitLen() + 130; shift > 0 {
-			n.Lsh(n, uint(shift))
-			e2 = -shift
-		}
-		rest := new(big.Int)
-		n.QuoRem(n, power, rest)
-		sticky = sticky || rest.Sign() != 0
-	}
-	return roundBig(n, sticky, e2)
-}
-
-// roundBig is round for a number of any length.
-func roundBig(n *big.Int, sticky bool, e2 int) (exponent uint16, mantissa uint64) {
-	if shift := n.BitLen() - 128; shift > 0 {
-		sticky = sticky || n.TrailingZeroBits() < uint(shift)
-		n.Rsh(n, uint(shift))
-		e2 += shift
-	}
-	var buf [16]byte
-	n.FillBytes(buf[:])
-	return round(binary.BigEndian.Uint64(buf[:8]), binary.BigEndian.Uint64(buf[8:]), sticky, e2)
 }
 
 // appendNumber appends a key for the number at the start of text, behind blanks. It reads
