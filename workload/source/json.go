@@ -5,143 +5,36 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"mrlocal/internal/errs"
 )
 
-// mostValueBytes bounds a single value of a trace in JSON: a field, or an item of a list of tasks.
-const mostValueBytes = 8 << 20
+// mostDocumentBytes bounds a document of a trace in JSON, which has one job.
+const mostDocumentBytes = 256 << 20
 
-// objects reads a file with JSON objects one after the other. It reads an object field by field, and
-// a list item by item. So it holds one value at a time, however long the file is.
-type objects struct {
-	in *lineReader
-	d  *json.Decoder
-}
-
-// newObjects returns objects that reads r. name is the file, for messages.
-func newObjects(name string, r io.Reader) *objects {
+// eachDocument reads JSON objects, one after the other, and calls do with each and its place. name is the file, for
+// messages. It holds one object at a time. The first error ends it.
+func eachDocument[T any](name string, r io.Reader, do func(at string, document *T) error) error {
 	in := &lineReader{name: name, r: r}
-	return &objects{in, json.NewDecoder(in)}
-}
-
-// next goes to the next object and returns its place. It returns io.EOF after the last one.
-func (o *objects) next() (at string, err error) {
-	o.in.forget(o.d.InputOffset())
-	t, err := o.d.Token()
-	at = o.in.place(max(o.d.InputOffset()-1, 0))
-	switch {
-	case err == io.EOF:
-		return "", err
-	case err != nil:
-		return "", o.problem(err)
-	case t != json.Delim('{'):
-		return "", errs.Inputf(at, "is not a JSON object")
-	}
-	return at, nil
-}
-
-// each calls f with the place of each object, whose fields f reads. The first error ends it.
-func (o *objects) each(f func(at string) error) error {
+	d := json.NewDecoder(in)
+	spaces := int64(0) // between the objects
 	for {
-		at, err := o.next()
+		spaces -= d.InputOffset()
+		d.More() // goes to the next object
+		in.begin(d.InputOffset())
+		spaces += in.begins
+		document := new(T)
+		err := d.Decode(document)
 		if err == io.EOF {
 			return nil
 		}
-		if err == nil {
-			err = f(at)
-		}
 		if err != nil {
+			return in.problem(err, spaces)
+		}
+		if err := do(in.place(in.begins), document); err != nil {
 			return err
 		}
 	}
-}
-
-// fields calls field with the name of each field of the object that was begun. field reads the
-// value.
-func (o *objects) fields(field func(key string) error) error {
-	for o.d.More() {
-		t, err := o.d.Token()
-		if err != nil {
-			return o.problem(err)
-		}
-		key, _ := t.(string)
-		if err := field(key); err != nil {
-			return err
-		}
-	}
-	return o.end()
-}
-
-// object reads an object by fields.
-func (o *objects) object(field func(key string) error) error {
-	if null, err := o.begin('{'); null || err != nil {
-		return err
-	}
-	return o.fields(field)
-}
-
-// list calls item for each item of a list, or never for null. item reads the value of the item.
-func (o *objects) list(item func() error) error {
-	if null, err := o.begin('['); null || err != nil {
-		return err
-	}
-	for o.d.More() {
-		o.in.forget(o.d.InputOffset())
-		if err := item(); err != nil {
-			return err
-		}
-	}
-	return o.end()
-}
-
-// begin reads the opening bracket of an object or list, or null.
-func (o *objects) begin(bracket json.Delim) (null bool, err error) {
-	t, err := o.d.Token()
-	if err == nil && t != nil && t != bracket {
-		return false, errs.Inputf(o.in.place(o.d.InputOffset()), "%s is expected here", map[json.Delim]string{'{': "an object", '[': "a list"}[bracket])
-	}
-	return t == nil, o.problem(err)
-}
-
-// end reads a closing bracket.
-func (o *objects) end() error {
-	_, err := o.d.Token()
-	return o.problem(err)
-}
-
-// value reads the next value into v.
-func (o *objects) value(v any) error {
-	o.in.forget(o.d.InputOffset())
-	return o.problem(o.d.Decode(v))
-}
-
-// skip reads the next value and drops it.
-func (o *objects) skip() error { return o.value(new(json.RawMessage)) }
-
-// problem returns a decoder's error with its place, or nil for nil.
-func (o *objects) problem(err error) error {
-	if err == nil {
-		return nil
-	}
-	// The decoder has read the wrong text, but counts only the text before it as used. An error of
-	// syntax knows an offset that does not count tokens. So the rest is parsed again for it.
-	rest, _ := io.ReadAll(o.d.Buffered())
-	at := o.d.InputOffset() + int64(len(rest)-len(strings.TrimLeft(string(rest), " \t\r\n,:")))
-	var syntax *json.SyntaxError
-	switch {
-	case o.in.err != nil:
-		return errs.Inputf(o.in.place(o.in.read), "%w", errs.Cause(o.in.err))
-	case errors.As(err, &syntax):
-		first := rest[at-o.d.InputOffset():]
-		if again := (*json.SyntaxError)(nil); errors.As(json.Unmarshal(first, new(json.RawMessage)), &again) && again.Offset > 0 {
-			at += again.Offset - 1
-		}
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		at = o.in.read
-	}
-	return errs.Inputf(o.in.place(at), "%s", errs.OfJSON(err))
 }
 
 // lineReader counts the lines that it reads, so that an offset has a line.
@@ -149,16 +42,16 @@ type lineReader struct {
 	name   string
 	r      io.Reader
 	read   int64   // bytes that were read
-	begins int64   // offset of the value that is read now
+	begins int64   // offset of the object that is read now
 	lines  int     // line ends before those in ends
 	ends   []int64 // offsets of the other line ends
-	err    error   // of r, or of a value that is too long
+	err    error   // of r, or of an object that is too long
 }
 
-// Read reads from r. It fails if a value is longer than mostValueBytes.
+// Read reads from r. It fails if an object is longer than mostDocumentBytes.
 func (l *lineReader) Read(p []byte) (int, error) {
-	if l.read-l.begins > mostValueBytes {
-		l.err = fmt.Errorf("a single value is longer than %d MiB", mostValueBytes>>20)
+	if l.read-l.begins > mostDocumentBytes {
+		l.err = fmt.Errorf("a single object is longer than %d MiB", mostDocumentBytes>>20)
 		return 0, l.err
 	}
 	n, err := l.r.Read(p)
@@ -174,8 +67,8 @@ func (l *lineReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// forget says that the next value begins at offset or after it.
-func (l *lineReader) forget(offset int64) {
+// begin says that the next object begins at offset.
+func (l *lineReader) begin(offset int64) {
 	n := 0
 	for n < len(l.ends) && l.ends[n] < offset {
 		n++
@@ -185,7 +78,7 @@ func (l *lineReader) forget(offset int64) {
 	l.ends = l.ends[n:]
 }
 
-// place returns the place of an offset that was not forgotten: "NAME:LINE".
+// place returns the place of an offset in the object that is read now: "NAME:LINE".
 func (l *lineReader) place(offset int64) string {
 	line := l.lines + 1
 	for _, end := range l.ends {
@@ -194,4 +87,23 @@ func (l *lineReader) place(offset int64) string {
 		}
 	}
 	return fmt.Sprintf("%s:%d", l.name, line)
+}
+
+// problem returns a decoder's error with its place. spaces is the number of bytes before and between the objects, which
+// the offset of an error of syntax does not count.
+func (l *lineReader) problem(err error, spaces int64) error {
+	at := l.begins
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case l.err != nil:
+		return errs.Inputf(l.place(l.read), "%w", errs.Cause(l.err))
+	case errors.As(err, &syntax):
+		at = spaces + syntax.Offset - 1
+	case errors.As(err, &kind):
+		at += kind.Offset - 1
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		at = l.read
+	}
+	return errs.Inputf(l.place(at), "%s", errs.OfJSON(err))
 }

@@ -162,15 +162,6 @@ func (b *building) repeat(to *[]time.Duration, took time.Duration, n int64) {
 	}
 }
 
-// checkCount fails once the job has more tasks than a workload may have, so that nobody waits for the rest of a
-// long list.
-func (b *building) checkCount() error {
-	if len(b.MapTimes)+len(b.ReduceTimes) > b.most {
-		return errs.Inputf(b.At, "%w", &Failure{true, fmt.Errorf("with this job there are more than %d tasks", b.most)})
-	}
-	return nil
-}
-
 // submitted sets the moment of submission from milliseconds since 1970.
 func (b *building) submitted(ms int64) {
 	// The bound keeps a hostile number from overflowing when it becomes nanoseconds.

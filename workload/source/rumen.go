@@ -1,7 +1,6 @@
 package source
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,13 +15,11 @@ import (
 // workload, and neither are the tasks of set-up and clean-up. Rumen's Folder repeats jobs with their
 // IDs, so a later job of an ID gets a number. It is a Reader.
 func Rumen(name string, r io.Reader, o Reading) (*Set, error) {
-	s, in := &Set{Notes: []string{"jobs of the Rumen trace " + name}}, newObjects(name, r)
+	s := &Set{Notes: []string{"jobs of the Rumen trace " + name}}
 	seen := map[string]int{} // jobs by their IDs
-	err := in.each(func(at string) error {
+	err := eachDocument(name, r, func(at string, j *rumenJob) error {
 		b := o.building(at)
-		if err := b.readRumen(in); err != nil {
-			return err
-		}
+		b.readRumen(j)
 		if b.Name == "" {
 			b.err = errors.New("has no jobID; a job of Rumen is expected, and no topology")
 		}
@@ -36,80 +33,79 @@ func Rumen(name string, r io.Reader, o Reading) (*Set, error) {
 	return s.result(name, err)
 }
 
-// readRumen reads the fields of a job.
-func (b *building) readRumen(in *objects) error {
-	var submit text
-	to := map[string]*text{
-		"jobID": (*text)(&b.Name), "user": (*text)(&b.User), "queue": (*text)(&b.Pool), "outcome": (*text)(&b.outcome), "submitTime": &submit,
-	}
-	err := in.fields(func(key string) error {
-		switch key {
-		case "mapTasks", "reduceTasks":
-			return in.list(func() error { return b.readRumenTask(in, key == "reduceTasks") })
-		case "otherTasks":
-			return in.list(func() error {
-				b.dropped.add(1, droppedOthers)
-				return in.skip()
-			})
-		}
-		if to[key] != nil {
-			return in.value(to[key])
-		}
-		return in.skip()
-	})
-	if ms, bad := submit.number(-1); bad != nil || ms < 0 {
-		b.fail("submitTime %s is not a time in milliseconds", errs.Quote(string(submit)))
-	} else {
-		b.submitted(ms)
-	}
-	return err
+// rumenJob has the fields that are read of a LoggedJob.
+type rumenJob struct {
+	ID      text        `json:"jobID"`
+	User    text        `json:"user"`
+	Queue   text        `json:"queue"`
+	Outcome text        `json:"outcome"`
+	Submit  text        `json:"submitTime"`
+	Maps    []rumenTask `json:"mapTasks"`
+	Reduces []rumenTask `json:"reduceTasks"`
+	Others  []struct{}  `json:"otherTasks"`
 }
 
-// rumenAttempt has the fields that are read of a LoggedTaskAttempt. -1 stands for an unknown number.
+// rumenTask has the fields that are read of a LoggedTask.
+type rumenTask struct {
+	ID       text           `json:"taskID"`
+	Attempts []rumenAttempt `json:"attempts"`
+}
+
+// rumenAttempt has the fields that are read of a LoggedTaskAttempt. An unknown time is -1, or nil.
 type rumenAttempt struct {
 	Result   string `json:"result"`
-	Start    int64  `json:"startTime"`
-	End      int64  `json:"finishTime"`
+	Start    *int64 `json:"startTime"`
+	End      *int64 `json:"finishTime"`
 	Shuffled int64  `json:"shuffleFinished"`
 	Emitted  int64  `json:"mapOutputBytes"`
 	Copied   int64  `json:"reduceShuffleBytes"`
 	Written  int64  `json:"hdfsBytesWritten"`
 }
 
-// readRumenTask reads a task and records it.
-func (b *building) readRumenTask(in *objects, reduce bool) error {
-	var attempts int
-	id := text("")
-	done := (*attempt)(nil)
-	err := in.object(func(key string) error {
-		switch key {
-		case "taskID":
-			return in.value(&id)
-		case "attempts":
-			return in.list(func() error {
-				a := rumenAttempt{Start: -1, End: -1}
-				if err := in.value(&a); err != nil {
-					return err
-				}
-				if attempts++; slices.Contains([]string{"SUCCESS", "SUCCEEDED"}, a.Result) {
-					done = &attempt{reduce: reduce, start: a.Start, shuffled: a.Shuffled, end: a.End, bytes: a.Emitted, written: a.Written}
-					if reduce {
-						done.bytes = a.Copied
-					}
-				}
-				return nil
-			})
-		}
-		return in.skip()
-	})
-	if done == nil {
-		b.dropped.add(attempts, droppedAttempts)
-		b.dropped.add(1, droppedTasks)
-		return err
+// readRumen takes the fields and the tasks of a job.
+func (b *building) readRumen(j *rumenJob) {
+	b.Name, b.User, b.Pool, b.outcome = string(j.ID), string(j.User), string(j.Queue), string(j.Outcome)
+	if ms, bad := j.Submit.number(-1); bad != nil || ms < 0 {
+		b.fail("submitTime %s is not a time in milliseconds", errs.Quote(string(j.Submit)))
+	} else {
+		b.submitted(ms)
 	}
-	b.dropped.add(attempts-1, droppedAttempts)
-	b.record(string(id), *done)
-	return cmp.Or(err, b.checkCount())
+	b.dropped.add(len(j.Others), droppedOthers)
+	for i := range j.Maps {
+		b.recordRumen(&j.Maps[i], false)
+	}
+	for i := range j.Reduces {
+		b.recordRumen(&j.Reduces[i], true)
+	}
+}
+
+// recordRumen records a task.
+func (b *building) recordRumen(t *rumenTask, reduce bool) {
+	done := (*attempt)(nil)
+	for _, a := range t.Attempts {
+		if !slices.Contains([]string{"SUCCESS", "SUCCEEDED"}, a.Result) {
+			continue
+		}
+		done = &attempt{reduce: reduce, start: orUnknown(a.Start), shuffled: a.Shuffled, end: orUnknown(a.End), bytes: a.Emitted, written: a.Written}
+		if reduce {
+			done.bytes = a.Copied
+		}
+	}
+	if done == nil {
+		b.dropped.add(len(t.Attempts), droppedAttempts)
+		b.dropped.add(1, droppedTasks)
+		return
+	}
+	b.dropped.add(len(t.Attempts)-1, droppedAttempts)
+	b.record(string(t.ID), *done)
+}
+
+// orUnknown returns a time, or -1 if the trace lacks it.
+func orUnknown(ms *int64) int64 {
+	if ms == nil {
+		return -1
+	}
+	return *ms
 }
 
 // These are names in a tally of what was dropped.

@@ -57,13 +57,25 @@ func (t text) number(otherwise int64) (int64, error) {
 	return n, nil
 }
 
-// slsJob is a JSON document of a load while it is read (Hadoop, SLSConfiguration: JOB_*). Hadoop
-// reads all values as text, so numbers may have quotes.
+// slsDocument has the fields that are read of a load (Hadoop, SLSConfiguration: JOB_*). Hadoop reads all values as
+// text, so numbers may have quotes.
+type slsDocument struct {
+	ID     text      `json:"job.id"`
+	Queue  text      `json:"job.queue.name"`
+	User   text      `json:"job.user"`
+	Start  text      `json:"job.start.ms"`
+	Count  text      `json:"job.count"`
+	Type   text      `json:"am.type"`
+	Legacy text      `json:"yarn.sls.am.type"`
+	Tasks  []slsTask `json:"job.tasks"`
+	Nodes  text      `json:"num.nodes"`
+	Racks  text      `json:"num.racks"`
+}
+
+// slsJob is a job of a load while its tasks are added.
 type slsJob struct {
 	building
-	start, count, am, nodes, racks text
-	tasks                          int   // entries of job.tasks
-	kind                           error // of the first container that is neither map nor reduce
+	kind error // of the first container that is neither map nor reduce
 }
 
 // SLS reads a load of YARN's Scheduler Load Simulator: a file with a JSON document for each job
@@ -71,73 +83,48 @@ type slsJob struct {
 // of nodes instead of a job, or with it. A task lasts for its duration, or from its start to its
 // end. It is a Reader.
 func SLS(name string, r io.Reader, o Reading) (*Set, error) {
-	s, in := &Set{Notes: []string{"jobs of the SLS load " + name + "; the wait of a task for its container is not in them"}}, newObjects(name, r)
+	s := &Set{Notes: []string{"jobs of the SLS load " + name + "; the wait of a task for its container is not in them"}}
 	number := 0 // of the jobs
-	err := in.each(func(at string) error {
-		j := slsJob{building: o.building(at)}
-		if err := j.read(in); err != nil {
-			return err
-		}
-		if j.nodes != "" {
-			n, err := j.nodes.number(0)
+	err := eachDocument(name, r, func(at string, d *slsDocument) error {
+		if d.Nodes != "" {
+			n, err := d.Nodes.number(0)
 			if err != nil || n == 0 || n > 1_000_000 {
-				return errs.Inputf(at, "num.nodes: %s is not a whole number from 1 to 1000000", errs.Quote(string(j.nodes)))
+				return errs.Inputf(at, "num.nodes: %s is not a whole number from 1 to 1000000", errs.Quote(string(d.Nodes)))
 			}
 			s.Trackers = int(n)
-			if racks, err := j.racks.number(1); err != nil || racks > 1 {
+			if racks, err := d.Racks.number(1); err != nil || racks > 1 {
 				s.dropped.add(int(racks), "racks")
 			}
-			if j.tasks == 0 {
+			if len(d.Tasks) == 0 {
 				return nil
 			}
 		}
 		number++
-		return s.addSLS(&j, number, o)
+		return s.addSLS(d, number, at, o)
 	})
 	return s.result(name, err)
 }
 
-// read reads the fields of a document.
-func (j *slsJob) read(in *objects) error {
-	to := map[string]*text{
-		"job.id": (*text)(&j.Name), "job.queue.name": (*text)(&j.Pool), "job.user": (*text)(&j.User), "job.start.ms": &j.start,
-		"job.count": &j.count, "am.type": &j.am, "yarn.sls.am.type": &j.am, "num.nodes": &j.nodes, "num.racks": &j.racks,
-	}
-	return in.fields(func(key string) error {
-		switch {
-		case key == "job.tasks":
-			return in.list(func() error {
-				var t slsTask
-				if err := in.value(&t); err != nil {
-					return err
-				}
-				if err := j.addTask(&t); err != nil {
-					j.fail("task %d: %w", j.tasks, err)
-				}
-				j.tasks++
-				return j.checkCount()
-			})
-		case to[key] != nil:
-			return in.value(to[key])
-		}
-		return in.skip()
-	})
-}
-
 // addSLS adds the jobs of a document: one, or job.count of them. A job without an id gets its name
 // from number, the number of the document.
-func (s *Set) addSLS(j *slsJob, number int, o Reading) error {
-	j.Name = cmp.Or(j.Name, fmt.Sprintf("job_%d", number))
-	start, err := j.start.number(0)
+func (s *Set) addSLS(d *slsDocument, number int, at string, o Reading) error {
+	j := slsJob{building: o.building(at)}
+	j.Name, j.Pool, j.User = cmp.Or(string(d.ID), fmt.Sprintf("job_%d", number)), string(d.Queue), string(d.User)
+	for i := range d.Tasks {
+		if err := j.addTask(i, &d.Tasks[i]); err != nil {
+			j.fail("task %d: %w", i, err)
+		}
+	}
+	start, err := d.Start.number(0)
 	if err != nil {
 		j.fail("job.start.ms: %w", err)
 	}
 	j.submitted(start)
-	count, err := j.count.number(1)
+	count, err := d.Count.number(1)
 	if err != nil || count > 100_000 {
-		j.fail("job.count: %s is not a whole number from 0 to 100000", errs.Quote(string(j.count)))
+		j.fail("job.count: %s is not a whole number from 0 to 100000", errs.Quote(string(d.Count)))
 	}
-	if am := cmp.Or(string(j.am), "mapreduce"); am != "mapreduce" {
+	if am := cmp.Or(string(d.Type), string(d.Legacy), "mapreduce"); am != "mapreduce" {
 		// Such a job asks for all of its containers at once, so they are maps.
 		j.MapTimes, j.ReduceTimes = append(j.MapTimes, j.ReduceTimes...), nil
 		j.assumed.add(1, fmt.Sprintf("jobs of type %s whose containers are maps", errs.Quote(am)))
@@ -147,7 +134,7 @@ func (s *Set) addSLS(j *slsJob, number int, o Reading) error {
 	switch {
 	case j.err != nil:
 		j.err = fmt.Errorf("job %s, %w", errs.Quote(j.Name), j.err)
-	case j.tasks == 0:
+	case len(d.Tasks) == 0:
 		j.fail("job %s has no job.tasks", errs.Quote(j.Name))
 	default:
 		j.building.count()
@@ -155,9 +142,9 @@ func (s *Set) addSLS(j *slsJob, number int, o Reading) error {
 	return s.add(&j.building, o, int(max(count, 1)))
 }
 
-// addTask adds the tasks of one entry. It prefers a duration to start and end, and
+// addTask adds the tasks of one entry of job.tasks. It prefers a duration to start and end, and
 // container.duration.ms to the older duration.ms.
-func (j *slsJob) addTask(t *slsTask) error {
+func (j *slsJob) addTask(entry int, t *slsTask) error {
 	// The four times in milliseconds, in the order of the loop; -1: not given.
 	took := [4]int64{}
 	for i, of := range []text{t.Duration, t.Legacy, t.Start, t.End} {
@@ -190,7 +177,7 @@ func (j *slsJob) addTask(t *slsTask) error {
 		to = &j.ReduceTimes
 	default:
 		if j.kind == nil {
-			j.kind = fmt.Errorf("task %d: container.type %s is neither map nor reduce", j.tasks, errs.Quote(string(t.Type)))
+			j.kind = fmt.Errorf("task %d: container.type %s is neither map nor reduce", entry, errs.Quote(string(t.Type)))
 		}
 	}
 	j.repeat(to, time.Duration(ms)*time.Millisecond, n)
