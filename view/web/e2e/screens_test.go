@@ -66,6 +66,7 @@ func TestScreens(t *testing.T) {
 		{"differences", two, []chromedp.Action{tab("differences")}},
 		{"zoom", two, []chromedp.Action{chromedp.KeyEvent("+"), chromedp.KeyEvent("+"), chromedp.KeyEvent("+"), chromedp.KeyEvent("+")}},
 		{"tables", two, []chromedp.Action{chromedp.KeyEvent("t")}},
+		{"share", two, []chromedp.Action{chromedp.KeyEvent("s"), chromedp.WaitVisible("#picture img", chromedp.ByQuery)}},
 		{"keys", two, []chromedp.Action{chromedp.KeyEvent("?")}},
 		{"kvbuffers", real, []chromedp.Action{tab("buffers")}},
 		{"shuffle", real, []chromedp.Action{tab("shuffle"), chromedp.KeyEvent(kb.ArrowRight)}},

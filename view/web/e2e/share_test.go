@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,6 +27,18 @@ const drawn = `(async () => {
   window.drawn = [w, h, n / all > 0.1 && n / all < 0.95, 'rgb ' + data[0]].join();
 })()`
 
+// shares waits for the PNG, and compares it with want.
+func shares(t *testing.T, tab context.Context, want string) {
+	t.Helper()
+	until(t, tab, offered)
+	eval(t, tab, drawn)
+	until(t, tab, "window.drawn")
+	if got := eval(t, tab, "window.drawn"); got != want {
+		t.Errorf("the PNG is %s, want %s", got, want)
+	}
+	eval(t, tab, "delete window.drawn")
+}
+
 // TestShare takes the picture of two runs in each shape and theme, as PNG and as SVG.
 func TestShare(t *testing.T) {
 	dir, names := recorded(t, borrow, "fair", "pi-dhfs")
@@ -38,13 +51,7 @@ func TestShare(t *testing.T) {
 	} {
 		until(t, tab, offered)
 		eval(t, tab, fmt.Sprintf("(() => { const f = document.querySelector('#shared form'); f.shape.value = %q; f.theme.value = %q; f.dispatchEvent(new Event('input')) })()", c.shape, c.theme))
-		until(t, tab, offered)
-		eval(t, tab, drawn)
-		until(t, tab, "window.drawn")
-		if got := eval(t, tab, "window.drawn"); got != c.want {
-			t.Errorf("%s, %s: %s, want %s", c.shape, c.theme, got, c.want)
-		}
-		eval(t, tab, "delete window.drawn")
+		shares(t, tab, c.want)
 	}
 	if name := eval(t, tab, "document.querySelector('#png').download"); name != "mrlocal-fair-pi-dhfs.png" {
 		t.Errorf("the PNG is called %s", name)

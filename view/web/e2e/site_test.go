@@ -74,6 +74,8 @@ func TestASiteNeedsNoServer(t *testing.T) {
 	until(t, tab, "document.querySelector('#inspector .rule')?.textContent === 'map-borrows'")
 	other := open(t, eval(t, tab, "location.href"))
 	until(t, other, "document.querySelector('#text').value.includes('maps: 20') && document.querySelectorAll('.lanes canvas').length === 2")
+	push(t, tab, "#share") // the simulator draws the picture
+	shares(t, tab, "1920,1080,true,rgb 255")
 }
 
 // TestAnEditCancelsTheSimulationOfASite checks that an edit ends the worker with its simulation.
@@ -109,6 +111,9 @@ func TestRecordedRunsStandOnASite(t *testing.T) {
 	press(t, tab, kb.End)
 	// The reduce slot under fair. Rows of two runs are lower than those of one.
 	click(t, tab, canvas, gutter+60, axis+high+4, "document.querySelector('#inspector .reasons')?.innerText.includes('the gate of A was closed')")
+	push(t, tab, "#share")
+	shares(t, tab, "1920,1080,true,rgb 255")
+	push(t, tab, "#shared button")
 	push(t, tab, "#other")
 	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('16 tasks under 2 policies')")
 }
