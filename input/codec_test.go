@@ -145,7 +145,11 @@ func TestCompressedInputIsDecodedInAMapOrAsAStream(t *testing.T) {
 				whole := compress(text)
 				half := (len(text) + 1) / 3
 				members := append(compress(text[:half]), compress(text[half:])...)
-				for _, data := range [][]byte{whole, members} {
+				stored := [][]byte{whole, members}
+				if testing.Short() {
+					stored = stored[1:] // the first of the members is decoded as a whole file is
+				}
+				for _, data := range stored {
 					path := write(t, "f", data)
 					for _, block := range []int64{0, 64} {
 						p := plan(t, input.Options{BlockBytes: block}, path)
