@@ -136,12 +136,13 @@ func (r *Result) changed(ctx context.Context, f *workload.Figure, change *worklo
 	return judge(&plain, all, &mean)
 }
 
-// change applies the changes of two Trials to the file of a run: those of the run itself, and those of
-// isolate. scales are the factors of both. t.file becomes a changed copy.
-func (t *trial) change(of, change *workload.Trial, scales []workload.Arg) (err error) {
-	t.without = slices.Concat(of.Without, change.Without)
-	sets := slices.Concat(of.Set, change.Set)
-	t.changed = words(&workload.Trial{Without: t.without, Set: sets, Scale: scales})
+// change makes the changes of a Trial, each with one value, in the file of the run. t.file becomes a changed copy.
+func (t *trial) change(by *workload.Trial) (err error) {
+	t.without, t.changed = by.Without, words(by)
+	var sets []workload.Change
+	for _, a := range by.Set {
+		sets = append(sets, workload.Change{Path: a.Name, Value: a.Values[0]})
+	}
 	switch {
 	case len(sets) == 0:
 	case t.other != "":
@@ -152,29 +153,29 @@ func (t *trial) change(of, change *workload.Trial, scales []workload.Arg) (err e
 	default:
 		t.file, err = t.file.Changed(sets)
 	}
-	if err != nil || len(scales) == 0 {
+	if err != nil || len(by.Scale) == 0 {
 		return err
 	}
 	// The trials of an experiment share the file, so scaling works on a copy.
 	f := *t.file
 	f.Jobs, t.file = slices.Clone(f.Jobs), &f
-	for _, a := range scales {
-		by, err := strconv.ParseFloat(a.Values[0], 64)
-		if err != nil || by < 0 {
+	for _, a := range by.Scale {
+		factor, err := strconv.ParseFloat(a.Values[0], 64)
+		if err != nil || factor < 0 {
 			return fmt.Errorf("scale: %s: %s is not a factor", a.Name, a.Values[0])
 		}
 		for i := range f.Jobs {
 			j := &f.Jobs[i]
 			switch a.Name {
 			case "map_time":
-				j.MapTime = j.MapTime.Scaled(by)
+				j.MapTime = j.MapTime.Scaled(factor)
 			case "reduce_time":
-				j.ReduceTime = j.ReduceTime.Scaled(by)
+				j.ReduceTime = j.ReduceTime.Scaled(factor)
 			case "map_output":
-				j.MapOutputBytes, j.MapEmitsBytes = int64(float64(j.MapOutputBytes)*by), int64(float64(j.MapEmitsBytes)*by)
+				j.MapOutputBytes, j.MapEmitsBytes = int64(float64(j.MapOutputBytes)*factor), int64(float64(j.MapEmitsBytes)*factor)
 			case "profile": // the tasks use what they did
 				j.Load = cmp.Or(j.Load, j.Profile)
-				j.Profile = scaledProfile(j.Profile, by)
+				j.Profile = scaledProfile(j.Profile, factor)
 			default:
 				return fmt.Errorf("scale: no %s; there are map_time, reduce_time, map_output, profile", a.Name)
 			}
@@ -202,7 +203,7 @@ func words(t *workload.Trial) string {
 		all = append(all, "no "+strings.Join(t.Without, ", "))
 	}
 	for _, c := range t.Set {
-		all = append(all, c.Path+"="+c.Value)
+		all = append(all, c.Name+"="+c.Values[0])
 	}
 	for _, a := range t.Scale {
 		all = append(all, a.Name+" times "+a.Values[0])

@@ -67,7 +67,7 @@ func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial) (a
 	at := cmp.Or(change.Pos, t.Pos)
 	// n is the number of runs: the length of the lists, or 1.
 	n := 1
-	for _, a := range slices.Concat(t.Args, t.Scale) {
+	for _, a := range slices.Concat(t.Args, t.Set, t.Scale) {
 		// All runs have the same value of this flag.
 		if len(a.Values) == 1 {
 			continue
@@ -96,11 +96,17 @@ func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial) (a
 				run.flags = append(run.flags, flag{a.Name, value})
 			}
 		}
-		scales := slices.Concat(t.Scale, change.Scale)
-		for k := range scales {
-			scales[k].Values = []string{run.pick(&scales[k], i)}
+		one := func(all []workload.Arg) []workload.Arg {
+			for k := range all {
+				all[k].Values = []string{run.pick(&all[k], i)}
+			}
+			return all
 		}
-		if err := run.change(t, change, scales); err != nil {
+		made := workload.Trial{
+			Without: slices.Concat(t.Without, change.Without),
+			Set:     one(slices.Concat(t.Set, change.Set)), Scale: one(slices.Concat(t.Scale, change.Scale)),
+		}
+		if err := run.change(&made); err != nil {
 			return nil, f.Errorf(at, "run "+t.Name, "%w", err)
 		}
 		// This check finds a mistake before any run, which may take minutes.

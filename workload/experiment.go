@@ -31,7 +31,7 @@ type Trial struct {
 	Jobs      []string // names of the jobs that run, in their order; nil: all jobs of the file
 	EachOrder bool     // a run for each order of Jobs
 	Without   []string // names of jobs that are left out
-	Set       []Change // changes of the file for this run
+	Set       []Arg    // values of the file by paths (Change), several as in Args
 	Scale     []Arg    // factors of map_time, reduce_time or map_output of all jobs, several as in Args
 	Args      []Arg    // flags, as mrlocal sim has them
 	Pos       Pos
@@ -131,12 +131,9 @@ func (d *decoder) trial(n *yaml.Node, form form) Trial {
 		case form >= changed && key == "without":
 			t.Without = d.values(v, key)
 		case form >= changed && key == "set":
-			d.pairs(v, key, func(a Arg) { t.Set = append(t.Set, Change{Path: a.Name, Value: a.Values[0]}) })
+			t.Set = d.flags(v, key)
 		case form >= changed && key == "scale":
-			factors := map[string]Pos{}
-			for k, v := range d.entriesOf(v, key) {
-				t.Scale = append(t.Scale, Arg{Name: d.once(factors, k, key, ""), Values: d.values(v, key), Pos: placeOf(k)})
-			}
+			t.Scale = d.flags(v, key)
 		default:
 			t.Args = append(t.Args, Arg{Name: key, Values: d.values(v, key), Pos: placeOf(k)})
 		}
@@ -156,13 +153,13 @@ func (d *decoder) once(seen map[string]Pos, k *yaml.Node, what, advice string) s
 	return key
 }
 
-// pairs calls f for each key of the mapping n. Each value must be a single one.
-func (d *decoder) pairs(n *yaml.Node, what string, f func(Arg)) {
+// flags reads the mapping n, each key of which has one value or several.
+func (d *decoder) flags(n *yaml.Node, what string) (all []Arg) {
 	seen := map[string]Pos{}
 	for k, v := range d.entriesOf(n, what) {
-		key := d.once(seen, k, what, "")
-		f(Arg{Name: key, Values: []string{d.word(v, key)}, Pos: placeOf(k)})
+		all = append(all, Arg{Name: d.once(seen, k, what, ""), Values: d.values(v, what), Pos: placeOf(k)})
 	}
+	return all
 }
 
 // figure reads an item of figures. Package bench checks the values of band, which may have
