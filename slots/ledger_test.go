@@ -539,3 +539,18 @@ func TestAPolicysOptionsAreRecorded(t *testing.T) {
 		t.Errorf("recorded: %s", got)
 	}
 }
+
+// TestWrongSlots: New refuses each wrong field of a slot.
+func TestWrongSlots(t *testing.T) {
+	for name, wrong := range map[string]func(s *slots.Slot){
+		"the number": func(s *slots.Slot) { s.ID++ }, "a home kind": func(s *slots.Slot) { s.Home = 2 },
+		"no tracker": func(s *slots.Slot) { s.Tracker = -1 }, "a tracker beyond the slots": func(s *slots.Slot) { s.Tracker = 3 },
+		"the weight": func(s *slots.Slot) { s.Weight = -1 },
+	} {
+		c := two()
+		wrong(&c.Slots[1])
+		if _, err := slots.New(c, fifo.New()); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}
