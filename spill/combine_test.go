@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"mrlocal/internal/membudget"
+	"mrlocal/internal/testkit"
 	"mrlocal/jobs"
 	"mrlocal/shuffle"
 	"mrlocal/shuffle/record"
@@ -96,7 +97,7 @@ func (concat) Fold(acc, value []byte) []byte { return append(acc, value...) }
 
 func TestHashCombiningFoldsEveryValueOnce(t *testing.T) {
 	for _, kind := range keyKinds {
-		for seed := range seeds(6) {
+		for seed := range seeds(testkit.Rounds(6)) {
 			r := rand.New(rand.NewPCG(seed, 3))
 			t.Run(fmt.Sprint(kind.name, "/", seed), func(t *testing.T) { combines(t, r, seed, kind.make) })
 		}

@@ -43,14 +43,14 @@ var lateKinds = []struct {
 // once. The test covers whole sorts, runs that are sorted already, and too little memory to
 // sort all runs as one. It also covers evictions before and during the merge.
 func TestLateSortingGivesTheStableSort(t *testing.T) {
-	eachLateKind(t, 6, sortLate)
+	eachLateKind(t, testkit.Rounds(6), sortLate)
 }
 
 // eachLateKind runs a test with each kind of keys and n seeds.
-func eachLateKind(t *testing.T, n uint64, test func(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) string)) {
+func eachLateKind(t *testing.T, rounds int, test func(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) string)) {
 	for k, kind := range lateKinds {
 		t.Run(kind.name, func(t *testing.T) {
-			for seed := range uint64(testkit.Rounds(int(n))) {
+			for seed := range uint64(rounds) {
 				seed += uint64(k) // kinds with one round each have different seeds
 				test(t, rand.New(rand.NewPCG(seed, 11)), seed, kind.make)
 			}
@@ -125,7 +125,7 @@ func sortLate(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) 
 // The next merge then gathers it by whole keys.
 func TestLateSortingOfWhatIsSortedAlready(t *testing.T) {
 	for _, evicts := range []bool{false, true} {
-		for seed := range seeds(8) {
+		for seed := range seeds(testkit.Rounds(8)) {
 			r := rand.New(rand.NewPCG(seed, 12))
 			k := newKit(t, 96<<20)
 			kind := lateKinds[1].make

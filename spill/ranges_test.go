@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"mrlocal/internal/testkit"
 	"mrlocal/shuffle"
 	"mrlocal/shuffle/record"
 )
@@ -37,7 +38,7 @@ func (c *idleCores) start(f func(idle func() bool)) bool {
 // it was sorted at once. That holds with runs that were sorted at once or spilled, with too
 // little memory for ranges, and after an eviction.
 func TestRangesGiveTheStableSort(t *testing.T) {
-	eachLateKind(t, 5, sortRanges)
+	eachLateKind(t, testkit.Rounds(5), sortRanges)
 }
 
 func sortRanges(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) string) {

@@ -19,9 +19,9 @@ import (
 	"mrlocal/shuffle/record"
 )
 
-// seeds returns how many of n random runs a test makes, at least two.
-func seeds(n uint64) uint64 {
-	return uint64(max(2, testkit.Rounds(int(n))))
+// seeds returns the number of rounds, at least two.
+func seeds(rounds int) uint64 {
+	return uint64(max(2, rounds))
 }
 
 // spillAside lets spills run on a goroutine of their own. It drops events, because the Notify
@@ -211,7 +211,7 @@ func randomBytes(r *rand.Rand, n int) string {
 func TestMergedBuffersAreTheStableSortOfWhatWasEmitted(t *testing.T) {
 	for _, kind := range keyKinds {
 		t.Run(kind.name, func(t *testing.T) {
-			for seed := range seeds(6) {
+			for seed := range seeds(testkit.Rounds(6)) {
 				r := rand.New(rand.NewPCG(seed, 1))
 				metamorphic(t, r, seed, kind.make)
 			}
@@ -327,7 +327,7 @@ func TestTakenBlocksAreSortedLikeEmittedRecords(t *testing.T) {
 		}
 		return dst
 	}
-	for seed := range seeds(16) {
+	for seed := range seeds(testkit.Rounds(16)) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		k := newKit(t, 64<<20)
 		o, done := k.options(int64(10+r.IntN(20)) * membudget.ChunkBytes)
@@ -411,7 +411,7 @@ func TestTakenBlocksAreSortedLikeEmittedRecords(t *testing.T) {
 // A merge whose memory is evicted while it reads continues from the disk, at any record, and
 // the memory is freed at once.
 func TestEvictionWhileAMergeReadsChangesNothing(t *testing.T) {
-	for seed := range seeds(40) {
+	for seed := range seeds(testkit.Rounds(40)) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		k := newKit(t, 64<<20)
 		makeKey := keyKinds[r.IntN(len(keyKinds))].make

@@ -152,3 +152,23 @@ func TestDocumentsNameFilesThatExist(t *testing.T) {
 		t.Errorf("the documents name %d files only", names)
 	}
 }
+
+// .ci/run passes -long to the tests that have one of these calls in their own text.
+var callsOfLong = regexp.MustCompile(`(testkit\.(Rounds|Long|Check)|policytest\.(Run|Recordings))\(`)
+
+func TestTestsThemselvesAskForAllRounds(t *testing.T) {
+	for name, text := range tracked(t) {
+		if !strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		function := ""
+		for i, line := range strings.Split(string(text), "\n") {
+			if strings.HasPrefix(line, "func ") {
+				function = line
+			}
+			if callsOfLong.MatchString(line) && !strings.HasPrefix(function, "func Test") {
+				t.Errorf("%s:%d: .ci/run does not find which tests make more rounds here with -long", name, i+1)
+			}
+		}
+	}
+}
