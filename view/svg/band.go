@@ -6,21 +6,41 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"mrlocal/trace"
 	"mrlocal/view"
 )
 
-// layer is the part of a band that tasks of one group and kind take, on their own slots or on lent ones. The group lost
-// stands for slots of lost trackers.
+// layer is the part of a band that tasks of one group and kind take, on their own slots or on lent ones.
 type layer struct {
 	group int32
 	kind  trace.Kind
 	lent  bool
 }
 
-const lost = math.MaxInt32
+// These groups are no job or pool: all but the largest ones together, and the slots of lost trackers.
+const (
+	others = math.MaxInt32 - 1
+	lost   = math.MaxInt32
+)
+
+// merge notes which groups are drawn as others, because bands of many thin layers show nothing.
+func (p *picture) merge() {
+	busy := map[int32]time.Duration{}
+	for _, r := range p.runs {
+		for i := range r.Model.Bars {
+			b := &r.Model.Bars[i]
+			busy[r.Model.Group(b.Job, p.Pools)] += r.Model.Until(b) - b.From
+		}
+	}
+	order := slices.SortedFunc(maps.Keys(busy), func(a, b int32) int { return cmp.Or(cmp.Compare(busy[b], busy[a]), cmp.Compare(a, b)) })
+	p.rest = map[int32]bool{}
+	for _, group := range order[min(len(order), mostGroups):] {
+		p.rest[group] = true
+	}
+}
 
 // band draws slots as one row: the busy slots by group, kind and loan on top of each other, in columns of a pixel, and
 // the lost ones above them.
@@ -38,8 +58,11 @@ func (p *block) band(lanes []view.Lane, y float64) {
 	for _, l := range lanes {
 		for _, i := range p.bars[l.Slot] {
 			b := &p.m.Bars[i]
-			// Groups with the same hue and letter are one, which bounds the memory.
-			put(layer{p.m.Group(b.Job, p.Pools) % int32(view.HueCount*trace.Letters), b.Kind, b.Lent}, b.From, p.m.Until(b))
+			group := p.m.Group(b.Job, p.Pools)
+			if p.rest[group] {
+				group = others
+			}
+			put(layer{group, b.Kind, b.Lent}, b.From, p.m.Until(b))
 		}
 		for _, loss := range p.m.Losses {
 			if loss.Tracker == l.Tracker {
@@ -61,7 +84,11 @@ func (p *block) band(lanes []view.Lane, y float64) {
 		for x, v := range sums[l] {
 			high[x] += v
 		}
-		class := fmt.Sprintf("layer h%d%s", view.HueIndex(l.group), view.SignOf([]view.SignID{view.SignCompute, view.SignReduce}[l.kind]).Name)
+		hue := view.HueIndex(l.group)
+		if l.group == others {
+			hue = view.HueCount // grey
+		}
+		class := fmt.Sprintf("layer h%d%s", hue, view.SignOf([]view.SignID{view.SignCompute, view.SignReduce}[l.kind]).Name)
 		if l.group == lost {
 			class = string(view.SignOf(view.SignLost).Mark)
 		}
@@ -70,7 +97,7 @@ func (p *block) band(lanes []view.Lane, y float64) {
 		if l.lent {
 			fmt.Fprintf(p.w, `<path class="%s" d="%s"/>`, view.SignOf(view.LentSign(l.kind)).Mark, area)
 		}
-		if low = high; l.group != lost && (i == len(order)-1 || order[i+1].group != l.group) {
+		if low = high; l.group < others && (i == len(order)-1 || order[i+1].group != l.group) {
 			letters += p.widest(l.group, under, high, at)
 		}
 	}
@@ -86,16 +113,17 @@ func (p *block) area(low, high []float64, at func(v float64) float64) string {
 	for ; first < end-1 && low[end-1] == high[end-1]; end-- {
 	}
 	x := func(i int) string { return num(p.x(0) + float64(i)) }
-	there, back := "", "" // steps along high, and along low in the other direction
+	var there, back []string // steps along high, and along low in the other direction
 	for i := first; i < end; i++ {
 		if i == first || high[i] != high[i-1] {
-			there += "H" + x(i) + "V" + num(at(high[i]))
+			there = append(there, "H"+x(i)+"V"+num(at(high[i])))
 		}
 		if i == first || low[i] != low[i-1] {
-			back = "V" + num(at(low[i])) + "H" + x(i) + back
+			back = append(back, "V"+num(at(low[i]))+"H"+x(i))
 		}
 	}
-	return "M" + x(first) + " " + num(at(low[first])) + there + "H" + x(end) + back + "Z"
+	slices.Reverse(back)
+	return "M" + x(first) + " " + num(at(low[first])) + strings.Join(there, "") + "H" + x(end) + strings.Join(back, "") + "Z"
 }
 
 // widest returns the letter of a group as SVG, at the place where the area between low and high is highest. It

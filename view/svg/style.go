@@ -23,7 +23,7 @@ func style(dark bool) string {
 		theme = view.Dark()
 	}
 	var b strings.Builder
-	for i, hue := range theme.Hues[:view.HueCount] {
+	for i, hue := range theme.Hues[:view.HueCount+1] { // the last is grey
 		for id := range view.SignCount {
 			s := view.SignOf(id)
 			if s.Height > 0 {
@@ -93,6 +93,9 @@ func sample(id view.SignID) string {
 
 // names returns the entries for jobs or pools. Runs of different workloads may have several names for one number.
 func (p *picture) names() (signs []sign) {
+	sample := func(hue int, letter, words string) {
+		signs = append(signs, sign{fmt.Sprintf(`<rect class="h%dcompute" width="26" height="14"/><rect class="outline" width="26" height="14"/><text class="letter" x="13" y="12" text-anchor="middle">%s</text>`, hue, letter), cut(words, 14, 240)})
+	}
 	for i := 0; ; i++ {
 		var names []string
 		for _, r := range p.runs {
@@ -109,11 +112,16 @@ func (p *picture) names() (signs []sign) {
 			}
 		}
 		if names == nil {
-			return signs
+			break
 		}
-		drawing := fmt.Sprintf(`<rect class="h%dcompute" width="26" height="14"/><rect class="outline" width="26" height="14"/><text class="letter" x="13" y="12" text-anchor="middle">%c</text>`, view.HueIndex(int32(i)), trace.Letter(int32(i), false))
-		signs = append(signs, sign{drawing, cut(strings.Join(names, " or "), 14, 240)})
+		if !p.rest[int32(i)] {
+			sample(view.HueIndex(int32(i)), string(trace.Letter(int32(i), false)), strings.Join(names, " or "))
+		}
 	}
+	if len(p.rest) > 0 {
+		sample(view.HueCount, "", fmt.Sprintf("%d others", len(p.rest)))
+	}
+	return signs
 }
 
 // wrap puts entries into lines that are at most as wide as the picture, and returns their SVG. If they need more lines

@@ -36,16 +36,17 @@ type Options struct {
 // MostRuns is the most runs of a picture.
 const MostRuns = mostRows
 
-// These are sizes in pixels, except mostRows and mostNames.
+// These are sizes in pixels, except mostRows, mostNames and mostGroups.
 const (
-	mostRows  = 24 // of all runs together
-	mostNames = 2  // lines of the legend with names
-	margin    = 32
-	labels    = 250 // room left of the plot for the names of runs and rows
-	right     = 88  // room right of the plot for the time of an end
-	legendRow = 24
-	mostRow   = 150
-	leastBand = 14
+	mostRows   = 24 // of all runs together
+	mostNames  = 2  // lines of the legend with names
+	margin     = 32
+	labels     = 250 // room left of the plot for the names of runs and rows
+	right      = 88  // room right of the plot for the time of an end
+	legendRow  = 24
+	mostRow    = 150
+	mostGroups = 12 // jobs or pools of bands
+	leastBand  = 14
 )
 
 // picture is a picture of runs while Write draws it. Lengths are in pixels.
@@ -57,6 +58,7 @@ type picture struct {
 	width, height float64
 	plot          float64         // width of the plot
 	rowsOf        [][][]view.Lane // by run
+	rest          map[int32]bool  // jobs or pools that bands show as others
 	level         int             // how many slots a row stands for: 0: one, 1: those of a tracker and kind, 2: of a kind, 3: of a run
 }
 
@@ -83,7 +85,9 @@ func Write(w io.Writer, runs []view.Named, o Options) error {
 		jobs, pools := len(r.Model.Jobs), len(r.Model.Pools)
 		p.Pools = p.Pools || r.Model.ByPool() || jobs > view.HueCount && 1 < pools && pools < jobs
 	}
-	p.divide()
+	if p.divide(); p.level > 0 {
+		p.merge()
+	}
 	words := view.Headline(runs)
 	for _, r := range runs {
 		if r.Model.Dropped > 0 {

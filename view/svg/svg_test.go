@@ -138,6 +138,24 @@ func TestRowsAreAtMostTwentyFour(t *testing.T) {
 	}
 }
 
+// TestManyJobsAreTwelveAndOthers draws 40 jobs in bands. The jobs differ in their slot time.
+func TestManyJobsAreTwelveAndOthers(t *testing.T) {
+	text := "cluster: {trackers: 2, map_slots: 20, reduce_slots: 5}\njobs:\n"
+	for i := range 40 {
+		text += fmt.Sprintf("  - {name: job%d, maps: %d, map_time: 5s}\n", i, 1+i)
+	}
+	m := viewtest.Run{Policy: "fifo", Cost: "l0", Workload: text}.Model(t)
+	got := draw(t, m, false)
+	for i := range 40 {
+		if has := strings.Contains(got, fmt.Sprintf(">job%d<", i)); has != (i >= 28) {
+			t.Errorf("job %d in the legend: %v", i, has)
+		}
+	}
+	if grey := strings.Count(got, fmt.Sprintf(`class="layer h%dcompute"`, view.HueCount)); !strings.Contains(got, ">28 others<") || grey != 2 {
+		t.Errorf("%d grey layers, want one for each tracker", grey)
+	}
+}
+
 // TestTextAndMarksCanBeSeen computes contrasts of the colours that the style of a picture has: 4.5 : 1 for text, and
 // 3 : 1 for lines and marks.
 func TestTextAndMarksCanBeSeen(t *testing.T) {
