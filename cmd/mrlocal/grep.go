@@ -134,7 +134,7 @@ func (c *grepCommand) fileSettings() []setting.Setting {
 func (c *grepCommand) ripgrepSettings() []setting.Setting {
 	f := &c.find
 	return []setting.Setting{
-		own("glob,g,Globs", setting.List(&f.Globs)), own("type,t,Types", setting.List(&f.Types)), own("sort", setting.Choice(&f.Sort, "path", "modified", "accessed", "created", "none")),
+		own("glob,g,Globs", setting.List(&f.Globs)), own("type,t,Types", setting.List(&f.Types)), own("sort", setting.Choice(&f.Sort, "path", "modified", "none")),
 		own("decode", setting.Choice(&c.decode, "utf16", "auto", "none")), does("without-match,I", func() { c.binary = "without-match" }), bareFlag("multiline,U,Multiline", &c.job.Multiline),
 		does("smart-case,S", func() { c.job.IgnoreCase, c.job.SmartCase = false, true }), bareFlag("json", &c.job.JSON), bareFlag("hidden", &f.Hidden), bareFlag("no-ignore", &f.NoIgnore),
 		does("unrestricted,u", func() { // as in ripgrep, -u stands for --no-ignore, and -uu for --no-ignore --hidden

@@ -429,14 +429,11 @@ func TestGrepSort(t *testing.T) {
 	names := []string{"b", "a-", "a.c", "z", "a/x", "a/b/y", "0"}
 	for _, name := range names {
 		writeBelow(t, map[string]string{name: "foo\n"})
-		time.Sleep(20 * time.Millisecond) // no two files may be made at the same tick of the system
 	}
-	setTimes := func() { // a search changes the times of access
-		for i, name := range names {
-			at := time.Unix(int64(1e9+(i*5)%7), 5)
-			if err := os.Chtimes(name, at.Add(time.Duration(i%3)*time.Hour), at); err != nil {
-				t.Fatal(err)
-			}
+	for i, name := range names {
+		at := time.Unix(int64(1e9+(i*5)%7), 5)
+		if err := os.Chtimes(name, at, at); err != nil {
+			t.Fatal(err)
 		}
 	}
 	for _, args := range []string{"--sort=path", "--sort path", "--sort=path -g !b"} {
@@ -445,17 +442,11 @@ func TestGrepSort(t *testing.T) {
 	}
 	// ripgrep 13 orders the files of each directory. Later versions and this tool order all files
 	// together.
-	for _, args := range []string{"--sort=modified", "--sort=accessed", "--sort=created"} {
-		words := append(strings.Fields(args), "-c", "foo", "z", "b", "a-", "a.c")
-		setTimes()
-		ours, _, code := runGrepTool(0, "", words...)
-		setTimes()
-		words = append(strings.Fields(args), "-H", "-c", "foo", "--max-depth=1", ".")
-		theirs, theirCode := runGrepOf(t, ".", "", path, words...)
-		theirs = strings.ReplaceAll(strings.ReplaceAll(theirs, "./", ""), "0:1\n", "")
-		if ours != theirs || code != theirCode {
-			t.Errorf("%s: got %d %q, want %d %q", args, code, ours, theirCode, theirs)
-		}
+	ours, _, code := runGrepTool(0, "", "--sort=modified", "-c", "foo", "z", "b", "a-", "a.c")
+	theirs, theirCode := runGrepOf(t, ".", "", path, "--sort=modified", "-H", "-c", "foo", "--max-depth=1", ".")
+	theirs = strings.ReplaceAll(strings.ReplaceAll(theirs, "./", ""), "0:1\n", "")
+	if ours != theirs || code != theirCode {
+		t.Errorf("by time: got %d %q, want %d %q", code, ours, theirCode, theirs)
 	}
 }
 

@@ -5,7 +5,7 @@
 // the other sources of their rules mean what they mean to git. --include, --exclude and --exclude-dir
 // choose among all files, as in GNU grep.
 //
-// Each directory is read once, and files are yielded while the walk goes on. Only an order by times
+// Each directory is read once, and files are yielded while the walk goes on. Only an order by time
 // needs the whole list and the times of all files first.
 package find
 
@@ -19,7 +19,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
@@ -34,7 +33,7 @@ type Options struct {
 	Types    []string // -t: a file must have one of these types
 	Names    []Name   // --include, --exclude and --exclude-dir, in their order
 
-	Sort string // "modified", "accessed" or "created", oldest first; else by path
+	Sort string // "modified": in the order of the last change, oldest first; else by path
 	// Getenv returns variables of the environment, which say where git keeps its settings. nil: there
 	// are none.
 	Getenv func(name string) string
@@ -50,7 +49,7 @@ type Options struct {
 // Files returns the paths of the files below roots. A root is a file, a directory, "-" for
 // standard input, or "" for the working directory. Paths below "" do not begin with "./".
 //
-// By path, the roots keep their order, and the names in each directory are in byte order. By a time,
+// By path, the roots keep their order, and the names in each directory are in byte order. By time,
 // all files are in one order. The sequence calls o.Missing for each path that cannot be read, and goes
 // on. Files fails with an options error if a glob or a type is wrong.
 func Files(roots []string, o Options) (iter.Seq[string], error) {
@@ -64,8 +63,8 @@ func Files(roots []string, o Options) (iter.Seq[string], error) {
 	return func(yield func(string) bool) {
 		w := *w // a copy for each walk, because yield belongs to one walk
 		w.yield = yield
-		if clock := clockOf(o.Sort); clock != nil {
-			w.byTime(roots, clock)
+		if o.Sort == "modified" {
+			w.byTime(roots)
 			return
 		}
 		for _, root := range roots {
@@ -101,28 +100,9 @@ type walker struct {
 	inside []fs.FileInfo // with Follow, the directories from the root to the current one
 }
 
-// clock returns a time of a file, such as that of its last change. It may fail with errNoTime.
-type clock func(path string, info fs.FileInfo) (time.Time, error)
-
-// clockOf returns the clock for a value of --sort. It returns nil if the value is not a time.
-func clockOf(sort string) clock {
-	switch sort {
-	case "modified":
-		return func(_ string, info fs.FileInfo) (time.Time, error) { return info.ModTime(), nil }
-	case "accessed":
-		return accessed
-	case "created":
-		return created
-	}
-	return nil
-}
-
-// errNoTime is the error of a clock if the file system or the operating system lacks this time.
-var errNoTime = errors.New("the system does not know this time of the file")
-
-// byTime yields the files in the order of a time, oldest first. Files with the same time keep their
-// order by path. Standard input comes first. A file whose time is unknown goes to Missing.
-func (w *walker) byTime(roots []string, time clock) {
+// byTime yields the files in the order of their last change, oldest first. Files with the same time keep
+// their order by path. Standard input comes first. A file whose time is unknown goes to Missing.
+func (w *walker) byTime(roots []string) {
 	type file struct {
 		path  string
 		nanos int64
@@ -134,14 +114,11 @@ func (w *walker) byTime(roots []string, time clock) {
 		f := file{path: path, nanos: math.MinInt64} // standard input keeps this time, so it comes first
 		if path != "-" {
 			info, err := os.Stat(path)
-			if err == nil {
-				at, e := time(path, info)
-				f.nanos, err = at.UnixNano(), e
-			}
 			if err != nil {
 				w.Missing(path, err)
 				return true
 			}
+			f.nanos = info.ModTime().UnixNano()
 		}
 		all = append(all, f)
 		return true
