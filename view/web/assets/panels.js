@@ -149,6 +149,9 @@ class Panel {
 
 const definitions = [['', 'of the policy'], ['per-kind', 'by kind of slots'], ['together', 'of all slots together']];
 
+// poolName returns the name of a pool. A curve of a live run may have a pool that the page learns with its next question.
+const poolName = (run, pool) => run.pools[pool]?.name ?? 'a new pool';
+
 /**
  * Shares draws a row for each run: the slots that its pools use, on top of each other, maps below reduces. Over
  * the slots of a pool that is below its fair share, the slots that it lacks are hatched.
@@ -251,7 +254,7 @@ export class Shares extends Panel {
   // pool with one job has that job's.
   sign(run, pool, k) {
     if (pool < 0) return { hue: k % 2 ? -1 : -2, text: `${run.pools.length - k} more pools` };
-    const { name } = run.pools[pool], jobs = run.jobs.filter((j) => j.pool === pool);
+    const name = poolName(run, pool), jobs = run.jobs.filter((j) => j.pool === pool);
     const own = this.page.hue === 'pool' ? pool : jobs.length === 1 ? jobs[0].job : -1;
     if (own < 0) return { hue: k % 2 ? -1 : -2, text: name };
     return { hue: own, text: lettered(name, own) };
@@ -262,7 +265,7 @@ export class Shares extends Panel {
     const lines = this.of.map(({ run, curves, below }) => {
       const name = this.of.length > 1 ? run.policy + ': ' : '', all = below.times;
       const buttons = all.slice(0, 40).map((b) => {
-        const button = element('button', { textContent: `${run.pools[b.pool].name}, ${span(b.from)} to ${span(b.to)}, ${+b.slots.toFixed(1)} slots` });
+        const button = element('button', { textContent: `${poolName(run, b.pool)}, ${span(b.from)} to ${span(b.to)}, ${+b.slots.toFixed(1)} slots` });
         button.addEventListener('click', () => {
           const around = (b.to - b.from) / 4;
           this.page.focus(run);

@@ -484,10 +484,11 @@ func TestTheAddressHoldsThePage(t *testing.T) {
 	push(t, tab, "[data-tab=differences]")
 	push(t, tab, ".decision")
 	press(t, tab, "+")
-	until(t, tab, "['on=', 'tab=differences', 'seq=', 'window='].every(w => location.hash.includes(w))")
+	do(t, tab, chromedp.Evaluate("(() => { const e = document.querySelector('#hue'); e.value = 'pool'; e.dispatchEvent(new Event('change')) })()", nil))
+	until(t, tab, "['on=', 'tab=differences', 'seq=', 'window=', 'hue=pool'].every(w => location.hash.includes(w))")
 	hash := eval(t, tab, "location.hash")
 	other := open(t, eval(t, tab, "location.href"))
-	until(t, other, "document.querySelectorAll('.lanes canvas').length === 3 && document.querySelector('[data-tab=differences]').getAttribute('aria-selected') === 'true' && document.querySelector('#inspector h2').textContent === 'A job ended'")
+	until(t, other, "document.querySelectorAll('.lanes canvas').length === 3 && document.querySelector('[data-tab=differences]').getAttribute('aria-selected') === 'true' && document.querySelector('#hue').value === 'pool' && document.querySelector('#inspector h2').textContent === 'A job ended'")
 	press(t, other, "d") // the address is written again after the next drawing, and is the same
 	until(t, other, fmt.Sprintf("location.hash === %q", hash))
 }
