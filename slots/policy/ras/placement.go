@@ -174,7 +174,7 @@ func (r *RAS) placeReducers() {
 	}
 	for s := r.nextReducing(0); s != nil; s = r.nextReducing(s.id + 1) {
 		// roomSomewhere makes sure that each pass places at least one reducer.
-		for left := s.pending[slots.Reduce]; left > 0 && (r.free > 0 || s.mapsDone) && r.roomSomewhere(s); {
+		for left := s.pending[slots.Reduce]; left > 0 && r.roomSomewhere(s); {
 			for _, t := range r.trackersForReducers(s) {
 				if left > 0 && r.roomForReducer(s, int(t)) {
 					r.placeReducer(s, int(t))

@@ -332,7 +332,7 @@ func (r *RAS) layOut(v *slots.View) {
 
 // add makes the state of a job that has become active.
 func (r *RAS) add(id slots.JobID) {
-	s := &rasJob{id: id, pending: [2]int32{-1, -1}, logs: &r.logs}
+	s := &rasJob{id: id, logs: &r.logs}
 	s.on = make([]placed, len(r.nodes))
 	r.byID[id] = s
 	// A job that was admitted late may have a smaller id than others.
