@@ -29,6 +29,9 @@ type GanttOptions struct {
 	By    Grouping                 // what has a letter
 	Names func(job int32) string   // returns the name of a job for the legend; nil: no legend
 	Word  func(name string) string // returns the text for the name of a pool in the legend; nil: the name
+	// Marks draws a letter only where an attempt or phase begins, and signs for copies, kills, failures, lost trackers.
+	Marks  bool
+	Colour bool // with Marks: cells have the colour of their job, pool or phase, by escape sequences of terminals
 }
 
 const (
@@ -48,6 +51,10 @@ const (
 // an I/O period. A reduce has C, S and R while it copies, sorts and reduces, and H while it is
 // held. The legend names only letters that are drawn. If there are several trackers, each has a
 // heading above its slots.
+//
+// With Marks the cells after the first one of an attempt or phase are `-`, or `~` on a lent slot. The second cell of
+// a copy is `+`. The last cell of an attempt is `/` if it was killed, and `?` if it failed. An attempt of one cell has
+// such a sign in place of its letter. A slot of a lost tracker is `=` from the loss on. The legend has these signs.
 //
 //	         0s        10s       20s
 //	map    0 AAAAAAAAAABBBBBBBBBBaaaaa
@@ -69,7 +76,7 @@ func (t *Timeline) Gantt(w io.Writer, o GanttOptions) error {
 	// The run may end within the last cell.
 	columns := int((t.End + o.Cell - 1) / o.Cell)
 	rows := newGanttRows(len(slots), columns, o.Cell)
-	t.fillAll(rows, o.By, o.Cell)
+	owners := t.fillAll(rows, o.By, o.Cell)
 	drawn := map[byte]bool{}
 
 	var b strings.Builder
@@ -89,10 +96,17 @@ func (t *Timeline) Gantt(w io.Writer, o GanttOptions) error {
 			home = "extra"
 		}
 		text := row.text()
-		fmt.Fprintf(&b, "%-6s %*d %s\n", home, label-8, s.ID, text)
 		for _, letter := range text {
 			drawn[letter] = true
 		}
+		if o.Marks {
+			t.mark(text, row, s, owners, o.Cell)
+		}
+		for _, sign := range text {
+			drawn[sign] = true
+		}
+		fmt.Fprintf(&b, "%-6s %*d ", home, label-8, s.ID)
+		row.write(&b, text, o.Colour)
 	}
 	if o.Names != nil {
 		t.legend(&b, drawn, o)
@@ -117,6 +131,7 @@ func (t *Timeline) label() int {
 // ganttRow is the row of one slot. The slices have an element for each cell.
 type ganttRow struct {
 	letter []byte          // of the longest use; 0: none
+	owner  []int32         // of the longest use: index into what fillAll returns
 	most   []time.Duration // time of the longest use
 	idle   []time.Duration // time in which the slot was idle
 	used   bool            // an attempt ran on the slot
@@ -128,7 +143,7 @@ func newGanttRows(slots, columns int, cell time.Duration) []ganttRow {
 	rows := make([]ganttRow, slots)
 	for i := range rows {
 		// fill takes the time of each attempt from idle.
-		rows[i] = ganttRow{letter: make([]byte, columns), most: make([]time.Duration, columns), idle: slices.Repeat([]time.Duration{cell}, columns)}
+		rows[i] = ganttRow{letter: make([]byte, columns), owner: make([]int32, columns), most: make([]time.Duration, columns), idle: slices.Repeat([]time.Duration{cell}, columns)}
 	}
 	return rows
 }
@@ -146,8 +161,8 @@ func (t *Timeline) grouping(by Grouping) Grouping {
 }
 
 // fillAll adds all attempts to the rows of their slots. With ByPhase it adds the phases of an
-// attempt one after the other.
-func (t *Timeline) fillAll(rows []ganttRow, by Grouping, cell time.Duration) {
+// attempt one after the other. It returns the number of the attempt of each part that it added.
+func (t *Timeline) fillAll(rows []ganttRow, by Grouping, cell time.Duration) (owners []int32) {
 	phases := t.Phases
 	if by != ByPhase {
 		phases = nil
@@ -157,8 +172,65 @@ func (t *Timeline) fillAll(rows []ganttRow, by Grouping, cell time.Duration) {
 	}
 	EachSegment(len(t.Spans), func(i int) *Span { return &t.Spans[i] }, slices.Values(phases), t.End, func(i int, s Segment) {
 		span := &t.Spans[i]
-		rows[span.Slot].fill(t.letterOf(span, s.Phase, by), s.From, s.To, cell)
+		rows[span.Slot].fill(t.letterOf(span, s.Phase, by), int32(len(owners)), s.From, s.To, cell)
+		owners = append(owners, int32(i))
 	})
+	return owners
+}
+
+// mark puts the signs of Marks into the text of the row of a slot.
+func (t *Timeline) mark(text []byte, row *ganttRow, slot Slot, owners []int32, cell time.Duration) {
+	lost, isLost := t.lost[slot.Tracker]
+	for c := range text {
+		// same reports whether the cell that is by cells further has the attempt of cell c.
+		same := func(by int) bool {
+			d := c + by
+			return d >= 0 && d < len(text) && text[d] != '.' && text[d] != '=' && owners[row.owner[d]] == owners[row.owner[c]]
+		}
+		if text[c] == '.' {
+			if isLost && time.Duration(c+1)*cell > lost {
+				text[c] = '='
+			}
+			continue
+		}
+		s := &t.Spans[owners[row.owner[c]]]
+		switch {
+		case !same(1) && (s.How == EndKilled || s.How == EndLost) && s.To >= 0:
+			text[c] = '/'
+		case !same(1) && s.How == EndFailed:
+			text[c] = '?'
+		case s.Speculative && (same(-1) && !same(-2) || !same(-1) && !same(1)):
+			text[c] = '+'
+		case !same(-1) || row.owner[c-1] != row.owner[c]:
+		case s.Lent || s.Moved:
+			text[c] = '~'
+		default:
+			text[c] = '-'
+		}
+	}
+}
+
+// write writes the text of a row as a line. With colour, each letter has a background of its own, as far as there are
+// colours.
+func (r *ganttRow) write(b *strings.Builder, text []byte, colour bool) {
+	const colours = 6 // bright green to bright cyan and bright red, on which black can be read
+	for c, before := 0, -1; c <= len(text); c++ {
+		hue := -1
+		if colour && c < len(text) && text[c] != '.' && text[c] != '=' {
+			hue = max(strings.IndexByte(ganttHome, r.letter[c]), strings.IndexByte(ganttLent, r.letter[c])) % colours
+		}
+		if hue != before && before >= 0 {
+			b.WriteString("\x1b[0m")
+		}
+		if hue != before && hue >= 0 {
+			fmt.Fprintf(b, "\x1b[30;%dm", 101+(hue+1)%colours)
+		}
+		before = hue
+		if c < len(text) {
+			b.WriteByte(text[c])
+		}
+	}
+	b.WriteByte('\n')
 }
 
 // letterOf returns the letter of an attempt in a phase.
@@ -186,8 +258,8 @@ var (
 	phaseWords   = [...]string{PhaseNone: "other", PhaseCompute: "map", PhaseIO: "map I/O", PhaseCopy: "copy", PhaseSort: "sort", PhaseReduce: "reduce", PhaseHeld: "held"}
 )
 
-// fill adds the use of the slot between the times from and to.
-func (r *ganttRow) fill(letter byte, from, to, cell time.Duration) {
+// fill adds the use of the slot by part owner between the times from and to.
+func (r *ganttRow) fill(letter byte, owner int32, from, to, cell time.Duration) {
 	for c := int(from / cell); c < len(r.letter); c++ {
 		start, end := max(from, time.Duration(c)*cell), min(to, time.Duration(c+1)*cell)
 		if end <= start {
@@ -195,7 +267,7 @@ func (r *ganttRow) fill(letter byte, from, to, cell time.Duration) {
 		}
 		r.idle[c] -= end - start
 		if end-start > r.most[c] {
-			r.most[c], r.letter[c] = end-start, letter
+			r.most[c], r.letter[c], r.owner[c] = end-start, letter, owner
 		}
 	}
 }
@@ -274,6 +346,11 @@ func (t *Timeline) legend(b *strings.Builder, drawn map[byte]bool, o GanttOption
 		}
 	}
 	entries = append(entries, t.lettered(names, drawn, o.By)...)
+	for _, sign := range []string{"- goes on", "~ goes on, lent", "+ copy", "/ killed", "? failed", "= tracker lost"} {
+		if drawn[sign[0]] {
+			entries = append(entries, sign)
+		}
+	}
 	writeWrapped(b, entries, o.Width)
 }
 

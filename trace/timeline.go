@@ -15,9 +15,10 @@ type Timeline struct {
 	KeepPhases bool          // keep the starts of phases, for Gantt; set before Attach
 
 	attempts  Attempts
-	jobs      int32    // the largest job number of an attempt, plus one
-	names     []string // by job
-	pool      []int32  // by job: index into Pools
+	lost      map[int32]time.Duration // when each lost tracker was lost first
+	jobs      int32                   // the largest job number of an attempt, plus one
+	names     []string                // by job
+	pool      []int32                 // by job: index into Pools
 	poolIndex map[string]int32
 }
 
@@ -30,7 +31,7 @@ type PhaseStart struct {
 
 // Open takes the slots of the run.
 func (t *Timeline) Open(h *Header) error {
-	t.poolIndex = map[string]int32{}
+	t.poolIndex, t.lost = map[string]int32{}, map[int32]time.Duration{}
 	return t.attempts.Open(h)
 }
 
@@ -45,6 +46,9 @@ func (t *Timeline) Record(s *Stream, e *Event) error {
 func (t *Timeline) Add(e *Event, texts []string) {
 	if e.Op == OpSubmit && len(texts) > 1 {
 		t.submit(e.Job, texts[0], texts[1])
+	}
+	if _, again := t.lost[int32(e.A)]; e.Op == OpLostTracker && !again {
+		t.lost[int32(e.A)] = e.At
 	}
 	t.End = max(t.End, e.At)
 	for _, a := range t.attempts.Apply(e) {

@@ -60,6 +60,9 @@ func timelineOf(t *testing.T, lines []string) *Timeline {
 			if h.Slots[e.Slot].Home != e.Kind {
 				e.Flags = Lent
 			}
+			if w[len(w)-1] == "copy" {
+				e.Flags, w = e.Flags|Speculative, w[:len(w)-1]
+			}
 			s.Append(e)
 			on[e.Slot] = e
 			if len(w) > 5 {
@@ -72,9 +75,10 @@ func timelineOf(t *testing.T, lines []string) *Timeline {
 			s.Append(e)
 		case "done":
 			e := on[number(w[1])]
-			e.Op, e.At = OpFinish, at(w[2])
+			e.Op, e.At, e.Flags = OpFinish, at(w[2]), map[string]Flags{"ok": OK, "killed": Killed}[w[len(w)-1]]
 			s.Append(e)
 		case "lost":
+			s.Append(Event{Op: OpLostTracker, A: int64(number(w[1])), At: at(w[2])})
 			for _, slot := range h.Slots {
 				if slot.Tracker == number(w[1]) {
 					s.Append(Event{Op: OpClose, Slot: slot.ID, At: at(w[2])})
@@ -112,6 +116,8 @@ func TestTimelines(t *testing.T) {
 			if len(draw) > 4 {
 				o.By = map[string]Grouping{"jobs": ByJob, "pools": ByPool, "phases": ByPhase}[draw[4]]
 			}
+			o.Marks = len(draw) > 5
+			o.Colour = len(draw) > 6
 			err = line.Gantt(&b, o)
 		case "steps":
 			err = line.Steps(&b, StepOptions{Step: step, Width: width})

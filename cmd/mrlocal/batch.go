@@ -160,7 +160,7 @@ func (c *batchCommand) runAll(ctx context.Context, p *page) (int, error) {
 			s.Note(fmt.Sprintf("batch: %s: %v", name, err))
 		}
 		reports = append(reports, done)
-		if err := c.Write(c.picture.Of(name, len(c.Names), term.Width(c.Stdout))); err != nil {
+		if err := c.Write(c.picture.Of(name, len(c.Names), c.Stdout, c.Getenv)); err != nil {
 			return 0, err
 		}
 		s.Table(done)

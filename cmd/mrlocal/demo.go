@@ -214,7 +214,14 @@ func (c *session) draw(i int) error {
 	line := c.runs[i].timeline(math.MaxUint64) // all events
 	c.cell = max(c.cell, line.Cell(c.width))
 	fmt.Fprintln(c.Stdout)
-	return line.Gantt(c.Stdout, trace.GanttOptions{Cell: c.cell, Width: c.width, Names: line.Name})
+	return c.gantt(line)
+}
+
+// gantt draws a run, or a part of it.
+func (c *session) gantt(line *trace.Timeline) error {
+	o := (&term.Picture{Width: c.width}).Options(c.Stdout, c.Getenv)
+	o.Cell, o.Names = c.cell, line.Name
+	return line.Gantt(c.Stdout, o)
 }
 
 // outcomes writes which claims held in these runs, each with the two numbers that it compares, and why the last
@@ -336,6 +343,7 @@ func (c *session) questions(ctx context.Context, i int) (picked map[int]int32, e
 	if err != nil {
 		return nil, err
 	}
+	c.cell = max(c.cell, before.timeline(math.MaxUint64).Cell(c.width))
 	models := c.models()
 	// Run i has not begun, so the fast run takes its place.
 	models[i] = before.Model
@@ -348,7 +356,7 @@ func (c *session) questions(ctx context.Context, i int) (picked map[int]int32, e
 		fmt.Fprintf(c.Stdout, "\nUntil %.1fs:\n", x.At.Seconds())
 		// For a decision at the start of the run, the gantt is empty.
 		if line.End > 0 {
-			if err := line.Gantt(c.Stdout, trace.GanttOptions{Width: c.width, Names: line.Name}); err != nil {
+			if err := c.gantt(line); err != nil {
 				return nil, err
 			}
 		}

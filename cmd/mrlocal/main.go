@@ -78,9 +78,6 @@ func table() []entry {
 // program returns mrlocal with its commands.
 func program(e Env) *flags.Program {
 	p := &flags.Program{Name: "mrlocal", Usage: "MapReduce on the files and cores of one machine", About: about, Version: versionText(), Write: e.Write, Width: func() int {
-		if !term.IsTerminal(e.Stdout) {
-			return 80
-		}
 		return min(100, term.Width(e.Stdout)) // longer lines are hard to read
 	}}
 	for _, c := range table() {

@@ -145,7 +145,7 @@ func (c *runCommand) runChain(ctx context.Context, p *page, chain jobs.Chain, be
 		return 0, err
 	}
 	// The gantt and the table come after the result, because all of them may go to the same terminal.
-	s.Write(string(c.picture.Text(term.Width(c.Stderr))))
+	s.Write(string(c.picture.Of("", 1, c.Stderr, c.Getenv)))
 	s.Table(done)
 	if j.Matches && !done.Matched() { // the empty result is committed
 		return noMatch, nil

@@ -100,7 +100,7 @@ func (c *showCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 		if err := files.CloseEvents(i); err != nil {
 			return 0, err
 		}
-		if err := c.Write(c.picture.Of(names[i], len(words), term.Width(c.Stdout))); err != nil {
+		if err := c.Write(c.picture.Of(names[i], len(words), c.Stdout, c.Getenv)); err != nil {
 			return 0, err
 		}
 	}

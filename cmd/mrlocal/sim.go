@@ -136,7 +136,7 @@ func (c *simCommand) runAll(ctx context.Context, name string, p *page) (int, err
 			note(text)
 			code = Failed
 		}
-		if err := c.Write(c.picture.Of(name, len(c.Names), term.Width(c.Stdout))); err != nil {
+		if err := c.Write(c.picture.Of(name, len(c.Names), c.Stdout, c.Getenv)); err != nil {
 			return 0, err
 		}
 	}
@@ -257,7 +257,7 @@ func printReports(e Env, files *files, reports []*report.Report, verbose bool) e
 func compareRuns(e Env, p *term.Picture, a, b explain.Recorded) (int, error) {
 	var text bytes.Buffer // so that nothing is printed of a comparison that fails
 	a.Policy, b.Policy = registry.ForReplay, registry.ForReplay
-	differ, err := explain.Compare(&text, a, b, p.By, cmp.Or(p.Width, term.Width(e.Stdout)))
+	differ, err := explain.Compare(&text, a, b, p.Options(e.Stdout, e.Getenv))
 	if err != nil {
 		return 0, err
 	}

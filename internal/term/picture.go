@@ -13,7 +13,7 @@ import (
 )
 
 // defaultWidth is the width of pictures without a terminal, in columns.
-const defaultWidth = 100
+const defaultWidth = 80
 
 // fig5Step is the default of --step, as in [DHFS13, Fig. 5]. It applies if the
 // run then has from fewSteps to mostSteps steps.
@@ -33,8 +33,10 @@ type Picture struct {
 	Step time.Duration // of the counts; 0: chosen by the length of the run
 
 	By    trace.Grouping  // what the letters stand for
-	Width int             // of the lines, in columns; 0: the width that Text gets
+	Width int             // of the lines, in columns; 0: that of the terminal
 	line  *trace.Timeline // of the watched run; nil: there is none
+	names []string        // of the runs that Of has, and their lines
+	lines []*trace.Timeline
 }
 
 // Settings returns --gantt, --step and --width. where is a phrase of the help of --gantt: the stream on
@@ -43,10 +45,10 @@ func (p *Picture) Settings(where string) []setting.Setting {
 	groups := []string{"true", "pools", "jobs", "phases"} // in the order of trace.Grouping; --gantt alone gives true
 	gantt := setting.OneOf(nil, func(i int) { p.On, p.By = true, trace.Grouping(i) }, groups...)
 	return setting.In("INPUT AND OUTPUT", []setting.Setting{
-		setting.Of("gantt", "", "draw which job used which slot when"+where+". A row is a slot, a letter is a job, lower case means lent, and a dot means idle. Below it are the numbers of running maps and reduces of each pool at each step of time. With --gantt=pools a letter is a pool, as when there are more jobs than letters. With --gantt=phases it is a phase of a task, with --gantt=jobs always a job", "",
+		setting.Of("gantt", "", "draw which job used which slot when"+where+". A row is a slot, a letter is a job, lower case means lent, and a dot means idle. A letter stands where a task begins, and - or ~ where it goes on. Below it are the numbers of running maps and reduces of each pool at each step of time. With --gantt=pools a letter is a pool, as when there are more jobs than letters. With --gantt=phases it is a phase of a task, with --gantt=jobs always a job", "",
 			setting.Value{Bare: true, Words: groups[1:], Set: gantt.Set}).InShortHelp(),
 		setting.Of("step", "", "`TIME` of a step in the counts of --gantt", "10s for runs of 20s to 1000s, otherwise chosen by the length of the run", setting.Time(&p.Step, 1)),
-		setting.Of("width", "", "draw --gantt in lines of `N` columns", "the width of the terminal, else 100", setting.Count(&p.Width, leastColumns, mostColumns)),
+		setting.Of("width", "", "draw --gantt in lines of `N` columns", "the width of the terminal, else 80", setting.Count(&p.Width, leastColumns, mostColumns)),
 	})
 }
 
@@ -90,44 +92,53 @@ func (p *Picture) Watcher() func(*trace.Stream) {
 	return nil
 }
 
-// Text returns the picture of the watched run, or nil if there is none. The lines have Width or
-// else width columns. Text drops the run.
-func (p *Picture) Text(width int) []byte {
+// Of returns the pictures of the runs of a command for the stream w, one below the other, each with an empty line at
+// its end. A column has the same time in all of them, so Of returns nil until all of the runs have been watched. If
+// there are several, the name of each, that of its policy, stands above its picture. getenv is such as os.Getenv.
+func (p *Picture) Of(name string, runs int, w io.Writer, getenv func(string) string) []byte {
 	if p.line == nil {
 		return nil
 	}
-	line, step := p.line, p.Step
-	p.line = nil
-	if steps := line.End / fig5Step; step == 0 && steps >= fewSteps && steps <= mostSteps {
-		step = fig5Step
+	p.names, p.lines, p.line = append(p.names, name), append(p.lines, p.line), nil
+	if len(p.lines) < runs {
+		return nil
 	}
-	width = cmp.Or(p.Width, width)
+	o := p.Options(w, getenv)
+	for _, line := range p.lines {
+		o.Cell = max(o.Cell, line.Cell(o.Width))
+	}
 	var b bytes.Buffer // writing to it cannot fail
-	name := func(job int32) string { return errs.OneLine(line.Name(job)) }
-	_ = line.Gantt(&b, trace.GanttOptions{Width: width, By: p.By, Names: name, Word: errs.OneLine})
-	b.WriteByte('\n')
-	// More counts would fill the memory and the screen. The gantt is still shown.
-	if step > 0 && line.End/step > mostGivenSteps {
-		fmt.Fprintf(&b, "no counts: --step %v makes more than %d steps of this run\n", step, mostGivenSteps)
-	} else {
-		_ = line.Steps(&b, trace.StepOptions{Step: step, Width: width, Word: errs.OneLine})
+	for i, line := range p.lines {
+		if runs > 1 {
+			fmt.Fprintln(&b, p.names[i])
+		}
+		o.Names = func(job int32) string { return errs.OneLine(line.Name(job)) }
+		_ = line.Gantt(&b, o)
+		b.WriteByte('\n')
+		p.steps(&b, line, o.Width)
+		b.WriteByte('\n')
 	}
 	return b.Bytes()
 }
 
-// Of returns the picture of the watched run as Text does, with an empty line at its end. runs is
-// the number of runs of the command. If it is above 1, name, that of the policy, stands above the
-// picture.
-func (p *Picture) Of(name string, runs, width int) []byte {
-	text := p.Text(width)
-	if len(text) == 0 {
-		return nil
+// Options returns the options of gantts on the stream w. getenv is such as os.Getenv.
+func (p *Picture) Options(w io.Writer, getenv func(string) string) trace.GanttOptions {
+	t := TerminalOf(getenv)
+	return trace.GanttOptions{Width: cmp.Or(p.Width, Width(w)), By: p.By, Word: errs.OneLine, Marks: true, Colour: IsTerminal(w) && !t.Dumb && !t.NoColor}
+}
+
+// steps writes the counts of running tasks below a gantt.
+func (p *Picture) steps(b *bytes.Buffer, line *trace.Timeline, width int) {
+	step := p.Step
+	if steps := line.End / fig5Step; step == 0 && steps >= fewSteps && steps <= mostSteps {
+		step = fig5Step
 	}
-	text = append(text, '\n')
-	if runs > 1 {
-		text = append([]byte(name+"\n"), text...)
+	// More counts would fill the memory and the screen. The gantt is still shown.
+	if step > 0 && line.End/step > mostGivenSteps {
+		fmt.Fprintf(b, "no counts: --step %v makes more than %d steps of this run\n", step, mostGivenSteps)
+		return
 	}
-	return text
+	_ = line.Steps(b, trace.StepOptions{Step: step, Width: width, Word: errs.OneLine})
 }
 
 // Width returns the width of the terminal w in columns. If w is not a terminal, it returns

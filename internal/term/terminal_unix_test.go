@@ -161,3 +161,21 @@ func TestTheEnvironmentDescribesTheTerminal(t *testing.T) {
 
 // plainLine returns the line of a note.
 func plainLine(err error) string { return "mrlocal: " + err.Error() + "\n" }
+
+// Gantts have colours on a terminal that has some, and only there.
+func TestGanttsHaveColoursOnATerminal(t *testing.T) {
+	var p Picture
+	onTerminal(t, 60, 20, func(tty *os.File, _ func() string) {
+		for _, c := range []struct {
+			w     io.Writer
+			set   string // of the environment, which is 1
+			color bool
+		}{{tty, "", true}, {tty, "NO_COLOR", false}, {io.Discard, "", false}} {
+			if o := p.Options(c.w, func(name string) string {
+				return map[string]string{c.set: "1"}[name]
+			}); o.Colour != c.color || c.w == tty && o.Width != 60 || c.w != tty && o.Width != 80 {
+				t.Errorf("with %q: colour %v, %d columns", c.set, o.Colour, o.Width)
+			}
+		}
+	})
+}

@@ -26,8 +26,8 @@ type Recorded struct {
 
 // Compare writes to w how two runs of the same jobs differ. It writes the first decision that
 // differs, with the reasons of both runs, and a table of the jobs whose times differ. Then
-// it writes both gantts and the figures of both runs. The gantts have lines of width columns
-// and letters by by. They share one cell width, so that a column is the same time in both.
+// it writes both gantts by o, which needs no names, and the figures of both runs. The gantts share one cell width,
+// so that a column is the same time in both.
 //
 // Compare reports whether the runs differ. They may differ in a decision about an attempt or
 // a slot, in its time, or in a job. A different rule alone is not a difference, because every
@@ -36,10 +36,10 @@ type Recorded struct {
 //
 // Memory: 40 bytes for each decision and 48 for each attempt of both runs, and with
 // trace.ByPhase 16 for each phase.
-func Compare(w io.Writer, a, b Recorded, by trace.Grouping, width int) (differ bool, err error) {
+func Compare(w io.Writer, a, b Recorded, o trace.GanttOptions) (differ bool, err error) {
 	var both [2]*outline
 	for i, r := range []Recorded{a, b} {
-		if both[i], err = readOutline(r, by); err != nil {
+		if both[i], err = readOutline(r, o.By); err != nil {
 			return false, err
 		}
 	}
@@ -53,11 +53,11 @@ func Compare(w io.Writer, a, b Recorded, by trace.Grouping, width int) (differ b
 		differ = true
 	}
 	if differ {
-		cell := max(both[0].line.Cell(width), both[1].line.Cell(width))
-		for _, o := range both {
-			fmt.Fprintf(out, "\n%s:\n", o.title())
-			name := func(job int32) string { return errs.OneLine(o.line.Name(job)) }
-			if err := o.line.Gantt(out, trace.GanttOptions{Cell: cell, Width: width, By: by, Names: name, Word: errs.OneLine}); err != nil {
+		o.Cell = max(both[0].line.Cell(o.Width), both[1].line.Cell(o.Width))
+		for _, r := range both {
+			fmt.Fprintf(out, "\n%s:\n", r.title())
+			o.Names = func(job int32) string { return errs.OneLine(r.line.Name(job)) }
+			if err := r.line.Gantt(out, o); err != nil {
 				return false, err
 			}
 		}

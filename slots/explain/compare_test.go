@@ -36,7 +36,7 @@ func TestExplanationsAreThoseOfTheSlowModel(t *testing.T) {
 		}
 		run := explain.Recorded{Name: "r", Events: bytes.NewReader(r.File.Bytes()), Policy: registry.ForReplay}
 		var text bytes.Buffer
-		differ, err := explain.Compare(&text, run, run, trace.ByJob, 80)
+		differ, err := explain.Compare(&text, run, run, trace.GanttOptions{Width: 80})
 		if n := starts + kills + changes; err != nil || differ || n > 1 && !strings.HasPrefix(text.String(), fmt.Sprintf("Both runs made the same %d decisions", n)) {
 			t.Fatalf("%v: %s, want %d decisions", err, text.String(), n)
 		}
