@@ -108,7 +108,7 @@ func (o *outputs) Open(names []string, w work) (*files, error) {
 	f := &files{names: names, work: w, events: make([]*auxFile, len(names)), drawings: make([][]drawing[*view.Model], len(names)), models: make([]*view.Model, len(names))}
 	err := f.openEvents(o.Events, o.Profile)
 	if err == nil {
-		f.report, err = f.open("report", o.Report)
+		f.report, err = f.open("report", o.Report, 1)
 	}
 	switch {
 	case err != nil:
@@ -140,11 +140,10 @@ func (o *outputs) Open(names []string, w work) (*files, error) {
 	return f, err
 }
 
-// open checks the file of a flag, which no other flag may name. It returns nil if path is "".
-func (f *files) open(flag, path string) (*auxFile, error) {
-	// The report has all runs.
-	if path == "-" && len(f.names) > 1 && flag != "report" {
-		return nil, errs.Optionf("--"+flag, "-: standard output takes the file of one run, and there are %d", len(f.names))
+// open checks one of several files of a flag, which no other flag may name. It returns nil if path is "".
+func (f *files) open(flag, path string, several int) (*auxFile, error) {
+	if path == "-" && several > 1 {
+		return nil, errs.Optionf("--"+flag, "-: standard output takes the file of one run, and there are %d", several)
 	}
 	out, err := f.work.Open(flag, path)
 	f.toStdout = f.toStdout || out.OnStdout()
@@ -159,7 +158,7 @@ func (f *files) openEvents(path, profile string) error {
 				return err
 			}
 		}
-		out, err := f.open("events", f.pathOf(i, path))
+		out, err := f.open("events", f.pathOf(i, path), len(f.names))
 		if err != nil {
 			return err
 		}
@@ -176,7 +175,7 @@ func (f *files) openEvents(path, profile string) error {
 // draw adds the picture of a flag of each run, which write draws; "" adds nothing.
 func (f *files) draw(flag, path string, write func(w io.Writer, m *view.Model) error) error {
 	for i := range f.names {
-		out, err := f.open(flag, f.pictureOf(i, path))
+		out, err := f.open(flag, f.pictureOf(i, path), len(f.names))
 		if err != nil || out == nil {
 			return err
 		}
@@ -187,7 +186,7 @@ func (f *files) draw(flag, path string, write func(w io.Writer, m *view.Model) e
 
 // drawAll adds the picture of a flag that has all runs, which write draws; "" adds nothing.
 func (f *files) drawAll(flag, path string, write func(w io.Writer, runs []view.Named) error) error {
-	out, err := f.open(flag, path)
+	out, err := f.open(flag, path, 1)
 	if err == nil && out != nil {
 		f.joint = append(f.joint, drawing[[]view.Named]{out, write})
 	}
@@ -213,7 +212,7 @@ func (f *files) openTables(path string) error {
 			out := &auxFile{path: filepath.Join(dir, t.Name), parent: true, format: output.None}
 			err := checkBelow("csv", out.path)
 			if err == nil && missing == nil {
-				out, err = f.open("csv", out.path)
+				out, err = f.open("csv", out.path, len(f.names))
 			} else if err == nil {
 				err = f.work.writesTo("csv", out.path, false)
 			}
@@ -292,25 +291,34 @@ func (f *files) CloseEvents(i int) error {
 		for _, d := range f.drawings[i] {
 			err = errors.Join(err, d.out.Save(func(w io.Writer) error { return d.write(w, m) }))
 		}
-		name := f.names[i]
-		if len(f.names) == 1 {
-			name = m.Policy
-		}
-		f.ended = append(f.ended, view.Named{Name: name, Model: m})
-		if f.html != nil {
-			err = errors.Join(err, f.html.add(f.names[i], m))
-		}
-		// These are written again after each run. So a later run that fails does not take the earlier ones with it.
-		for _, d := range f.joint {
-			again := *d.out
-			err = errors.Join(err, again.Save(func(w io.Writer) error { return d.write(w, f.ended) }))
-		}
+		err = errors.Join(err, f.writeJoint(i, m))
 	}
 	if f.html != nil {
 		f.html.events = newPacker()
 	}
 	// A model of a long run takes hundreds of megabytes. Only files of all runs need it further.
 	f.models[i] = nil
+	return err
+}
+
+// writeJoint writes the files of all runs after run i, with its model m. They are written again after each run, so that
+// a later run that fails does not take the earlier ones with it. What cannot be written again has all runs at the end.
+func (f *files) writeJoint(i int, m *view.Model) (err error) {
+	name := f.names[i]
+	if len(f.names) == 1 {
+		name = m.Policy
+	}
+	if f.html != nil {
+		err = f.html.add(f.names[i], m)
+	}
+	if len(f.joint) > 0 { // else nothing needs the model further
+		f.ended = append(f.ended, view.Named{Name: name, Model: m})
+	}
+	for _, d := range f.joint {
+		if again := *d.out; i == len(f.names)-1 || again.stdout == nil && !device(again.path) {
+			err = errors.Join(err, again.Save(func(w io.Writer) error { return d.write(w, f.ended) }))
+		}
+	}
 	return err
 }
 
