@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +26,7 @@ func lessonOf(t *testing.T, name string) (*session, *bytes.Buffer) {
 		t.Chdir(t.TempDir())
 	}
 	out := &bytes.Buffer{}
-	c := &session{Env: Env{Stdout: out, Stderr: io.Discard}, lesson: l, fast: true, width: 79}
+	c := &session{Env: Env{Stdout: out, Stderr: io.Discard, Getenv: os.Getenv}, lesson: l, fast: true, width: 79}
 	cleanUp, err := c.prepare(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +175,7 @@ func TestMistakesOfTheLine(t *testing.T) {
 		"one of real, fast": "borrow --speed slow",
 		"needs --ui":        "borrow --addr 127.0.0.1:0",
 	} {
-		c := makeDemo(Env{Stdout: io.Discard, Stderr: io.Discard})
+		c := makeDemo(Env{Stdout: io.Discard, Stderr: io.Discard, Getenv: os.Getenv})
 		l, err := c.Parse(strings.Fields(line))
 		if err == nil {
 			_, err = c.Run(t.Context(), l)
