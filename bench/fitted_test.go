@@ -14,7 +14,7 @@ import (
 // TestFittedFiguresAreThoseOfTheList checks that each fitted figure has a constant in fitted.tsv, and
 // each constant a fitted figure.
 func TestFittedFiguresAreThoseOfTheList(t *testing.T) {
-	all, err := All()
+	all, err := readOnce()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func testbed(file string) string {
 // TestABenchmarkHasOneSetOfDurations: on one testbed a benchmark has the same times of maps
 // and reduces in all runs of all experiments.
 func TestABenchmarkHasOneSetOfDurations(t *testing.T) {
-	all, err := All()
+	all, err := readOnce()
 	if err != nil {
 		t.Fatal(err)
 	}

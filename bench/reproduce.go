@@ -17,12 +17,12 @@ type Experiment struct {
 	*workload.Experiment
 
 	file   *workload.File
-	trials []trial // the runs for one seed
+	trials []trial // the runs for one seed; nil: not prepared
 	runs   *runs   // results that several experiments of a list need
 }
 
 // All returns the experiments of all embedded workload files, in the order of Workloads. It fails if
-// a file is not valid, or an experiment names an unknown flag or policy. The experiments share the
+// a file is not valid. Prepare finds other mistakes, such as an unknown policy. The experiments share the
 // results of equal runs, so they must run one after the other.
 func All() ([]*Experiment, error) {
 	var all []*Experiment
@@ -41,13 +41,17 @@ func All() ([]*Experiment, error) {
 	return all, nil
 }
 
-// Of returns the experiments of a workload file, which need not be an embedded one. It fails as All
-// does, and if the file has no experiments.
+// Of returns the experiments of a workload file, which need not be an embedded one, prepared. It fails as All
+// and Prepare do, and if the file has no experiments.
 func Of(f *workload.File) ([]*Experiment, error) {
 	if len(f.Experiments) == 0 {
 		return nil, errs.Inputf(f.Name, "has no experiments; docs/workloads.md describes them")
 	}
-	return experiments(f, &runs{uses: map[string]int{}, done: map[string]*done{}})
+	all, err := experiments(f, &runs{uses: map[string]int{}, done: map[string]*done{}})
+	if err != nil {
+		return nil, err
+	}
+	return all, Prepare(all)
 }
 
 // File returns the name of e's workload file. For an embedded file it is the path in the repository.
@@ -60,19 +64,29 @@ func experiments(f *workload.File, shared *runs) ([]*Experiment, error) {
 		if err := checkFigures(f, &f.Experiments[i]); err != nil {
 			return nil, err
 		}
-		e := &Experiment{Experiment: &f.Experiments[i], file: f, runs: shared}
+		all = append(all, &Experiment{Experiment: &f.Experiments[i], file: f, runs: shared})
+	}
+	return all, nil
+}
+
+// Prepare finds mistakes in the runs of experiments before the first run, which may take minutes: for example an
+// unknown flag or policy. Experiments that share results are prepared before one of them runs. Each result is then
+// kept until its last use.
+func Prepare(some []*Experiment) error {
+	for _, e := range some {
+		if e.trials != nil {
+			continue
+		}
 		for t := range e.Runs {
-			trials, err := expand(f, e.With, &e.Runs[t], &workload.Trial{})
+			trials, err := expand(e.file, e.With, &e.Runs[t], &workload.Trial{})
 			if err != nil {
-				return nil, err
+				return err
 			}
 			e.trials = append(e.trials, trials...)
 		}
-		all = append(all, e)
-		// The store counts every use of a run in advance, so that it drops a result after the last.
-		shared.expect(e)
+		e.runs.expect(e)
 	}
-	return all, nil
+	return nil
 }
 
 // checkFigures checks the bands of an experiment's figures, and that no two figures have the same
@@ -136,6 +150,9 @@ type seed struct {
 // most is above 0, it uses only the first most seeds. Run fails if ctx ends, a run fails, or an
 // expression is wrong. The Result belongs to the caller.
 func (e *Experiment) Run(ctx context.Context, most int) (*Result, error) {
+	if err := Prepare([]*Experiment{e}); err != nil {
+		return nil, err
+	}
 	r := &Result{Experiment: e, reads: make([][]float64, len(e.Readings))}
 	seeds := max(e.Seeds, 1)
 	if most > 0 {

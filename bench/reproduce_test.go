@@ -50,6 +50,9 @@ var experiments = sync.OnceValues(bench.All)
 
 var once = sync.OnceValues(func() (all []*bench.Result, err error) {
 	experiments, err := experiments()
+	if err == nil {
+		err = bench.Prepare(experiments)
+	}
 	for _, e := range experiments {
 		r, err := e.Run(context.Background(), fewSeeds)
 		if err != nil {

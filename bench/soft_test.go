@@ -46,7 +46,13 @@ func TestAnIntervalOutOfTheBandIsOutside(t *testing.T) {
 	}
 }
 
-var readOnce = sync.OnceValues(All)
+var readOnce = sync.OnceValues(func() ([]*Experiment, error) {
+	all, err := All()
+	if err != nil {
+		return nil, err
+	}
+	return all, Prepare(all)
+})
 
 // figuresOf calls see with each figure that is a result.
 func figuresOf(t *testing.T, see func(e *Experiment, f *workload.Figure)) {

@@ -65,6 +65,9 @@ func (c *reproduceCommand) run(ctx context.Context, line *flags.Line) (int, erro
 	if c.html, err = (&work{Stdout: c.Stdout}).Open("html", c.htmlPath); err != nil {
 		return 0, err
 	}
+	if err := bench.Prepare(some); err != nil {
+		return 0, err
+	}
 	return Done, c.runAll(ctx, some)
 }
 
