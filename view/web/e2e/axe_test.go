@@ -34,7 +34,8 @@ func axeCore(t *testing.T) string {
 const serious = `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'], resultTypes: ['violations'] })
 	.then((r) => r.violations.filter((v) => ['serious', 'critical'].includes(v.impact)).map((v) => v.id + ': ' + v.nodes.slice(0, 4).map((n) => n.html.slice(0, 160)).join(' | ')).join('\n'))`
 
-// Axe finds nothing serious on any screen: runs, reasons, tables, each panel, the playground, a lesson and a phone.
+// Axe finds nothing serious on any screen: runs, reasons, tables, each panel, the playground, a lesson, the picture to
+// share and a phone.
 func TestAxeFindsNothingSerious(t *testing.T) {
 	axe := axeCore(t)
 	dir, names := recorded(t, borrow, "fair", "pi-dhfs")
@@ -48,6 +49,7 @@ func TestAxeFindsNothingSerious(t *testing.T) {
 	}{
 		{"runs", "document.querySelector('.lanes canvas').dataset.bars === '16'", runs, 1280, []string{"1", "document.querySelector('#inspector button').click()", "document.querySelector('[data-tab=differences]').click()",
 			"document.querySelector('[data-tab=shuffle]').click()", "document.querySelector('[data-tab=buffers]').click()", "document.querySelector('#tables').click()", "document.querySelector('#theme').click()", "document.querySelector('#keys').click()"}},
+		{"share", "document.querySelector('.lanes canvas').dataset.bars === '16'", runs, 390, []string{"document.querySelector('#share').click()", "1"}},
 		{"phone", "document.querySelector('.lanes canvas').dataset.bars === '16'", runs, 390, []string{"1"}},
 		{"playground", "document.querySelector('#mistake.good')", []string{"ui"}, 1280, []string{"1"}},
 		{"playground on a phone", "document.querySelector('#mistake.good')", []string{"ui"}, 390, []string{"1"}},
