@@ -408,6 +408,17 @@ func abilities() []ability {
 			j.NewReducer, j.NewMapper = nil, mapperOf(emitLines)
 			j.NewReleaser = func() jobs.Releaser { return leaving{&numbering{limit: 1}} }
 		})},
+		{of: "Paired", what: "`Block.Pairs` of the job before", want: "a\t1\nb\t1,2\n", not: map[string]string{
+			"stream, submit": "it reads the pairs of the job before, which Hadoop Streaming passes on as lines",
+		}, chain: after(func(j *jobs.Job) {
+			j.NewMapper = mapperOf(func(b jobs.Block, out jobs.Emitter) error {
+				for key, value := range b.Pairs() {
+					out.Emit(key, value)
+				}
+				return nil
+			})
+		})},
+		{of: "Text", what: "`Text`: lines of the job before", want: "a\t1\nb\t1,2\n", chain: after(func(j *jobs.Job) { j.Text = true })},
 		{of: "Name BuiltIn", what: "`Name` and `BuiltIn`, for messages alone", want: usualResult, chain: usual(func(j *jobs.Job) { j.Name, j.BuiltIn = "", true })},
 	}
 }
@@ -432,6 +443,13 @@ func growing() jobs.Chain {
 		}
 	}), NewReducer: func() jobs.Reducer { return jobs.Identity{} }}
 	return jobs.Chain{grow, show}
+}
+
+// after returns a chain of a job of field and list and another one, changed.
+func after(change func(j *jobs.Job)) func() jobs.Chain {
+	return func() jobs.Chain {
+		return append(usual(func(*jobs.Job) {})(), usual(change)()...)
+	}
 }
 
 // spans returns the lines of a block.

@@ -178,8 +178,8 @@ func TestAnErrorOfMapNamesTheRecord(t *testing.T) {
 	}
 }
 
-// TestARecordThatTheNextJobWouldReadAsTwoIsRefused: the text between the jobs of a chain has one record a line. Side
-// data, binary records and the last job may have any bytes.
+// TestARecordThatTheNextJobWouldReadAsTwoIsRefused: the text that a job with Text reads has one record a line. Pairs,
+// side data, binary records and the last job may have any bytes.
 func TestARecordThatTheNextJobWouldReadAsTwoIsRefused(t *testing.T) {
 	emits := func(key, value string) jobs.Job {
 		j := perWord()
@@ -190,6 +190,16 @@ func TestARecordThatTheNextJobWouldReadAsTwoIsRefused(t *testing.T) {
 			})
 		}
 		return j
+	}
+	text := func(j jobs.Job) jobs.Job { j.Text = true; return j }
+	pairs := perWord()
+	pairs.NewMapper = func() jobs.Mapper {
+		return jobs.MapperFunc(func(b jobs.Block, out jobs.Emitter) error {
+			for key, value := range b.Pairs() {
+				out.Emit(value, key)
+			}
+			return nil
+		})
 	}
 	rereads := perWord()
 	rereads.Rereads = true
@@ -204,13 +214,14 @@ func TestARecordThatTheNextJobWouldReadAsTwoIsRefused(t *testing.T) {
 		chain jobs.Chain
 		fails bool
 	}{
-		"a newline in a value":             {jobs.Chain{emits("k", "x\ny"), perWord()}, true},
-		"a newline in a key":               {jobs.Chain{emits("x\n", "y"), perWord()}, true},
-		"in a key that passes through":     {jobs.Chain{keys, perWord()}, true},
-		"a newline of the last job":        {jobs.Chain{perWord(), emits("k", "x\ny")}, false},
+		"a newline in a pair":              {jobs.Chain{emits("k\n\t", "x\n"), pairs}, false},
+		"a newline in a value":             {jobs.Chain{emits("k", "x\ny"), text(perWord())}, true},
+		"a newline in a key":               {jobs.Chain{emits("x\n", "y"), text(perWord())}, true},
+		"in a key that passes through":     {jobs.Chain{keys, text(perWord())}, true},
+		"a newline of the last job":        {jobs.Chain{perWord(), text(emits("k", "x\ny"))}, false},
 		"a newline in side data":           {jobs.Chain{emits("k", "x\ny"), rereads}, false},
 		"a newline in binary records":      {jobs.Chain{bare, perWord()}, false},
-		"a TAB, as lines of text may have": {jobs.Chain{emits("k", "x\ty"), perWord()}, false},
+		"a TAB, as lines of text may have": {jobs.Chain{emits("k", "x\ty"), text(perWord())}, false},
 	} {
 		var out bytes.Buffer
 		o := input(t, "aa\n")
@@ -223,5 +234,62 @@ func TestARecordThatTheNextJobWouldReadAsTwoIsRefused(t *testing.T) {
 		if c.fails && !strings.Contains(fmt.Sprint(err), `has a delimiter ('\n') in it, so the next job of the chain would read two records`) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestABlockIsReadAsWhatItHas: the other way of reading is one line of error.
+func TestABlockIsReadAsWhatItHas(t *testing.T) {
+	pairs := perWord()
+	pairs.NewMapper = func() jobs.Mapper {
+		return jobs.MapperFunc(func(b jobs.Block, _ jobs.Emitter) error {
+			for range b.Pairs() {
+			}
+			return nil
+		})
+	}
+	for want, chain := range map[string]jobs.Chain{
+		"the block has the pairs of the job before: read Block.Pairs, or set Job.Text":                {perWord(), perWord()},
+		"Block.Pairs: the block has text; only a later job of a chain, without Job.Text, reads pairs": {pairs},
+	} {
+		_, err := mrlocal.RunChain(t.Context(), chain, mrlocal.Options{JobOptions: input(t, "a\n")})
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestPairsOfAnyLengthReachTheNextJob: they are read in blocks, and a pair may be longer than a block.
+func TestPairsOfAnyLengthReachTheNextJob(t *testing.T) {
+	lengths := []int{0, 1, 127, 128, 1 << 20, 3 << 20, 5}
+	first, second := perWord(), jobs.Job{NewMapper: func() jobs.Mapper {
+		return jobs.MapperFunc(func(b jobs.Block, out jobs.Emitter) error {
+			for key, value := range b.Pairs() {
+				if !bytes.Equal(key, bytes.Repeat([]byte("k\n"), len(key)/2)) || !bytes.Equal(value, bytes.Repeat([]byte{0}, len(value))) {
+					return errors.New("other bytes")
+				}
+				out.Emit(fmt.Append(nil, len(key)), fmt.Append(nil, len(value)))
+			}
+			return nil
+		})
+	}}
+	first.NewReducer = func() jobs.Reducer {
+		return jobs.ReducerFunc(func(_ []byte, _ *jobs.Values, out jobs.Emitter) error {
+			for round := range 20_000 {
+				key, value := lengths[round%5]*(1-min(1, round/5))*2, lengths[(round+3)%7]
+				if round > 7 {
+					key, value = round%300/2*2, round%500
+				}
+				out.Emit(bytes.Repeat([]byte("k\n"), key/2), bytes.Repeat([]byte{0}, value))
+			}
+			return nil
+		})
+	}
+	var out bytes.Buffer
+	o := input(t, "aa\n")
+	o.Stdout = &out
+	report, err := mrlocal.RunChain(t.Context(), jobs.Chain{first, second}, mrlocal.Options{JobOptions: o, MemoryBytes: 64 << 20, Config: mrlocal.Config{MapSlots: 1}})
+	want, failure := jobtest.Run(jobs.Chain{first, second}, []jobtest.File{{Path: o.Inputs[0], Data: []byte("aa\n")}}, jobtest.Cut{BlockBytes: 1000})
+	if err != nil || failure != nil || !bytes.Equal(out.Bytes(), want.Data) || report.Jobs[1].Counters.MapInputRecords != 20_000 {
+		t.Errorf("%v, %v, %d bytes, want %d", err, failure, out.Len(), len(want.Data))
 	}
 }

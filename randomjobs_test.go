@@ -44,7 +44,7 @@ type drawn struct {
 	Reducer        string
 	Flushes        bool // the reducer emits at its flush
 	Named, Bare    bool
-	Before, After  string // another job: rounds; sorts or rereads
+	Before, After  string // another job: rounds; sorts, pairs or rereads
 	Reduces        int
 	Policy         string
 
@@ -72,6 +72,8 @@ func (d *drawn) notStreamed() string {
 		return "it has named outputs (odd)"
 	case d.Last:
 		return "it needs the index or the end of a file (ByFile)"
+	case d.After == "pairs":
+		return "it reads the pairs of the job before"
 	case d.After == "rereads":
 		return "it reads the input of the chain again (Rereads)"
 	}
@@ -120,7 +122,7 @@ func drawJob(rng *rand.Rand) *drawn {
 	case maybe(6):
 		d.Before = "rounds"
 	case maybe(3) && !d.MapOnly && !d.Named:
-		if d.After = of("sorts", "rereads"); d.Fixed > 0 { // a binary record may have a delimiter in it
+		if d.After = of("sorts", "pairs", "rereads"); d.Fixed > 0 { // a binary record may have a delimiter in it
 			d.After = "rereads"
 		}
 		d.Bare = d.Bare && d.After == "rereads" // parts without delimiters are other records than their sum
@@ -334,7 +336,7 @@ func (d *drawn) chain() jobs.Chain {
 		chain = jobs.Chain{grow, chain[0]}
 	}
 	if d.After != "" {
-		after := jobs.Job{Name: "after", Reduces: 1, Delim: d.Delim, NewReducer: func() jobs.Reducer { return jobs.Identity{} }}
+		after := jobs.Job{Name: "after", Text: d.After == "sorts", Reduces: 1, Delim: d.Delim, NewReducer: func() jobs.Reducer { return jobs.Identity{} }}
 		if d.After == "rereads" {
 			after.Rereads, after.RecordBytes = true, d.Fixed
 		}
@@ -353,6 +355,12 @@ type afterMapper struct {
 
 func (m *afterMapper) Begin(own jobs.OwnAttempt) { m.side = len(own.Side) }
 func (m *afterMapper) Map(b jobs.Block, out jobs.Emitter) error {
+	if b.Paired {
+		for key, value := range b.Pairs() {
+			out.Emit(key, value)
+		}
+		return nil
+	}
 	records := b.Records(m.d.Delim)
 	if m.records > 0 {
 		records = b.Fixed(m.records)

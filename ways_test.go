@@ -156,6 +156,7 @@ func runWay(t testing.TB, chain jobs.Chain, w work) (string, error) {
 // laterWay is RunChain with a job before the chain that writes the lines of the input in order.
 func laterWay(t testing.TB, chain jobs.Chain, w work) (string, error) {
 	delim := chain[0].Delim
+	chain[0].Text = true
 	each := func(b jobs.Block, out jobs.Emitter) error {
 		for record := range b.Records(delim) {
 			out.Emit(record, nil)

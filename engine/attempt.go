@@ -184,10 +184,12 @@ func (a *attempt) openPart() (err error) {
 
 // emitter returns the Emitter by which user code writes to text.
 func (a *attempt) emitter(text *textOut) jobs.Emitter {
-	if a.job.spec.Bare {
+	switch chain, next := a.job.chain.job.Chain, a.job.step+1; {
+	case a.job.spec.Bare:
 		return bareOut{text}
-	}
-	if a.job.readAsRecords() {
+	case chain.Paired(next):
+		return pairsOut{text}
+	case a.job.readAsRecords():
 		return wholeOut{text}
 	}
 	return text

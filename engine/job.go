@@ -281,7 +281,7 @@ func (j *job) readParts(before *job) int64 {
 		}
 		total += sp.Bytes()
 		j.maps = append(j.maps, mapTask{source: feed.Part{
-			Name: before.spec.Name, File: int32(i), Spool: sp, Delim: j.spec.Delim.Byte(), RecordBytes: j.spec.RecordBytes,
+			Name: before.spec.Name, File: int32(i), Spool: sp, Delim: j.spec.Delim.Byte(), RecordBytes: j.spec.RecordBytes, Paired: j.paired(),
 		}})
 	}
 	return total
@@ -327,11 +327,15 @@ func (j *job) passedColumn(reducer jobs.Reducer) (jobs.Column, bool) {
 	return id.Out, ok && !id.Unique && passes && !j.readAsRecords() // wholeOut looks at each record
 }
 
-// readAsRecords reports whether the next job of the chain divides the text of this one at delimiters.
+// readAsRecords reports whether the next job of the chain reads the records of this one, as pairs or divided at
+// delimiters.
 func (j *job) readAsRecords() bool {
 	chain := j.chain.job.Chain
 	return j.step+1 < len(chain) && !j.spec.Bare && !chain[j.step+1].Rereads
 }
+
+// paired reports whether the job reads the pairs of the job before.
+func (j *job) paired() bool { return j.chain.job.Chain.Paired(j.step) }
 
 // partSizes returns the bytes of every part of a job that passes a column of its records
 // through. All map outputs must be known.

@@ -142,7 +142,7 @@ func (a *mapAttempt) next(in feed.Blocks) bool {
 	// Records are counted by their delimiters, in one pass over the block. The mapper does not report
 	// how many it finds.
 	if !a.job.chain.job.Uncounted {
-		a.counters.MapInputRecords += countRecords(b.Data, spec.Delim.Byte(), spec.RecordBytes)
+		a.counters.MapInputRecords += countRecords(b.Block, spec.Delim.Byte(), spec.RecordBytes)
 	}
 	a.counters.MapInputBytes += int64(len(b.Data))
 	return true
@@ -300,13 +300,20 @@ func (a *mapAttempt) inFile(err error, b jobs.Block) error {
 	return fmt.Errorf("%s at byte %d: %w", b.Path, b.Offset+a.record, err)
 }
 
-// countRecords returns how many records data has. The last one may lack its delimiter.
-// recordBytes is the size of records of fixed size; 0: records end with delim.
-func countRecords(data []byte, delim byte, recordBytes int) int64 {
-	if recordBytes > 0 {
+// countRecords returns how many records a block has. The last one may lack its delimiter.
+// recordBytes is the size of records of fixed size; 0: records are pairs, or end with delim.
+func countRecords(b jobs.Block, delim byte, recordBytes int) (n int64) {
+	data := b.Data
+	switch {
+	case b.Paired:
+		for range b.Pairs() {
+			n++
+		}
+		return n
+	case recordBytes > 0:
 		return int64(len(data) / recordBytes)
 	}
-	n := int64(bytes.Count(data, []byte{delim}))
+	n = int64(bytes.Count(data, []byte{delim}))
 	if len(data) > 0 && data[len(data)-1] != delim {
 		n++
 	}

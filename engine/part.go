@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"slices"
@@ -44,6 +45,23 @@ func (w wholeOut) Emit(key, value []byte) {
 		w.err = jobs.Mistakef("the record of the key %s has a delimiter (%q) in it, so the next job of the chain would read two records", errs.Quote(string(key)), w.delim)
 	}
 	w.textOut.Emit(key, value)
+}
+
+// pairsOut is the Emitter of a job whose pairs the next job of the chain reads. It writes to a textOut.
+type pairsOut struct{ *textOut }
+
+// Emit writes the pair. It copies both slices.
+func (p pairsOut) Emit(key, value []byte) {
+	p.records++
+	if cap(p.buf)-len(p.buf) >= jobs.MostPairHead+len(key)+len(value) {
+		p.buf = jobs.AppendPair(p.buf, key, value)
+		return
+	}
+	head := make([]byte, 0, jobs.MostPairHead)
+	head = binary.AppendUvarint(binary.AppendUvarint(head, uint64(len(key))), uint64(len(value)))
+	p.put(head)
+	p.put(key)
+	p.put(value)
 }
 
 // newTextOut makes a textOut that writes to w. Its buffer of at least the given number of bytes is a chunk

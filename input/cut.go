@@ -10,6 +10,7 @@ import (
 	"mrlocal/input/codec"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/invariant"
+	"mrlocal/jobs"
 )
 
 // cut is the source of a piece of an uncompressed file that can be read at any offset.
@@ -217,6 +218,19 @@ func (c *cut) look(data []byte) error {
 // record, from pos on, with one chunk. So it asks once for all the memory of the record.
 func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
 	end := int64(-1) // of the record; -1: not found yet
+	paired := c.plan.o.Paired
+	if paired {
+		buf, err := h.take(chunkBytes)
+		if err != nil {
+			return b, false, err
+		}
+		n, err := c.readAt(buf[:min(jobs.MostPairHead, c.size-c.off)], c.off)
+		if err != nil {
+			return b, false, err
+		}
+		head, key, value := jobs.PairBytes(buf[:n])
+		end = c.off + int64(head+key+value)
+	}
 	for end < 0 && pos < c.size {
 		buf, err := h.take(chunkBytes)
 		if err != nil {
@@ -245,7 +259,7 @@ func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
 	data := buf[:length:length]
 	if n, err := c.readAt(data, c.off); err != nil {
 		return b, false, err
-	} else if n < len(data) || end < c.size && data[n-1] != c.plan.o.Delim { // n is less only in /sys
+	} else if n < len(data) || !paired && end < c.size && data[n-1] != c.plan.o.Delim { // n is less only in /sys
 		return b, false, fmt.Errorf("%s: %w", shown(c.file.Path), ErrChanged)
 	}
 	b = block{data, c.off, end == c.size}
@@ -278,11 +292,14 @@ func (c *cut) readAtLeast(buf []byte, at int64, least int) (int, error) {
 	return n, nil
 }
 
-// Records end behind a delimiter, or at each multiple of Options.RecordBytes in the file.
+// Records end behind a delimiter, or at each multiple of Options.RecordBytes in the file, or are pairs.
 
 // recordEnd returns the first index in data above from at which a record ends; -1: there is none.
 // data begins at offset off of the file.
 func (p *Plan) recordEnd(data []byte, off int64, from int) int {
+	if p.o.Paired { // the last pair ends with the text
+		return -1
+	}
 	if r := int64(p.o.RecordBytes); r > 0 {
 		if end := (off+int64(from))/r*r + r - off; end <= int64(len(data)) {
 			return int(end)
@@ -300,6 +317,16 @@ func (p *Plan) recordEnd(data []byte, off int64, from int) int {
 func (p *Plan) lastRecordEnd(data []byte) int {
 	if p.o.RecordBytes > 0 {
 		return len(data) / p.o.RecordBytes * p.o.RecordBytes
+	}
+	if p.o.Paired {
+		end := 0
+		for {
+			head, key, value := jobs.PairBytes(data[end:])
+			if head == 0 || head+key+value > len(data)-end {
+				return end
+			}
+			end += head + key + value
+		}
 	}
 	return bytes.LastIndexByte(data, p.o.Delim) + 1
 }

@@ -105,6 +105,7 @@ type Options struct {
 	// RecordBytes, if not 0, is the size of records that have no delimiter, at most
 	// jobs.MaxRecordBytes. It implies NoDecode.
 	RecordBytes int
+	Paired      bool      // records are pairs (jobs.Block.Pairs), only for OpenText
 	SkipBinary  bool      // files with a NUL byte in their first 64 KiB yield nothing
 	Stdin       io.Reader // the path - means this; nil: the path - is an error
 	// OnStdin, if not nil, is called once if Stdin is among the inputs and a regular file with

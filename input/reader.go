@@ -88,7 +88,7 @@ func (r *Reader) Next() bool {
 		switch {
 		case err == nil:
 			// Offset counts stored bytes of plain files, and decoded bytes of compressed ones.
-			r.block = jobs.Block{Path: r.plan.Files[r.file].Path, File: r.plan.first + r.file, Input: r.plan.Files[r.file].input, Offset: b.off, Data: b.data, Last: b.last}
+			r.block = jobs.Block{Path: r.plan.Files[r.file].Path, File: r.plan.first + r.file, Input: r.plan.Files[r.file].input, Offset: b.off, Data: b.data, Last: b.last, Paired: r.plan.o.Paired}
 			r.hold.loan = membudget.Loan{Chunk: r.hold.chunk}
 			return true
 		case err == io.EOF:

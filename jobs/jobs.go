@@ -62,8 +62,9 @@ type Span struct{ Off, Len uint32 }
 
 // Block is a sequence of whole records from one input file. Each record ends with the delimiter
 // of the job; only the last record of a file may lack it. Records of fixed size
-// (Job.RecordBytes) have no delimiter. A block may hold one record or thousands. An empty file
-// gives one Block without data, so that a mapper sees every file.
+// (Job.RecordBytes) have no delimiter, and neither have the pairs that a job of a chain gets from the job
+// before. A block may hold one record or thousands. An empty file gives one Block without data, so that a
+// mapper sees every file.
 type Block struct {
 	Path   string // as the user named it; "(standard input)" for "-"; the name of the job before for each of its parts
 	File   int32  // index of the file in the order of the input, from 0 (Job.ByFile)
@@ -71,6 +72,7 @@ type Block struct {
 	Offset int64  // offset of Data[0] in the file, in bytes; for a compressed file, in its decoded text
 	Data   []byte // borrowed until Map returns
 	Last   bool   // the file ends with this block (Job.ByFile)
+	Paired bool   // Data has the pairs of the job before (Pairs), and no text
 
 	at *int64 // where Records and Fixed say how far they are; nil: nobody asks
 }
@@ -97,7 +99,8 @@ func (b Block) stands(rest []byte) {
 // Records that a mapper emits go to the reducers. Records of a reducer, or of the mapper of a
 // job without reducers, are written as text: key, TAB, value, delimiter. If key or value is
 // empty, the other one is written alone, without TAB. A job that needs the TAB then builds the
-// line itself, and emits it as the value. With Job.Bare there is neither TAB nor delimiter.
+// line itself, and emits it as the value. With Job.Bare there is neither TAB nor delimiter. The next job of
+// a chain gets key and value as they are (Block.Pairs).
 //
 // A nil key or value is the same as an empty one, in each Emitter. Reducers and combiners get
 // empty keys and values as slices that are not nil.
@@ -431,6 +434,11 @@ type Job struct {
 	// NewReleaser.
 	Outputs []string
 
+	// Text makes a later job of a chain read the records of the job before as text: Block.Lines, Block.Records
+	// or Data. A record with a delimiter in it then fails the job before. Otherwise it reads Block.Pairs, unless it
+	// has RecordBytes or Rereads, or the job before has Bare or Rounds.
+	Text bool
+
 	// SkipBinary leaves out files with a NUL byte in their first 64 KiB.
 	SkipBinary bool
 
@@ -438,7 +446,7 @@ type Job struct {
 	// machine set both. A child of Hadoop Streaming knows neither, so it refuses the job.
 	ByFile bool
 
-	// BuiltIn is set for the jobs of this module: their failed attempts never print a stack.
+	// BuiltIn is set for the jobs of this module: their failed attempts never print a stack, and they read Text.
 	BuiltIn bool
 }
 
@@ -466,9 +474,18 @@ const (
 )
 
 // Chain is a sequence of jobs. The output of each job, in the order of its parts, is the input
-// of the next one, or its side data (Job.Rereads). All but the last need reducers. The output is text, which the next
-// job reads by its records. So a record with a delimiter in it fails the job.
+// of the next one, or its side data (Job.Rereads). All but the last need reducers. The next job gets the keys and
+// values as they were emitted (Block.Pairs), or reads them as text (Job.Text).
 type Chain []Job
+
+// Paired reports whether the job at index i reads the records of the job before with Block.Pairs.
+func (chain Chain) Paired(i int) bool {
+	if i <= 0 || i >= len(chain) {
+		return false
+	}
+	j, before := &chain[i], &chain[i-1]
+	return !j.Text && !j.BuiltIn && !j.Rereads && j.RecordBytes == 0 && !before.Bare && before.Rounds <= 1
+}
 
 // Check returns the options error with which a run refuses the chain, or nil.
 func (chain Chain) Check() error {

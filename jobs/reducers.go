@@ -186,6 +186,7 @@ func (b Block) Lines() iter.Seq[[]byte] { return b.Records(Newline) }
 // borrowed until Map returns.
 func (b Block) Fixed(bytes int) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
+		b.mustBeText()
 		for rest := b.Data; len(rest) >= bytes; rest = rest[bytes:] {
 			b.stands(rest)
 			if !yield(rest[:bytes:bytes]) {
@@ -199,6 +200,7 @@ func (b Block) Fixed(bytes int) iter.Seq[[]byte] {
 // borrowed until Map returns. Their capacity is their length, so that append copies them.
 func (b Block) Records(delim Delim) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
+		b.mustBeText()
 		rest, end := b.Data, delim.Byte()
 		for len(rest) > 0 {
 			b.stands(rest)

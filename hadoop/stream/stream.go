@@ -219,6 +219,8 @@ func Check(chain jobs.Chain) error {
 			why = "its records do not end with newlines, as those of Hadoop Streaming do"
 		case j.Bare:
 			why = "its output is binary (Bare), and Hadoop Streaming ends each record with a newline"
+		case chain.Paired(i):
+			why = "it reads the pairs of the job before, which Hadoop Streaming passes on as lines; with Text it reads these"
 		case j.NoInput:
 			why = "it reads no input, and Hadoop Streaming starts a map for input only"
 		case j.Rounds > 1:

@@ -229,7 +229,8 @@ type Part struct {
 	Spool *output.Spool
 	Delim byte // ends a record
 
-	RecordBytes int // of binary records, which have no delimiter; else 0
+	RecordBytes int  // of binary records, which have no delimiter; else 0
+	Paired      bool // the records are pairs (jobs.Block.Pairs)
 }
 
 // StoredBytes returns the length of the text.
@@ -244,5 +245,5 @@ func (s Part) Open(mem Memory) (Blocks, error) {
 	if r := int64(s.RecordBytes); r > 0 && bytes%r != 0 {
 		return nil, fmt.Errorf("%s: %d bytes are not a whole number of records of %d bytes", s.Name, bytes, r)
 	}
-	return input.OpenText(s.Name, s.File, s.Spool.NewReader(), bytes, input.Options{Delim: s.Delim, RecordBytes: s.RecordBytes}, mem), nil
+	return input.OpenText(s.Name, s.File, s.Spool.NewReader(), bytes, input.Options{Delim: s.Delim, RecordBytes: s.RecordBytes, Paired: s.Paired}, mem), nil
 }

@@ -48,6 +48,8 @@ type Cut struct {
 
 	spares bool // bytes that user code borrows stay as they are after its call
 	whole  bool // the next job reads the result by its records
+	pairs  bool // it reads them as pairs
+	paired bool // the job reads pairs
 	way    way  // in which values are folded or combined
 }
 
@@ -98,7 +100,8 @@ func Run(chain jobs.Chain, files []File, cut Cut) (out Output, err error) {
 		if job.Rereads && i > 0 {
 			cut.Side = out.Data
 		}
-		cut.whole = i < len(chain)-1 && !job.Bare && !chain[i+1].Rereads
+		cut.paired, cut.pairs = chain.Paired(i), chain.Paired(i+1)
+		cut.whole = i < len(chain)-1 && !job.Bare && !chain[i+1].Rereads && !cut.pairs
 		for round := 1; ; round++ {
 			if i < len(chain)-1 && (job.Rounds > 1 || chain[i+1].Rereads) && len(out.Data) > jobs.MaxSideBytes {
 				return out, fmt.Errorf("%s: more than %d bytes of side data", job.Name, jobs.MaxSideBytes)
@@ -130,7 +133,7 @@ func partsOf(job string, out Output) (files []File) {
 // runJob runs one job of a chain on files.
 func runJob(job jobs.Job, files []File, cut Cut) (Output, error) {
 	job = jobs.Checked(job)
-	out, all := &writer{delim: job.Delim.Byte(), bare: job.Bare, whole: cut.whole}, &shared{named: map[string]*writer{}, side: bytes.Clone(cut.Side), spares: cut.spares, way: cut.way}
+	out, all := &writer{delim: job.Delim.Byte(), bare: job.Bare, whole: cut.whole, pairs: cut.pairs}, &shared{named: map[string]*writer{}, side: bytes.Clone(cut.Side), spares: cut.spares, way: cut.way}
 	var parts [][]byte
 	split, err := splits(job, files, cut)
 	if err == nil && job.NewReducer != nil {
@@ -419,7 +422,7 @@ func splits(job jobs.Job, files []File, cut Cut) ([][]jobs.Block, error) {
 			return nil, fmt.Errorf("%s: %d bytes are not a whole number of records of %d bytes", f.Path, len(f.Data), r)
 		}
 		first := len(blocks)
-		blocks = appendBlocks(blocks, int32(i), f, cut.BlockBytes, job)
+		blocks = appendBlocks(blocks, int32(i), f, cut, job)
 		for k := range blocks[first:] {
 			if i < len(cut.Inputs) {
 				blocks[first+k].Input = cut.Inputs[i]
@@ -432,20 +435,26 @@ func splits(job jobs.Job, files []File, cut Cut) ([][]jobs.Block, error) {
 	return slices.Collect(slices.Chunk(blocks, cmp.Or(cut.SplitBlocks, len(blocks)))), nil
 }
 
-// appendBlocks appends the blocks of a file, each of about blockBytes; 0: one block. A block
+// appendBlocks appends the blocks of a file, each of about cut.BlockBytes; 0: one block. A block
 // ends behind a delimiter, so that no record is cut. An empty file is one empty block.
-func appendBlocks(dst []jobs.Block, file int32, f File, blockBytes int, job jobs.Job) []jobs.Block {
+func appendBlocks(dst []jobs.Block, file int32, f File, cut Cut, job jobs.Job) []jobs.Block {
+	blockBytes := cut.BlockBytes
 	for off := 0; ; {
 		end := len(f.Data)
 		if blockBytes > 0 && off+blockBytes < end {
-			if r := job.RecordBytes; r > 0 {
+			if cut.paired {
+				for end = off; end < off+blockBytes; {
+					head, key, value := jobs.PairBytes(f.Data[end:])
+					end += head + key + value
+				}
+			} else if r := job.RecordBytes; r > 0 {
 				end = min(end, (off+blockBytes+r-1)/r*r)
 			} else if n := bytes.IndexByte(f.Data[off+blockBytes-1:], job.Delim.Byte()); n >= 0 {
 				end = off + blockBytes + n
 			}
 		}
 		last := end == len(f.Data)
-		dst = append(dst, jobs.Block{Path: f.Path, File: file, Offset: int64(off), Data: f.Data[off:end], Last: last})
+		dst = append(dst, jobs.Block{Path: f.Path, File: file, Offset: int64(off), Data: f.Data[off:end], Last: last, Paired: cut.paired})
 		if last {
 			return dst
 		}

@@ -66,6 +66,7 @@ func (upper) Map(b jobs.Block, out jobs.Emitter) error {
 func TestMapOnlyJobsKeepInputOrderAndFeedTheNext(t *testing.T) {
 	up := jobs.Job{Name: "upper", NewMapper: func() jobs.Mapper { return upper{} }}
 	chain := append(jobs.Chain{up}, index()...)
+	chain[1].Text = true
 	got, err := Reference(chain, []File{{"f", []byte("b a")}})
 	if want := "A\tupper\nB\tupper\n"; err != nil || string(got) != want {
 		t.Errorf("%q %v, want %q", got, err, want)
@@ -75,6 +76,7 @@ func TestMapOnlyJobsKeepInputOrderAndFeedTheNext(t *testing.T) {
 // As in a run, Begin of a later job is not called, and the name of the first job stays.
 func TestBeginOfTheFirstJobCountsAndIsChecked(t *testing.T) {
 	first, later := index()[0], index()
+	later[0].Text = true
 	first.Name, first.Begin = "first", func(int) jobs.Job {
 		return jobs.Job{Name: "other", NewMapper: first.NewMapper, NewReducer: func() jobs.Reducer { return jobs.Identity{Out: jobs.KeyColumn} }}
 	}

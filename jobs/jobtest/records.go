@@ -78,6 +78,7 @@ type writer struct {
 	delim   byte
 	bare    bool
 	whole   bool // no record may have delim in it
+	pairs   bool // records are pairs (jobs.Block.Pairs)
 	records int64
 	err     error
 }
@@ -86,6 +87,10 @@ type writer struct {
 func (w *writer) emit(key, value []byte) {
 	if w.records++; w.whole && bytes.IndexByte(slices.Concat(key, value), w.delim) >= 0 {
 		w.err = fmt.Errorf("a record has a delimiter (%q) in it", w.delim)
+	}
+	if w.pairs {
+		w.Write(jobs.AppendPair(nil, key, value))
+		return
 	}
 	w.Write(key)
 	if !w.bare && len(key) > 0 && len(value) > 0 {
