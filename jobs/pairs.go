@@ -15,8 +15,8 @@ func AppendPair(dst, key, value []byte) []byte {
 // MostPairHead is the largest number of bytes in front of the key of a pair.
 const MostPairHead = 2 * binary.MaxVarintLen64
 
-// PairBytes returns the lengths of the first pair of data: of the part in front of its key, and of key and value. Of data
-// that ends before the key begins, head is 0.
+// PairBytes returns the lengths of the first pair of data: of the part in front of its key, and of key and value.
+// Of data that ends before the key begins, head is 0.
 func PairBytes(data []byte) (head, key, value int) {
 	if len(data) >= 2 && data[0] < 0x80 && data[1] < 0x80 {
 		return 2, int(data[0]), int(data[1])

@@ -80,7 +80,7 @@ func bans() []ban {
 		{"github.com/pkg/errors", everywhere, nil, "errors and fmt wrap errors"},
 		{"golang.org/x/exp/...", everywhere, nil, "the standard library has what is needed"},
 		{"io/ioutil", everywhere, nil, "os and io have its functions"},
-		{"reflect", everywhere, []string{"slots/setup", "slots/report"}, "nothing else needs types at run time; slots/setup looks for policies in the fields of a user's policy, and slots/report adds and prints all counters"},
+		{"reflect", everywhere, []string{"slots/setup", "slots/report", "jobs/typed"}, "nothing else needs types at run time; slots/setup looks for policies in the fields of a user's policy, slots/report adds and prints all counters, and jobs/typed takes the types of users apart, once an attempt"},
 		{"os/exec", everywhere, []string{"jobs/jobtest", "hadoop/submit", "view/web/site"}, "mrlocal runs no other program, but hadoop, and Go to compile the simulator for browsers"},
 		{"net/...", everywhere, []string{"view/web/...", "internal/hdfs/..."}, "mrlocal needs no network but for HDFS; its page is served by web"},
 		{"testing/...", everywhere, []string{"internal/testkit", "slots/policy/policytest", "jobs/jobtest", "view/viewtest", "internal/hdfs/hdfstest"}, "only helpers of tests know about tests"},

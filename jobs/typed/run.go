@@ -1,0 +1,191 @@
+package typed
+
+import (
+	"mrlocal/jobs"
+)
+
+// mapper is the jobs.Mapper of a Job. Its functions are made once for each attempt, so that no record needs memory. It
+// gathers keys with the same value, as the 1 of a count, because jobs.EmitSpans is faster than one call for each.
+type mapper[In any] struct {
+	from  func(b jobs.Block, each func(In) error) error
+	each  func(In) error
+	out   jobs.Emitter
+	keys  []byte // one after the other
+	spans []jobs.Span
+	value []byte // of all keys
+	next  []byte // scratch
+}
+
+// mostKeys bounds the keys that wait.
+const mostKeys = 256
+
+// Map implements jobs.Mapper.
+func (m *mapper[In]) Map(b jobs.Block, out jobs.Emitter) error {
+	m.out = out
+	err := m.from(b, m.each)
+	m.flush()
+	return err
+}
+
+// flush emits the keys that wait.
+func (m *mapper[In]) flush() {
+	if len(m.spans) == 1 {
+		m.out.Emit(m.keys, m.value)
+	} else if len(m.spans) > 0 {
+		jobs.EmitSpans(m.out, m.keys, m.spans, m.value)
+	}
+	m.keys, m.spans = m.keys[:0], m.spans[:0]
+}
+
+func (j Job[In, K, V, Out]) newMapper() jobs.Mapper {
+	m := &mapper[In]{from: j.From(), spans: make([]jobs.Span, 0, mostKeys)}
+	appendKey, appendValue := must(newCodec[K]()).append, j.newValues().append
+	emit := func(k K, v V) {
+		m.next = appendValue(m.next[:0], v)
+		if len(m.spans) == mostKeys || string(m.next) != string(m.value) {
+			m.flush()
+			m.next, m.value = m.value, m.next
+		}
+		at := len(m.keys)
+		m.keys = appendKey(m.keys, k)
+		m.spans = append(m.spans, jobs.Span{Off: uint32(at), Len: uint32(len(m.keys) - at)})
+	}
+	m.each = func(in In) error { return j.Map(in, emit) }
+	return m
+}
+
+// newValues makes the codec of values.
+func (j Job[In, K, V, Out]) newValues() *codec[V] {
+	values := must(newCodec[V]())
+	if values.sums = j.Sum; j.Sum {
+		quick, _ := any(func(dst []byte, v int) []byte { return jobs.AppendUint64(dst, uint64(v)) }).(func([]byte, V) []byte)
+		if quick != nil {
+			values.append = quick
+		}
+	}
+	return values
+}
+
+// newFolder makes the jobs.Folder; nil: there is none.
+func (j Job[In, K, V, Out]) newFolder() jobs.Folder {
+	switch {
+	case j.Sum:
+		return jobs.Sum{}
+	case j.Fold != nil:
+		return folder[V]{j.newValues(), j.Fold}
+	}
+	return nil
+}
+
+// folder is the jobs.Folder of a Job with Fold.
+type folder[V any] struct {
+	values *codec[V]
+	fold   func(V, V) V
+}
+
+// Fold implements jobs.Folder.
+func (f folder[V]) Fold(acc, value []byte) []byte {
+	if acc == nil {
+		return append(acc, value...)
+	}
+	return f.values.append(acc[:0], f.fold(f.values.decode(acc), f.values.decode(value)))
+}
+
+// reducer is the jobs.Reducer of a Job.
+type reducer struct {
+	reduce func(key []byte) error // reduces the group of vs
+	vs     *jobs.Values
+	out    jobs.Emitter
+}
+
+// Reduce implements jobs.Reducer.
+func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+	r.vs, r.out = vs, out
+	return r.reduce(key)
+}
+
+// newReducer makes the reducer of an attempt, which writes its results in the given form.
+func (j Job[In, K, V, Out]) newReducer(as form) jobs.Reducer {
+	keys, values, r := must(newCodec[K]()), j.newValues(), &reducer{}
+	emit := emitter(r, must(newCodec[Out]()), as)
+	if rows := j.Rows; rows != nil || j.newRows != nil {
+		if rows == nil {
+			rows = j.newRows()
+		}
+		var group K
+		all := func(yield func(K, V) bool) {
+			for r.vs.Next() {
+				if key := r.vs.Key(); key != nil {
+					group = keys.decode(key)
+				}
+				if !yield(group, values.decode(r.vs.Value())) {
+					return
+				}
+			}
+		}
+		r.reduce = func(key []byte) error {
+			group = keys.decode(key)
+			return rows(all, emit)
+		}
+		return r
+	}
+	f := j.newFolder()
+	if f == nil {
+		all := func(yield func(V) bool) {
+			for r.vs.Next() && yield(values.decode(r.vs.Value())) {
+			}
+		}
+		r.reduce = func(key []byte) error { return j.Reduce(keys.decode(key), all, emit) }
+		if result, ok := any(func(key K) K { return key }).(func(K) Out); ok && j.Reduce == nil {
+			r.reduce = func(key []byte) error {
+				for k := keys.decode(key); r.vs.Next(); {
+					emit(result(k))
+				}
+				return nil
+			}
+		}
+		return r
+	}
+	var acc []byte
+	folded := func() V {
+		for first := true; r.vs.Next(); first = false {
+			if first {
+				acc = append(acc[:0], r.vs.Value()...)
+			} else {
+				acc = f.Fold(acc, r.vs.Value())
+			}
+		}
+		return values.decode(acc)
+	}
+	one := func(yield func(V) bool) { yield(folded()) }
+	r.reduce = func(key []byte) error { return j.Reduce(keys.decode(key), one, emit) }
+	if pair, ok := any(func(key K, v V) Pair[K, V] { return Pair[K, V]{key, v} }).(func(K, V) Out); ok && j.Reduce == nil {
+		r.reduce = func(key []byte) error {
+			emit(pair(keys.decode(key), folded()))
+			return nil
+		}
+	}
+	return r
+}
+
+// emitter returns a function that emits a result in the given form.
+func emitter[Out any](r *reducer, outs *codec[Out], as form) func(Out) {
+	var line, pair []byte
+	switch as {
+	case asText:
+		return func(o Out) {
+			line = outs.appendLine(line[:0], o)
+			r.out.Emit(nil, line)
+		}
+	case asPairs:
+		return func(o Out) {
+			line = outs.append(line[:0], o)
+			r.out.Emit(nil, line)
+		}
+	}
+	return func(o Out) {
+		line = outs.append(line[:0], o)
+		pair = jobs.AppendPair(pair[:0], nil, line)
+		r.out.Emit(nil, pair)
+	}
+}
