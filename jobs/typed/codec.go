@@ -43,6 +43,7 @@ type codec[T any] struct {
 	zero  uint64          // cell.number of the value 0
 	arena strings.Builder // has decoded strings, which users may keep
 	plain []byte          // has decoded []byte with escapes, until the next value
+	kept  int             // bytes of plain that decodeFrom leaves
 }
 
 // cell is a simple value within a value.
@@ -234,12 +235,18 @@ func (one *cell) endText(dst []byte, from int) []byte {
 
 // decode returns the value whose encoding is src. A []byte in it is borrowed until the next call, as src is.
 func (c *codec[T]) decode(src []byte) T {
-	c.plain = c.plain[:0]
+	c.kept = 0
 	if c.sums {
 		c.cells[0].setNumber(jobs.Uint64(src) ^ c.zero)
 		return *c.v
 	}
-	for i := range c.cells {
+	return c.decodeFrom(0, src)
+}
+
+// decodeFrom is decode for cells from the given one on, whose encoding is src. The others keep their values.
+func (c *codec[T]) decodeFrom(first int, src []byte) T {
+	c.plain = c.plain[:c.kept]
+	for i := first; i < len(c.cells); i++ {
 		one, n := &c.cells[i], 8
 		switch one.kind {
 		case reflect.String:
@@ -319,12 +326,20 @@ func (c *codec[T]) keep(p []byte) string {
 	return c.arena.String()[from:]
 }
 
+// cellsOf returns the number of cells of the first fields.
+func (c *codec[T]) cellsOf(fields int) (n int) {
+	for n < len(c.cells) && c.cells[n].field < fields {
+		n++
+	}
+	return n
+}
+
 // prefix returns a function for jobs.Job.GroupBytes: the length of the encoding of the first fields. Any number of
 // goroutines may call it.
 func (c *codec[T]) prefix(fields int) func(key []byte) int {
-	cells := c.cells
+	cells := c.cells[:c.cellsOf(fields)]
 	return func(key []byte) (n int) {
-		for i := 0; i < len(cells) && cells[i].field < fields; i++ {
+		for i := range cells {
 			n += cells[i].length(key[n:])
 		}
 		return n

@@ -50,7 +50,8 @@ func (j Job[In, K, V, Out]) newMapper() jobs.Mapper {
 		m.keys = appendKey(m.keys, k)
 		m.spans = append(m.spans, jobs.Span{Off: uint32(at), Len: uint32(len(m.keys) - at)})
 	}
-	m.each = func(in In) error { return j.Map(in, emit) }
+	do := j.Map
+	m.each = func(in In) error { return do(in, emit) }
 	return m
 }
 
@@ -113,10 +114,11 @@ func (j Job[In, K, V, Out]) newReducer(as form) jobs.Reducer {
 			rows = j.newRows()
 		}
 		var group K
+		prefix, first, from := keys.prefix(j.GroupBy), keys.cellsOf(j.GroupBy), 0
 		all := func(yield func(K, V) bool) {
 			for r.vs.Next() {
-				if key := r.vs.Key(); key != nil {
-					group = keys.decode(key)
+				if key := r.vs.Key(); key != nil { // its first fields are those of the group
+					group = keys.decodeFrom(first, key[from:])
 				}
 				if !yield(group, values.decode(r.vs.Value())) {
 					return
@@ -124,7 +126,8 @@ func (j Job[In, K, V, Out]) newReducer(as form) jobs.Reducer {
 			}
 		}
 		r.reduce = func(key []byte) error {
-			group = keys.decode(key)
+			group, from = keys.decode(key), prefix(key)
+			keys.kept = len(keys.plain)
 			return rows(all, emit)
 		}
 		return r
