@@ -382,7 +382,7 @@ func abilities() []ability {
 		})},
 		{of: "Begin", what: "`Job.Begin`", want: "2 files\n", not: map[string]string{"later in a chain": "(a run calls it for the first job)"}, chain: usual(func(j *jobs.Job) {
 			of := *j
-			j.Begin = func(files int) jobs.Job {
+			j.Begin = func(files int) (jobs.Job, error) {
 				begun := of
 				begun.NewReducer = func() jobs.Reducer {
 					l := fullOf()
@@ -390,7 +390,7 @@ func abilities() []ability {
 					l.flush = func(out jobs.Emitter) { out.Emit(nil, fmt.Append(nil, files, " files")) }
 					return l
 				}
-				return begun
+				return begun, nil
 			}
 		})},
 		{of: "Rereads Rounds Converged", what: "`Rereads`, `Rounds` and `Converged`", want: "a 1\t++\nb 1\t++\nb 2\t++\n", chain: growing, not: map[string]string{

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -82,6 +83,7 @@ func callbacks() map[string]callback {
 		"Stderr":        {set: func(o o, _ j, f do) { o.Stderr = writerFunc(f) }},
 		"Note":          {set: func(o o, _ j, f do) { o.Note = text(f) }, calls: true},
 		"Warn":          {set: func(o o, _ j, f do) { o.Warn = text(f) }, calls: true},
+		"Progress":      {set: func(o o, _ j, f do) { o.Progress = func(mrlocal.Progress) { _, _ = f([]byte("x")) } }, calls: true},
 		"Watch":         {set: func(o o, _ j, f do) { o.Watch = func(*trace.Stream) { _, _ = f([]byte("x")) } }, matters: true, calls: true},
 		"a sink of Watch": {set: func(o o, _ j, f do) {
 			o.Watch = func(s *trace.Stream) { s.Attach(sinkFunc(func() error { _, err := f([]byte("x")); return err })) }
@@ -318,5 +320,35 @@ func TestASimulationWhoseEventsAreNotWrittenFails(t *testing.T) {
 				t.Errorf("events %s: no error", how)
 			}
 		}
+	}
+}
+
+// TestProgressAndLoggerTellOfARun: Progress at most 10 times a second and at the end, the Logger what Note, Warn and
+// Stderr get.
+func TestProgressAndLoggerTellOfARun(t *testing.T) {
+	var log, stderr bytes.Buffer
+	var notes []string
+	var told []mrlocal.Progress
+	o := mrlocal.Options{
+		Logger: slog.New(slog.NewTextHandler(&log, nil)), Note: func(text string) { notes = append(notes, text) }, Stderr: &stderr,
+		Progress:   func(p mrlocal.Progress) { told = append(told, p) },
+		JobOptions: mrlocal.JobOptions{Inputs: []string{callbackInput(t)}, Stdout: io.Discard, BlockBytes: 64 << 10},
+		Config:     mrlocal.Config{MapSlots: 1},
+	}
+	var failed atomic.Bool
+	if _, err := mrlocal.Run(t.Context(), callbackJob(&failed), o); err != nil {
+		t.Fatal(err)
+	}
+	end := told[len(told)-1]
+	if end.Maps < 3 || end.MapsDone != end.Maps || end.Reduces != 0 || end.Running != 0 || end.JobsLeft != 0 || int64(len(told)) > 2+int64(end.Elapsed/(100*time.Millisecond)) {
+		t.Errorf("%d calls, the last one with %+v", len(told), end)
+	}
+	for _, want := range []string{"level=INFO msg=\"skipped 1 name", "level=WARN msg=", "level=ERROR msg=\"mrlocal: "} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("%s is not in\n%s", want, &log)
+		}
+	}
+	if len(notes) == 0 || stderr.Len() == 0 {
+		t.Errorf("notes %q, stderr %q", notes, &stderr)
 	}
 }

@@ -106,6 +106,9 @@ type (
 	// leaves it to the suffix of OutputFile.
 	Format = output.Format
 
+	// Progress is how far a run has come, for Options.Progress.
+	Progress = engine.Progress
+
 	// BatchJob is one job of a batch: a chain, its Submission and its JobOptions.
 	BatchJob = engine.BatchJob
 

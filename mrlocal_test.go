@@ -395,7 +395,7 @@ func begunBy(change func(j *jobs.Job)) jobs.Job {
 	}
 	begun := job
 	change(&begun)
-	job.Begin = func(int) jobs.Job { return begun }
+	job.Begin = func(int) (jobs.Job, error) { return begun, nil }
 	return job
 }
 
@@ -466,7 +466,7 @@ func TestABeginThatHangsDoesNotKeepARunFromItsEnd(t *testing.T) {
 	defer close(release)
 	job := begunBy(func(*jobs.Job) {})
 	job.NoInput, job.Maps = true, 1
-	job.Begin = func(int) jobs.Job { <-release; return jobs.Job{} }
+	job.Begin = func(int) (jobs.Job, error) { <-release; return jobs.Job{}, nil }
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	done := make(chan error, 1)

@@ -327,7 +327,7 @@ func (d *drawn) chain() jobs.Chain {
 	}
 	if d.Begin {
 		begun := j
-		j.Begin = func(files int) jobs.Job { d.addMapper(&begun, files); return begun }
+		j.Begin = func(files int) (jobs.Job, error) { d.addMapper(&begun, files); return begun, nil }
 	}
 	chain := jobs.Chain{j}
 	if d.Before != "" {

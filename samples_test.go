@@ -156,7 +156,7 @@ func TestCutsEndsWithItsContext(t *testing.T) {
 	defer close(release)
 	hangs := mapOnly(func(jobs.Block, jobs.Emitter) error { <-release; return nil })
 	begins := hangs
-	begins.Begin = func(int) jobs.Job { <-release; return hangs }
+	begins.Begin = func(int) (jobs.Job, error) { <-release; return hangs, nil }
 	for name, job := range map[string]jobs.Job{"a mapper that hangs": hangs, "a Begin that hangs": begins} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(50*time.Millisecond, func() { cancel(stop) })
@@ -201,7 +201,8 @@ func TestUserCodeThatFailsACutsEndsOnlyTheCuts(t *testing.T) {
 		"a mapper that panics":        {mapOnly(func(jobs.Block, jobs.Emitter) error { panic("boo") }), "map of a sample: panic: boo"},
 		"a mapper that ends":          {mapOnly(func(jobs.Block, jobs.Emitter) error { runtime.Goexit(); return nil }), "user code: has ended its goroutine by runtime.Goexit"},
 		"AppendKey that panics":       {jobs.Job{NewMapper: func() jobs.Mapper { return takesBlocks{} }, AppendKey: func([]byte, []byte) []byte { panic("boo") }}, "map of a sample: panic: boo"},
-		"Begin that panics":           {jobs.Job{NewMapper: mapOnly(fine).NewMapper, Begin: func(int) jobs.Job { panic("boo") }}, "begin: panic: boo"},
+		"Begin that fails":            {jobs.Job{NewMapper: mapOnly(fine).NewMapper, Begin: func(int) (jobs.Job, error) { return jobs.Job{}, errors.New("boo") }}, "Begin: boo"},
+		"Begin that panics":           {jobs.Job{NewMapper: mapOnly(fine).NewMapper, Begin: func(int) (jobs.Job, error) { panic("boo") }}, "begin: panic: boo"},
 		"Begin of a mapper, a panic":  {jobs.Job{NewMapper: func() jobs.Mapper { return panicking{} }}, "begin of a sample: panic: boo"},
 		"Close of a mapper, a panic":  {jobs.Job{NewMapper: func() jobs.Mapper { return panicsInClose{} }}, "close of a sample: panic: boo"},
 		"GroupBytes that is too long": {jobs.Job{NewMapper: emitting, GroupBytes: func([]byte) int { return 1 << 20 }}, "map of a sample: GroupBytes: returned 1048576 for a key of 2 bytes"},
@@ -234,13 +235,13 @@ func (panicsInClose) Close() error                       { panic("boo") }
 // Cuts samples with the job that Begin returns for the number of files, as a run does.
 func TestCutsSamplesTheJobOfBegin(t *testing.T) {
 	job := mapOnly(func(jobs.Block, jobs.Emitter) error { return errors.New("not this one") })
-	job.Begin = func(files int) jobs.Job {
+	job.Begin = func(files int) (jobs.Job, error) {
 		return mapOnly(func(_ jobs.Block, out jobs.Emitter) error {
 			for i := range 10 {
 				out.Emit(fmt.Appendf(nil, "%d files, key %d", files, i), nil)
 			}
 			return nil
-		})
+		}), nil
 	}
 	cuts, err := mrlocal.Cuts(t.Context(), job, 2, input(t, "a\n"))
 	if err != nil || len(cuts) != 1 || !strings.HasPrefix(string(cuts[0]), "1 files, key ") {

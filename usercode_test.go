@@ -305,7 +305,7 @@ func TestBeginThatEndsItsGoroutineFailsAJobWithoutFiles(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		job := jobs.Job{Name: "begins", NoInput: true, Maps: 1, Begin: func(int) jobs.Job { runtime.Goexit(); return jobs.Job{} }}
+		job := jobs.Job{Name: "begins", NoInput: true, Maps: 1, Begin: func(int) (jobs.Job, error) { runtime.Goexit(); return jobs.Job{}, nil }}
 		job.NewMapper = func() jobs.Mapper { return plain }
 		_, err = mrlocal.Run(t.Context(), job, mrlocal.Options{})
 	}()

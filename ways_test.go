@@ -242,7 +242,7 @@ func referenceWay(_ testing.TB, chain jobs.Chain, w work) (string, error) {
 // dividing returns the job with the partitioner of the engine, unless it has one.
 func dividing(j jobs.Job) jobs.Job {
 	if begin := j.Begin; begin != nil {
-		j.Begin = func(files int) jobs.Job { return dividing(begin(files)) }
+		j.Begin = func(files int) (jobs.Job, error) { begun, err := begin(files); return dividing(begun), err }
 	}
 	if prefix := j.GroupBytes; j.Partition == nil && !j.Ordered {
 		j.Partition = func(key []byte, parts int) int {

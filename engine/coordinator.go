@@ -72,6 +72,7 @@ func (c *coordinator) serve(ctx context.Context) error {
 	defer timer.Stop()
 	// A round opens chains and injects faults that are due, asks the Ledger for orders until
 	// nothing changes, and then sleeps.
+	c.tellProgress()
 	for c.endJobs(); c.left > 0; c.endJobs() {
 		c.openDue()
 		c.injectFaults()
@@ -101,6 +102,7 @@ func (c *coordinator) serve(ctx context.Context) error {
 	}
 	c.run.ended = c.run.now()
 	c.windDown() // attempts on lost trackers may be left
+	c.tellProgress()
 	return nil
 }
 
@@ -191,6 +193,7 @@ func (c *coordinator) nextWake(wake time.Duration) time.Duration {
 func (c *coordinator) tick() {
 	now := time.Now()
 	c.showProgress()
+	c.tellProgress()
 	c.run.used.Record(c.run.stream, c.run.now(), c.run.budget.Leased(), c.run.temp.UsedBytes())
 	// The list is copied, because abandon takes attempts out of it.
 	for _, a := range append([]*attempt(nil), c.order...) {
@@ -208,6 +211,24 @@ func (c *coordinator) tick() {
 			c.abandon(a)
 		}
 	}
+}
+
+// tellProgress calls Options.Progress. What that function makes wrong is its own affair.
+func (c *coordinator) tellProgress() {
+	tell := c.run.o.Progress
+	if tell == nil {
+		return
+	}
+	p := Progress{Elapsed: c.run.now(), Running: len(c.order), JobsLeft: c.left}
+	for id := range c.ledger.Jobs() {
+		maps, allMaps := c.ledger.JobTasks(slots.JobID(id), slots.Map)
+		reduces, allReduces := c.ledger.JobTasks(slots.JobID(id), slots.Reduce)
+		p.MapsDone += int(maps)
+		p.Maps += int(allMaps)
+		p.ReducesDone += int(reduces)
+		p.Reduces += int(allReduces)
+	}
+	_ = c.run.calls.Call("Options.Progress", func() error { tell(p); return nil })
 }
 
 // answerProbe reports the progress of all attempts to the Ledger, if the policy has asked for

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"os"
 
@@ -45,6 +46,23 @@ func (o Options) withDefaults(l machine.Limits) Options {
 	}
 	o.extraSlots = o.extra()
 	return o
+}
+
+// logToo makes Logger get what Note, Warn and Stderr get.
+func (o *Options) logToo() {
+	l := o.Logger
+	if l == nil {
+		return
+	}
+	note, warn := o.Note, o.Warn
+	o.Note = func(text string) { note(text); l.Info(text) }
+	o.Warn = func(text string) {
+		if warn != nil {
+			warn(text)
+		}
+		l.Warn(text)
+	}
+	o.Stderr = io.MultiWriter(o.Stderr, slog.NewLogLogger(l.Handler(), slog.LevelError).Writer())
 }
 
 // slotCount returns the number of home slots on all trackers.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"os"
 	"strings"
@@ -164,6 +165,21 @@ type Options struct {
 	Note   func(string)        // gets notes and warnings of one line; nil: dropped
 	Warn   func(string)        // gets warnings about inputs that were read to their end; nil: dropped
 	Stderr io.Writer           // gets stacks of failed user code; nil: dropped
+	Logger *slog.Logger        // gets notes, warnings and stacks too; nil: none
+
+	// Progress is called when the run begins, at most 10 times a second while it works, and when its jobs have
+	// ended. The run waits for each call. nil: not.
+	Progress func(Progress)
+}
+
+// Progress is how far a run has come. It counts the tasks of jobs that have begun. More may follow: other jobs of a
+// chain, and maps of a stream.
+type Progress struct {
+	Elapsed              time.Duration
+	Maps, MapsDone       int
+	Reduces, ReducesDone int
+	Running              int // attempts
+	JobsLeft             int // of a batch; 1 or 0 in a single run
 }
 
 const (

@@ -88,7 +88,8 @@ type run struct {
 	memoryUsers      atomic.Int32 // goroutines that use the budget's memory and that close does not wait for; see leaveMemory
 	abandonedThreads int
 	notes            report.Notes
-	succeeded        bool // the result is complete and durable
+	calls            *guard.Calls // of the user's functions
+	succeeded        bool         // the result is complete and durable
 }
 
 // RunChain runs the jobs of a chain one after the other on the same slots. The
@@ -189,6 +190,8 @@ func (r *run) prepare(ctx context.Context, batch []BatchJob, o Options) error {
 	r.o = o.withDefaults(machine.ReadLimits())
 	// Note, Warn and Stderr take turns, because they mostly go to one terminal.
 	messages := guard.NewCalls(ctx)
+	r.calls = messages
+	r.o.logToo()
 	r.o.Note, r.o.Warn = messages.Text("Options.Note", r.notes.Keep(r.o.Note)), messages.Text("Options.Warn", r.o.Warn)
 	r.o.Stderr = messages.Writer("Options.Stderr", r.o.Stderr)
 	if err := r.takeJobs(batch); err != nil {

@@ -433,7 +433,7 @@ func TestAJobMayFailWhileItIsOpened(t *testing.T) {
 		dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(195, 10_000)}})
 		chain := failing(emitLines, func() error { return nil })
 		job := chain[0]
-		chain[0].Begin = func(int) jobs.Job { time.Sleep(time.Second); return job }
+		chain[0].Begin = func(int) (jobs.Job, error) { time.Sleep(time.Second); return job, nil }
 		_, err := engine.RunChain(t.Context(), chain, engine.Options{
 			JobOptions: engine.JobOptions{Inputs: []string{dir}}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1, Faults: []setup.Fault{{Tracker: 0, At: 300 * time.Millisecond}}},
 			MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},

@@ -379,12 +379,12 @@ type Job struct {
 
 	// Begin, if set, is called once in each run with the number of input files, before any
 	// other function. It returns the Job that runs instead of this one. The run fails if
-	// Chain.Check refuses that Job, or if only one of both has a NewReducer or a NewReleaser.
+	// Begin fails, if Chain.Check refuses that Job, or if only one of both has a NewReducer or a NewReleaser.
 	//
 	// The engine has used some fields by then, so this Job fixes them: Name, Delim, RecordBytes,
 	// SkipBinary, ByFile, NoInput, Rereads, Rounds and Outputs. Of the returned Job all other fields
 	// count, except Begin. A run calls Begin of the first job of a chain only.
-	Begin func(files int) Job
+	Begin func(files int) (Job, error)
 
 	NewMapper   func() Mapper
 	NewFolder   func() Folder   // nil: values are not folded
@@ -552,8 +552,11 @@ func (chain Chain) Begun(files int) (Job, error) {
 	if first.Begin == nil {
 		return *first, nil
 	}
-	begun := first.Begin(files)
-	err := append(Chain{begun}, chain[1:]...).Check()
+	begun, err := first.Begin(files)
+	if err != nil {
+		return begun, errs.Optionf(strings.TrimSpace("job "+first.Name), "Begin: %w", err)
+	}
+	err = append(Chain{begun}, chain[1:]...).Check()
 	// Slots and the place of the result were chosen for a job with these functions, or without them.
 	if err == nil && ((begun.NewReducer == nil) != (first.NewReducer == nil) || (begun.NewReleaser == nil) != (first.NewReleaser == nil)) {
 		err = errors.New("NewReducer and NewReleaser must be nil in both jobs, or in none")

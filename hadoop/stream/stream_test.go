@@ -320,13 +320,13 @@ func TestResultsThatHadoopWouldChangeAreErrors(t *testing.T) {
 // As in a run, Begin of a later job is not called.
 func TestAChildChecksTheJobOfBegin(t *testing.T) {
 	chain := append(must(wordcount.New(wordcount.Options{})), must(sort.New(sort.Options{}))...)
-	chain[1].Begin = func(int) jobs.Job { panic("Begin of a later job") }
+	chain[1].Begin = func(int) (jobs.Job, error) { panic("Begin of a later job") }
 	for _, step := range []int{0, 2} {
 		if err := Run(t.Context(), chain, Map, Options{Step: step}, strings.NewReader("a\n"), io.Discard, io.Discard); err != nil {
 			t.Errorf("step %d: %v", step, err)
 		}
 	}
-	chain[0].Begin = func(int) jobs.Job { return jobs.Job{} }
+	chain[0].Begin = func(int) (jobs.Job, error) { return jobs.Job{}, nil }
 	want := "job wordcount: Begin returned a job that cannot run: job: has no mapper"
 	if err := Run(t.Context(), chain, Map, Options{}, strings.NewReader("a\n"), io.Discard, io.Discard); !errors.Is(err, errs.BadOptions) || err.Error() != want {
 		t.Errorf("%v, want %q", err, want)

@@ -41,7 +41,7 @@ func Program(path string) (jobs.Chain, error) {
 		if j.Refused != "" {
 			return nil, errs.Optionf(path, "%s", errs.OneLine(j.Refused))
 		}
-		job := jobs.Job{Name: j.Name, Reduces: j.Reduces, Ordered: j.Ordered, NewMapper: mapperOf(found, i, 1)}
+		job := jobs.Job{Name: j.Name, Text: true, Reduces: j.Reduces, Ordered: j.Ordered, NewMapper: mapperOf(found, i, 1)}
 		// A plan only asks whether the function is set. The program itself computes partitions.
 		if j.Partitioned {
 			job.Partition = func([]byte, int) int { return 0 }
@@ -52,9 +52,9 @@ func Program(path string) (jobs.Chain, error) {
 		// The program itself calls Begin. It must get the same number of files for a sample.
 		if j.Begins {
 			begun := job
-			job.Begin = func(files int) jobs.Job {
+			job.Begin = func(files int) (jobs.Job, error) {
 				begun.NewMapper = mapperOf(found, i, files)
-				return begun
+				return begun, nil
 			}
 		}
 		chain = append(chain, job)

@@ -23,8 +23,8 @@ func lengths() jobs.Chain {
 			return nil
 		})
 	}, NewReducer: func() jobs.Reducer { return nil }}
-	second := jobs.Job{Name: "second", Reduces: 2, NewMapper: first.NewMapper, NewReducer: first.NewReducer, Partition: func([]byte, int) int { return 0 }}
-	return jobs.Chain{first, second, {Name: "map only", NewMapper: first.NewMapper}}
+	second := jobs.Job{Name: "second", Text: true, Reduces: 2, NewMapper: first.NewMapper, NewReducer: first.NewReducer, Partition: func([]byte, int) int { return 0 }}
+	return jobs.Chain{first, second, {Name: "map only", Text: true, NewMapper: first.NewMapper}}
 }
 
 // TestMain makes this test program also a program with jobs of its own.

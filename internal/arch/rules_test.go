@@ -70,7 +70,7 @@ func bans() []ban {
 	pure := []string{"slots", "slots/explain", "slots/setup", "slots/policy/...", "sim/...", "view", "view/svg", "view/html", "view/export", "view/lesson"}
 	const between = "the shuffle lies between maps and reduces: it knows neither what runs them nor where their bytes come from and go to"
 	return []ban{
-		{"log/...", everywhere, []string{"view/web", "examples/..."}, "libraries return errors; programs print them, in one line"},
+		{"log/...", everywhere, []string{"view/web", "examples/...", "engine"}, "the engine writes to the Logger of its user; libraries return errors; programs print them, in one line"},
 		{"flag", everywhere, []string{"cmd/mrlocal/...", "internal/testkit", "examples/..."}, "flags belong to programs; libraries take Options"},
 		{"github.com/urfave/cli/v2", everywhere, command, "types of the flag library stay inside internal/flags, so that it can be replaced"},
 		{"github.com/rivo/uniseg", everywhere, command, "only the command draws; libraries append events"},

@@ -144,6 +144,6 @@ func New(o Options) (jobs.Chain, error) {
 		}
 	}
 	job := selecting(1)
-	job.Begin = selecting // later runs of the chain may have another number of files
+	job.Begin = func(files int) (jobs.Job, error) { return selecting(files), nil } // later runs of the chain may have another number of files
 	return jobs.Chain{job}, nil
 }

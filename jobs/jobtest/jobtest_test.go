@@ -77,15 +77,15 @@ func TestMapOnlyJobsKeepInputOrderAndFeedTheNext(t *testing.T) {
 func TestBeginOfTheFirstJobCountsAndIsChecked(t *testing.T) {
 	first, later := index()[0], index()
 	later[0].Text = true
-	first.Name, first.Begin = "first", func(int) jobs.Job {
-		return jobs.Job{Name: "other", NewMapper: first.NewMapper, NewReducer: func() jobs.Reducer { return jobs.Identity{Out: jobs.KeyColumn} }}
+	first.Name, first.Begin = "first", func(int) (jobs.Job, error) {
+		return jobs.Job{Name: "other", NewMapper: first.NewMapper, NewReducer: func() jobs.Reducer { return jobs.Identity{Out: jobs.KeyColumn} }}, nil
 	}
-	later[0].Begin = func(int) jobs.Job { panic("Begin of a later job") }
+	later[0].Begin = func(int) (jobs.Job, error) { panic("Begin of a later job") }
 	got, err := Reference(append(jobs.Chain{first}, later...), []File{{"f", []byte("b a")}})
 	if want := "a\tfirst\nb\tfirst\n"; err != nil || string(got) != want {
 		t.Errorf("%q %v, want %q", got, err, want)
 	}
-	first.Begin = func(int) jobs.Job { return jobs.Job{} }
+	first.Begin = func(int) (jobs.Job, error) { return jobs.Job{}, nil }
 	for want, chain := range map[string]jobs.Chain{
 		"job first: Begin returned a job that cannot run: job: has no mapper": {first},
 		"job: an empty chain": {},
