@@ -201,7 +201,7 @@ func TestUserCodeThatFailsACutsEndsOnlyTheCuts(t *testing.T) {
 		"a mapper that panics":        {mapOnly(func(jobs.Block, jobs.Emitter) error { panic("boo") }), "map of a sample: panic: boo"},
 		"a mapper that ends":          {mapOnly(func(jobs.Block, jobs.Emitter) error { runtime.Goexit(); return nil }), "user code: has ended its goroutine by runtime.Goexit"},
 		"AppendKey that panics":       {jobs.Job{NewMapper: func() jobs.Mapper { return takesBlocks{} }, AppendKey: func([]byte, []byte) []byte { panic("boo") }}, "map of a sample: panic: boo"},
-		"Begin that fails":            {jobs.Job{NewMapper: mapOnly(fine).NewMapper, Begin: func(int) (jobs.Job, error) { return jobs.Job{}, errors.New("boo") }}, "Begin: boo"},
+		"Begin that fails":            {jobs.Job{NewMapper: mapOnly(fine).NewMapper, Begin: func(int) (jobs.Job, error) { return jobs.Job{}, errors.New("boo") }}, "begin: boo"},
 		"Begin that panics":           {jobs.Job{NewMapper: mapOnly(fine).NewMapper, Begin: func(int) (jobs.Job, error) { panic("boo") }}, "begin: panic: boo"},
 		"Begin of a mapper, a panic":  {jobs.Job{NewMapper: func() jobs.Mapper { return panicking{} }}, "begin of a sample: panic: boo"},
 		"Close of a mapper, a panic":  {jobs.Job{NewMapper: func() jobs.Mapper { return panicsInClose{} }}, "close of a sample: panic: boo"},

@@ -44,6 +44,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -543,7 +544,7 @@ func (chain Chain) Check() error {
 
 // Begun returns the first job of the chain as a run on the given number of input files has it. If the job has
 // Begin, that is the job of Begin, with the fields that Job.Begin names taken from the first one.
-// An error is of kind errs.BadOptions.
+// An error is that of Begin, or of kind errs.BadOptions.
 func (chain Chain) Begun(files int) (Job, error) {
 	if len(chain) == 0 {
 		return Job{}, chain.Check()
@@ -554,7 +555,7 @@ func (chain Chain) Begun(files int) (Job, error) {
 	}
 	begun, err := first.Begin(files)
 	if err != nil {
-		return begun, errs.Optionf(strings.TrimSpace("job "+first.Name), "Begin: %w", err)
+		return begun, fmt.Errorf("begin: %w", err)
 	}
 	err = append(Chain{begun}, chain[1:]...).Check()
 	// Slots and the place of the result were chosen for a job with these functions, or without them.
