@@ -3,6 +3,7 @@ package engine_test
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -70,7 +71,7 @@ func otherOptions(dir string) map[string]otherOption {
 		"SpillPercent": free(func(o o) { o.SpillPercent = 0.5 }), "NoGrowth": free(func(o o) { o.NoGrowth = true }), "GrowthThreshold": free(func(o o) { o.GrowthThreshold = 0.5 }), "TablesInProportion": free(func(o o) { o.TablesInProportion = true }),
 		"MergeFactor": free(func(o o) { o.MergeFactor = 2 }), "TempDirs": free(func(o o) { o.TempDirs = []string{dir} }), "TempAtNeed": free(func(o o) { o.TempAtNeed = true }), "MaxTempBytes": free(func(o o) { o.MaxTempBytes = 1 << 30 }),
 		"ResumeDir": free(func(o o) { o.ResumeDir += string(filepath.Separator) }), "TaskTimeout": free(func(o o) { o.TaskTimeout = time.Minute }), "Profile": free(func(o o) { o.Profile = true }),
-		"Events": free(func(o o) { o.Events = io.Discard }), "Watch": free(func(o o) { o.Watch = func(*trace.Stream) {} }), "Note": free(func(o o) { o.Note = func(string) {} }), "Warn": free(func(o o) { o.Warn = func(string) {} }), "Stderr": free(func(o o) { o.Stderr = io.Discard }),
+		"Events": free(func(o o) { o.Events = io.Discard }), "Watch": free(func(o o) { o.Watch = func(*trace.Stream) {} }), "Note": free(func(o o) { o.Note = func(string) {} }), "Warn": free(func(o o) { o.Warn = func(string) {} }), "Stderr": free(func(o o) { o.Stderr = io.Discard }), "Logger": free(func(o o) { o.Logger = slog.Default() }), "Progress": free(func(o o) { o.Progress = func(engine.Progress) {} }),
 		"Config": free(func(o o) {
 			o.Config, o.MemoryBytes = setup.Config{Trackers: 2, MapSlots: 1, ReduceSlots: 1, Attempts: 2}, 64<<20
 		}),

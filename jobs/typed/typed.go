@@ -163,7 +163,7 @@ func (j Job[In, K, V, Out]) stage() Chain[Out] {
 	case j.Map == nil:
 		err = errors.New("has no Map")
 	case j.Sum && (j.Fold != nil || len(values.cells) != 1 || values.cells[0].kind != reflect.Int && values.cells[0].kind != reflect.Uint):
-		err = errors.New("Sum adds integers, and excludes Fold")
+		err = errors.New("needs integers for Sum, which excludes Fold")
 	case (j.Sum || j.Fold != nil) && j.GroupBy > 0:
 		err = errors.New("GroupBy excludes Sum and Fold")
 	case j.GroupBy < 0 || j.GroupBy > keys.fields:

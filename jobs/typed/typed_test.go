@@ -194,7 +194,7 @@ func TestJobsThatCannotRunAreRefused(t *testing.T) {
 	refused("has no Reduce; the results are then K, or Pair[K, V] with Sum or Fold", job{Name: "x", Map: fields})
 	refused("GroupBy is greater than the number of fields of a key", job{Name: "x", Map: fields, GroupBy: 2, Reduce: summed.Reduce})
 	refused("GroupBy excludes Sum and Fold", job{Name: "x", Map: fields, GroupBy: 1, Sum: true})
-	refused("Sum adds integers, and excludes Fold", job{Name: "x", Map: fields, Sum: true, Fold: folded.Fold})
+	refused("needs integers for Sum, which excludes Fold", job{Name: "x", Map: fields, Sum: true, Fold: folded.Fold})
 	refused("From is for the first job of a chain", typed.Then(count, typed.Job[word, string, int, word]{Name: "x", From: typed.CSV[word](',', false), Sum: true,
 		Map: func(w word, emit func(string, int)) error { emit(w.Key, 1); return nil }}))
 	refused("typed: chan int: has a chan int", typed.Job[string, chan int, int, word]{Name: "x", Map: func(string, func(chan int, int)) error { return nil }, Reduce: func(chan int, iter.Seq[int], func(word)) error { return nil }})
