@@ -75,9 +75,11 @@ const prefaceOfGo = `package main
 import (
 	"context"
 	"os"
+	"strings"
 
 	"mrlocal"
 	"mrlocal/jobs"
+	"mrlocal/jobs/typed"
 	"mrlocal/hadoop/stream"
 )
 
@@ -86,15 +88,11 @@ var (
 	chain    jobs.Chain
 	mapLines func(jobs.Block, jobs.Emitter) error
 	_        = stream.Main
+	_        = strings.Fields
+	_        typed.Pair[int, int]
 	_        = os.Args
 	_        mrlocal.Options
 )
-
-type indexer struct{ words *jobs.Words }
-
-func (indexer) Map(jobs.Block, jobs.Emitter) error { return nil }
-
-type lister struct{ jobs.Reducer }
 
 func main() {}
 `
