@@ -44,8 +44,8 @@ type sign struct{ drawing, words string }
 // legend returns the lines of the legend as SVG: jobs or pools first, then the signs that occur.
 func (p *picture) legend() []string {
 	var all []sign
-	for id := range view.SignCount {
-		if slices.ContainsFunc(p.runs, func(r view.Named) bool { return p.occurs(r.Model, id) }) {
+	for id, occurs := range p.occurring() {
+		if id := view.SignID(id); occurs {
 			all = append(all, sign{sample(id), view.SignOf(id).Words})
 		}
 	}
@@ -55,18 +55,26 @@ func (p *picture) legend() []string {
 	return append(p.wrap(p.names(), mostNames), p.wrap(all, len(all))...)
 }
 
-// occurs reports whether the rows of a run have a sign. Bands have no signs of phases and ends.
-func (p *picture) occurs(m *view.Model, id view.SignID) bool {
-	of := func(k trace.Kind) bool {
-		return slices.ContainsFunc(m.Bars, func(b view.Bar) bool { return b.Kind == k })
+// occurring returns the signs that the rows have. Bands have no signs of phases and ends.
+func (p *picture) occurring() (set [view.SignCount]bool) {
+	set[view.SignIdle] = true
+	for _, r := range p.runs {
+		for id := range view.SignCount {
+			if view.SignOf(id).Height == 0 && (p.level == 0 || id == view.SignLentMap || id == view.SignLentReduce || id == view.SignLost) {
+				set[id] = set[id] || r.Model.Occurs(id)
+			}
+		}
+		for phase, took := range r.Model.Totals().Phases {
+			id := view.PhaseSign(trace.Phase(phase))
+			if p.level > 0 && id != view.SignCompute && id != view.SignIO {
+				id = view.SignReduce
+			} else if p.level > 0 {
+				id = view.SignCompute
+			}
+			set[id] = set[id] || took > 0
+		}
 	}
-	switch {
-	case p.level == 0 || id == view.SignLentMap || id == view.SignLentReduce || id == view.SignLost:
-		return m.Occurs(id)
-	case id == view.SignCompute:
-		return of(trace.Map)
-	}
-	return id == view.SignIdle || id == view.SignReduce && of(trace.Reduce)
+	return set
 }
 
 // sample returns the drawing of a sign for the legend.
