@@ -7,13 +7,15 @@ import (
 // mapper is the jobs.Mapper of a Job. Its functions are made once for each attempt, so that no record needs memory. It
 // gathers keys with the same value, as the 1 of a count, because jobs.EmitSpans is faster than one call for each.
 type mapper[In any] struct {
-	from  func(b jobs.Block, each func(In) error) error
-	each  func(In) error
-	out   jobs.Emitter
-	keys  []byte // one after the other
-	spans []jobs.Span
-	value []byte // of all keys
-	next  []byte // scratch
+	from   func(b jobs.Block, each func(In) error) error
+	each   func(In) error
+	out    jobs.Emitter
+	keys   []byte // one after the other
+	used   int    // bytes of keys
+	spans  [mostKeys]jobs.Span
+	waits  int    // spans that are used
+	value  []byte // of all keys
+	buffer []byte // for the next value
 }
 
 // mostKeys bounds the keys that wait.
@@ -29,26 +31,30 @@ func (m *mapper[In]) Map(b jobs.Block, out jobs.Emitter) error {
 
 // flush emits the keys that wait.
 func (m *mapper[In]) flush() {
-	if len(m.spans) == 1 {
-		m.out.Emit(m.keys, m.value)
-	} else if len(m.spans) > 0 {
-		jobs.EmitSpans(m.out, m.keys, m.spans, m.value)
+	if m.waits == 1 {
+		m.out.Emit(m.keys[:m.used], m.value)
+	} else if m.waits > 0 {
+		jobs.EmitSpans(m.out, m.keys[:m.used], m.spans[:m.waits], m.value)
 	}
-	m.keys, m.spans = m.keys[:0], m.spans[:0]
+	m.used, m.waits = 0, 0
 }
 
 func (j Job[In, K, V, Out]) newMapper() jobs.Mapper {
-	m := &mapper[In]{from: j.From(), spans: make([]jobs.Span, 0, mostKeys)}
+	m := &mapper[In]{from: j.From()}
 	appendKey, appendValue := must(newCodec[K]()).append, j.newValues().append
+	// It stores slices only when they have changed, because the collector makes a store of a pointer slow.
 	emit := func(k K, v V) {
-		m.next = appendValue(m.next[:0], v)
-		if len(m.spans) == mostKeys || string(m.next) != string(m.value) {
+		if value := appendValue(m.buffer[:0], v); m.waits == mostKeys || string(value) != string(m.value) {
 			m.flush()
-			m.next, m.value = m.value, m.next
+			m.value, m.buffer = append(m.value[:0], value...), value
 		}
-		at := len(m.keys)
-		m.keys = appendKey(m.keys, k)
-		m.spans = append(m.spans, jobs.Span{Off: uint32(at), Len: uint32(len(m.keys) - at)})
+		keys := appendKey(m.keys[:m.used], k)
+		if cap(keys) != cap(m.keys) {
+			m.keys = keys
+		}
+		m.spans[m.waits] = jobs.Span{Off: uint32(m.used), Len: uint32(len(keys) - m.used)}
+		m.waits++
+		m.used = len(keys)
 	}
 	do := j.Map
 	m.each = func(in In) error { return do(in, emit) }
