@@ -554,3 +554,11 @@ func TestWrongSlots(t *testing.T) {
 		}
 	}
 }
+
+func TestTheCallerKeepsItsPools(t *testing.T) {
+	c := two()
+	c.Pools = []slots.Pool{{Name: "prod"}} // of weight 0, for which the Ledger has a default
+	if _, err := slots.New(c, fifo.New()); err != nil || c.Pools[0].Weight != 0 {
+		t.Errorf("weight %d, %v", c.Pools[0].Weight, err)
+	}
+}
