@@ -9,7 +9,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -141,11 +140,10 @@ func (c *session) teach(ctx context.Context) error {
 	}
 	for i := range c.lesson.Runs {
 		c.say("\n%d. %s\n", i+1, c.lesson.Runs[i].Title())
-		picked, err := c.questions(ctx, i)
-		if err != nil {
+		if err := c.questions(ctx, i); err != nil {
 			return err
 		}
-		if err := c.run(ctx, i, picked); err != nil {
+		if err := c.run(ctx, i); err != nil {
 			return err
 		}
 	}
@@ -158,8 +156,8 @@ func (c *session) say(format string, args ...any) {
 }
 
 // run makes run i and writes its notes when their events happen. A fast run gets its notes at its
-// end. Then run draws the gantt. picked has the slots that the user chose, by note.
-func (c *session) run(ctx context.Context, i int, picked map[int]int32) error {
+// end. Then run draws the gantt.
+func (c *session) run(ctx context.Context, i int) error {
 	// written is the number of notes on the screen.
 	written := 0
 	show := func(write func(string), models []*view.Model) {
@@ -167,7 +165,7 @@ func (c *session) run(ctx context.Context, i int, picked map[int]int32) error {
 		// because events come in the order of time.
 		items := ofRun(c.lesson.Items(models), i)
 		for ; written < len(items); written++ {
-			write(wrap(c.note(&items[written], picked), c.width))
+			write(wrap(c.note(&items[written]), c.width))
 		}
 	}
 	if c.fast {
@@ -190,22 +188,28 @@ func (c *session) run(ctx context.Context, i int, picked map[int]int32) error {
 	return c.draw(i)
 }
 
-// note returns the text of a note with its time. If the user was asked about it, the right answer
-// comes first, and whether the user chose it. If no questions are asked, the slots come last.
-func (c *session) note(x *lesson.Item, picked map[int]int32) string {
-	verdict, slots := "", ""
-	slot, ok := picked[x.Note]
-	switch {
-	case ok && slices.Contains(x.Slots, slot):
-		verdict = fmt.Sprintf("You were right: slot %d. ", slot)
-	case ok:
-		verdict = fmt.Sprintf("You chose slot %d, and it was %s. ", slot, slotWords("one of the slots", x.Slots))
-	case x.Ask != "" && c.ask != nil:
-		verdict = fmt.Sprintf("It was %s. ", slotWords("one of the slots", x.Slots))
-	case x.Ask != "":
-		slots = fmt.Sprintf(" (%s)", slotWords("slots", x.Slots))
+// note returns the text of a note with its time. If no questions are asked, the slots come last.
+func (c *session) note(x *lesson.Item) string {
+	slots := ""
+	if x.Ask != "" && c.ask == nil {
+		slots = fmt.Sprintf(" (%s)", slotWords(x.Slots))
 	}
-	return fmt.Sprintf("%6.1fs  %s%s%s\n", x.At.Seconds(), verdict, x.Text, slots)
+	return fmt.Sprintf("%6.1fs  %s%s\n", x.At.Seconds(), x.Text, slots)
+}
+
+// verdict says whether an answer is right, with the text of the note. An empty answer is none.
+func verdict(x *lesson.Item, answer string) string {
+	right, some := strings.Join(x.Right, ", "), ""
+	if len(x.Right) > 1 {
+		some = "one of "
+	}
+	switch {
+	case answer == "":
+		return fmt.Sprintf("It was %s%s. %s", some, x.Titled(right), x.Text)
+	case slices.Contains(x.Right, answer):
+		return fmt.Sprintf("You were right: %s. %s", x.Titled(answer), x.Text)
+	}
+	return fmt.Sprintf("You chose %s, and it was %s%s. %s", x.Titled(answer), some, x.Titled(right), x.Text)
 }
 
 // draw writes the gantt of run i with the width of the text. A column has at least the time of those in the
@@ -276,16 +280,16 @@ func ofRun(items []lesson.Item, i int) []lesson.Item {
 	return slices.DeleteFunc(items, func(x lesson.Item) bool { return x.Run != i })
 }
 
-// slotWords names the right slots. If there are several, several stands before their numbers.
-func slotWords(several string, slots []int32) string {
-	if len(slots) == 1 {
-		return fmt.Sprintf("slot %d", slots[0])
-	}
+// slotWords names slots.
+func slotWords(slots []int32) string {
 	var words []string
 	for _, s := range slots {
 		words = append(words, fmt.Sprint(s))
 	}
-	return several + " " + strings.Join(words, ", ")
+	if len(slots) == 1 {
+		return "slot " + words[0]
+	}
+	return "slots " + strings.Join(words, ", ")
 }
 
 // wrap breaks the lines of text at spaces, so that they have at most width bytes. It does not break
@@ -331,17 +335,15 @@ func newAnswers(r io.Reader) <-chan string {
 	return lines
 }
 
-// questions asks the questions of run i and returns the chosen slots, by note. A question without
-// an answer has no entry. Before each question it draws the gantt up to the decision. For this it
-// makes the run with atOnce, and drops it at the end.
-func (c *session) questions(ctx context.Context, i int) (picked map[int]int32, err error) {
-	picked = map[int]int32{}
+// questions asks the questions of run i, and says at once whether each answer is right. Before each question it draws
+// the gantt up to the decision. For this it makes the run with atOnce, and drops it at the end.
+func (c *session) questions(ctx context.Context, i int) error {
 	if c.ask == nil || !slices.ContainsFunc(c.lesson.Notes, func(n lesson.Note) bool { return n.Run == i && n.Ask != "" }) {
-		return picked, nil
+		return nil
 	}
 	before, err := c.atOnce(ctx, i)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c.cell = max(c.cell, before.timeline(math.MaxUint64).Cell(c.width))
 	models := c.models()
@@ -357,49 +359,35 @@ func (c *session) questions(ctx context.Context, i int) (picked map[int]int32, e
 		// For a decision at the start of the run, the gantt is empty.
 		if line.End > 0 {
 			if err := c.gantt(line); err != nil {
-				return nil, err
+				return err
 			}
 		}
-		if slot, ok, err := c.pick(ctx, &x, before.slots()); err != nil {
-			return nil, err
-		} else if ok {
-			picked[x.Note] = slot
+		answer, err := c.pick(ctx, &x)
+		if err != nil {
+			return err
 		}
+		c.say("%s\n", verdict(&x, answer))
 	}
-	return picked, nil
+	return nil
 }
 
-// slots returns the number of slots from which the user may choose. These are all slots up to the last
-// one that is a home slot or that ran an attempt.
-func (t *lessonRun) slots() (n int) {
-	for _, lane := range t.Lanes {
-		if !lane.Extra {
-			n = max(n, int(lane.Slot)+1)
-		}
-	}
-	for i := range t.Bars {
-		n = max(n, int(t.Bars[i].Slot)+1)
-	}
-	return n
-}
-
-// pick asks the question of x until the user enters a slot from 0 to slots-1. ok is false if the
-// user enters an empty line, or if the input has ended. The error is the cause of ctx, if ctx ends.
-func (c *session) pick(ctx context.Context, x *lesson.Item, slots int) (slot int32, ok bool, err error) {
+// pick asks the question of x until the user enters one of its choices. It returns "" if the user enters an empty
+// line, or if the input has ended. The error is the cause of ctx, if ctx ends.
+func (c *session) pick(ctx context.Context, x *lesson.Item) (answer string, err error) {
 	c.say("%s\n", x.Ask)
+	choices := strings.Join(x.Choices, ", ")
+	if n := len(x.Choices); n > 4 {
+		choices = x.Choices[0] + " to " + x.Choices[n-1]
+	}
 	for {
-		fmt.Fprintf(c.Stdout, "slot, 0 to %d (Enter: show me): ", slots-1)
+		fmt.Fprintf(c.Stdout, "%s, %s (Enter: show me): ", x.Answer, choices)
 		select {
 		case text, open := <-c.ask:
-			n, err := strconv.Atoi(strings.TrimSpace(text))
-			switch {
-			case !open || strings.TrimSpace(text) == "":
-				return 0, false, nil
-			case err == nil && n >= 0 && n < slots:
-				return int32(n), true, nil
+			if text = strings.TrimSpace(text); !open || text == "" || slices.Contains(x.Choices, text) {
+				return text, nil
 			}
 		case <-ctx.Done():
-			return 0, false, context.Cause(ctx)
+			return "", context.Cause(ctx)
 		}
 	}
 }

@@ -73,13 +73,15 @@ type Input struct {
 	DiskBytesPerSecond int64            `json:"disk_bytes_per_second"` // bound on what the run writes, as by a slow disk; 0: none
 }
 
-// Note is a text for a moment of a run. If Ask is set, it is a question first: the user picks a
-// slot, and only then sees the decision and Text.
+// Note is a text for a moment of a run. If Ask is set, it is a question first: the user answers, and only then sees
+// the decision and Text. The answer is a "slot", a "tracker", a "job", or a "count" of attempts. "" is a slot.
 type Note struct {
 	Run  int    `json:"run"` // index into Lesson.Runs
 	When Moment `json:"when"`
 	Ask  string `json:"ask"` // "": no question
 	Text string `json:"text"`
+
+	Answer string `json:"answer"`
 }
 
 // Claim says that the figure Less, multiplied by By, is less than the figure Than. The function

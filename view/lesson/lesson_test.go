@@ -104,6 +104,8 @@ func TestClaimsCanFail(t *testing.T) {
 
 // Every note has its moment. Every question has a wrong answer, and its decision has a reason.
 func TestEveryNoteHasItsMoment(t *testing.T) {
+	asked := map[string]int{}
+	right := map[string]string{"borrow": "1", "pools": "2", "straggler": "2", "deadlines": "3", "overlap": "large"} // of the first question
 	for _, l := range simulated(t) {
 		name := l.Name
 		models, events := simulate(t, l)
@@ -121,9 +123,12 @@ func TestEveryNoteHasItsMoment(t *testing.T) {
 				continue
 			}
 			questions++
-			slices.Sort(x.Slots)
-			if n := len(slices.Compact(x.Slots)); n == 0 || n >= len(models[x.Run].Lanes) {
-				t.Errorf("%s: %q: any slot is right, or none: %v", name, x.Ask, x.Slots)
+			asked[x.Answer]++
+			if n := len(x.Right); n == 0 || n >= len(x.Choices) || slices.ContainsFunc(x.Right, func(r string) bool { return !slices.Contains(x.Choices, r) }) {
+				t.Errorf("%s: %q: any answer is right, or none: %v of %v", name, x.Ask, x.Right, x.Choices)
+			}
+			if want := right[name]; questions == 1 && want != "" && strings.Join(x.Right, " ") != want {
+				t.Errorf("%s: %q: %v is right, want %s", name, x.Ask, x.Right, want)
 			}
 			if l.Notes[x.Note].When.Op == "start" {
 				if _, err := explain.Why(bytes.NewReader(events[x.Run].Bytes()), x.Seq, explain.Options{Policy: registry.ForReplay}); err != nil {
@@ -133,6 +138,11 @@ func TestEveryNoteHasItsMoment(t *testing.T) {
 		}
 		if questions == 0 {
 			t.Errorf("%s asks nothing", name)
+		}
+	}
+	for _, kind := range []string{"slot", "tracker", "job", "count"} {
+		if asked[kind] == 0 {
+			t.Errorf("no question asks for a %s", kind)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package lesson
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"time"
 
 	"mrlocal/view"
@@ -26,13 +27,12 @@ type Moment struct {
 	Copy  bool     `json:"copy"`  // of a speculative attempt
 	After Duration `json:"after"` // at this time of the run or later
 	Nth   int      `json:"nth"`   // counts from 1; 0: the first
-	// Original says that the right answers to the question are the slots of the earlier attempts
-	// of the task. Without it they are the slots of the event itself.
+	// Original says that the right answers to the question are those of the earlier attempts of the task. Without it
+	// they are those of the attempts that match.
 	Original bool `json:"original"`
 }
 
-// Item is a note whose moment has come in a run. Slots are the right answers to its question: those
-// of all matching events at the same time.
+// Item is a note whose moment has come in a run. Slots are those of all matching events at the same time.
 type Item struct {
 	Note  int           `json:"note"` // index into Lesson.Notes
 	Run   int           `json:"run"`  // index into Lesson.Runs
@@ -41,6 +41,66 @@ type Item struct {
 	Slots []int32       `json:"slots"`
 	Ask   string        `json:"ask"`
 	Text  string        `json:"text"`
+
+	Answer  string   `json:"answer"`  // what the question asks for, as Note.Answer
+	Choices []string `json:"choices"` // of a question: the answers to choose from
+	Right   []string `json:"right"`   // the right ones
+}
+
+// Titled returns an answer in words, such as "slot 2".
+func (x *Item) Titled(choice string) string {
+	if x.Answer == "count" {
+		return choice
+	}
+	return x.Answer + " " + choice
+}
+
+// ask sets what the question needs. bars are the attempts of the right answers.
+func (x *Item) ask(m *view.Model, answer string, bars []int32) {
+	x.Answer = cmp.Or(answer, "slot")
+	slots := 0
+	for _, l := range m.Lanes {
+		if !l.Extra || slices.ContainsFunc(m.Bars, func(b view.Bar) bool { return b.Slot == l.Slot }) {
+			slots = max(slots, int(l.Slot)+1)
+		}
+	}
+	number := func(n int32) string { return strconv.Itoa(int(n)) }
+	add := func(to *[]string, choice string) {
+		if !slices.Contains(*to, choice) {
+			*to = append(*to, choice)
+		}
+	}
+	for i, l := range m.Lanes[:slots] {
+		switch x.Answer {
+		case "tracker":
+			add(&x.Choices, number(l.Tracker))
+		case "job":
+		default: // numbers of slots from 0, or counts from 1
+			if x.Answer == "count" {
+				i++
+			}
+			add(&x.Choices, number(int32(i)))
+		}
+	}
+	for _, bar := range bars {
+		b := &m.Bars[bar]
+		switch x.Answer {
+		case "slot":
+			add(&x.Right, number(b.Slot))
+		case "tracker":
+			add(&x.Right, number(m.Lanes[b.Slot].Tracker))
+		case "job":
+			add(&x.Right, m.Jobs[b.Job].Name)
+		}
+	}
+	switch x.Answer {
+	case "job":
+		for i := range m.Jobs {
+			add(&x.Choices, m.Jobs[i].Name)
+		}
+	case "count":
+		add(&x.Right, number(int32(len(bars))))
+	}
 }
 
 // Items returns the notes whose moments have come in the runs, in the order of time. models has the
@@ -53,18 +113,26 @@ func (l *Lesson) Items(models []*view.Model) []Item {
 			continue
 		}
 		if e, ok := n.When.find(models[n.Run]); ok {
-			all = append(all, Item{Note: i, Run: n.Run, At: e.at, Seq: e.seq, Slots: e.slots, Ask: n.Ask, Text: n.Text})
+			x := Item{Note: i, Run: n.Run, At: e.at, Seq: e.seq, Ask: n.Ask, Text: n.Text}
+			m := models[n.Run]
+			for _, bar := range e.bars {
+				x.Slots = append(x.Slots, m.Bars[bar].Slot)
+			}
+			if n.Ask != "" {
+				x.ask(m, n.Answer, e.bars)
+			}
+			all = append(all, x)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Item) int { return cmp.Compare(a.At, b.At) })
 	return all
 }
 
-// event is the event that a Moment describes, with the slots that answer the question.
+// event is the event that a Moment describes, with the attempts that answer the question.
 type event struct {
-	seq   uint64
-	at    time.Duration
-	slots []int32
+	seq  uint64
+	at   time.Duration
+	bars []int32
 }
 
 // find returns the event that the moment describes. ok is false if the event has not happened.
@@ -79,10 +147,10 @@ func (w *Moment) find(m *view.Model) (found event, ok bool) {
 		case ok && at > found.at:
 			return false
 		case ok: // another matching event at the same time
-			found.slots = w.answers(m, found.slots, bar)
+			found.bars = w.answers(m, found.bars, bar)
 		default:
 			if left--; left == 0 {
-				ok, found = true, event{seq: seq, at: at, slots: w.answers(m, nil, bar)}
+				ok, found = true, event{seq: seq, at: at, bars: w.answers(m, nil, bar)}
 			}
 		}
 		return true
@@ -103,18 +171,18 @@ func (w *Moment) passed(m *view.Model) (found event, ok bool) {
 	return found, m.Last >= found.at && found.seq > 0
 }
 
-// answers appends the right answers for the event of a bar. bar is -1 if the event has none.
+// answers appends the attempts of the right answers for the event of a bar. bar is -1 if the event has none.
 func (w *Moment) answers(m *view.Model, answers []int32, bar int32) []int32 {
 	if bar < 0 {
 		return answers
 	}
 	b := &m.Bars[bar]
 	if !w.Original {
-		return append(answers, b.Slot)
+		return append(answers, bar)
 	}
 	for i := range m.Bars[:bar] {
 		if o := &m.Bars[i]; o.Job == b.Job && o.Kind == b.Kind && o.Task == b.Task {
-			answers = append(answers, o.Slot)
+			answers = append(answers, int32(i))
 		}
 	}
 	return answers

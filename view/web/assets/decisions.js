@@ -62,7 +62,7 @@ export class Decisions {
     const first = Math.max(0, Math.floor(this.list.scrollTop / ROW) - 2);
     const last = Math.min(this.shown.length, first + Math.ceil(this.list.clientHeight / ROW) + 4);
     const chosen = page.selected?.run === run ? page.selected.decision : -1;
-    const key = [run.id, this.which.value, this.search.value, this.shown.length, first, last, page.time.now, chosen].join();
+    const key = [run.id, this.which.value, this.search.value, this.shown.length, first, last, page.now, chosen].join();
     if (this.painted === key) return; // nothing in the list has changed
     this.painted = key;
     const lines = [];
@@ -72,7 +72,7 @@ export class Decisions {
   }
 
   line(row, i) {
-    const { run, page } = this, d = run.decisions, now = page.time.now;
+    const { run, page } = this, d = run.decisions, now = page.now;
     const chosen = page.selected?.decision === row && page.selected.run === run;
     const e = element('div', { className: 'decision' + (d.at[row] > now ? ' later' : ''), role: 'option', id: 'd' + row },
       element('time', { textContent: span(d.at[row]) }),

@@ -105,6 +105,7 @@ export class Lanes {
     }
     if (page.drawsPath && !this.bands) this.path(ctx, scrolled);
     if (!this.bands) this.selection(ctx, scrolled);
+    if (page.lesson?.guess?.run === run && !this.bands) this.guess(ctx, scrolled, page.lesson.guess);
     this.moment(ctx);
     ctx.restore();
     this.frame = performance.now() - begun;
@@ -130,7 +131,7 @@ export class Lanes {
   // folded draws the bands.
   folded(ctx, scrolled) {
     const { paint, time, hue, hides } = this.page, { run } = this;
-    const now = time.playing || hides ? time.now : Infinity, n = Math.max(1, Math.floor(this.width - GUTTER - 6));
+    const now = time.playing || hides ? this.page.now : Infinity, n = Math.max(1, Math.floor(this.width - GUTTER - 6));
     ctx.font = '11px system-ui, sans-serif';
     for (const band of this.bands) {
       band.add(run, time, n, now, hue);
@@ -170,6 +171,28 @@ export class Lanes {
       }
       before = { x: to, y: top + this.row / 2 };
     }
+  }
+
+  // guess draws the answer of a lesson's reader: what is right, and beside it what is not.
+  guess(ctx, scrolled, { at, right, wrong }) {
+    const { paint } = this.page, x = this.x(at);
+    ctx.font = '600 12px system-ui, sans-serif';
+    ctx.lineWidth = 2;
+    const said = [];
+    this.rows.forEach((l, i) => {
+      const text = right.includes(l.slot) ? '✓ right' : wrong.includes(l.slot) ? '✕ your guess' : '';
+      if (!text) return;
+      said.push(text);
+      const w = Math.min(ctx.measureText(text).width + 12, this.width - GUTTER), left = Math.min(x + 2, this.width - w), y = this.tops[i] - scrolled, h = this.row - 3;
+      ctx.fillStyle = paint.ground;
+      ctx.fillRect(left, y + 1, w, h);
+      ctx.strokeStyle = ctx.fillStyle = right.includes(l.slot) ? paint.ink : paint.accent;
+      ctx.setLineDash(right.includes(l.slot) ? [] : [5, 3]);
+      ctx.strokeRect(left, y + 1, w, h);
+      if (h > 10) ctx.fillText(text, left + 6, y + 1 + h / 2);
+    });
+    ctx.setLineDash([]);
+    this.canvas.dataset.guess = said; // for tests of the page
   }
 
   head() {
@@ -231,7 +254,7 @@ export class Lanes {
       paint.lost(ctx, Math.max(GUTTER, this.x(lost)), top, this.width, h);
     }
     // Bars after the moment are drawn pale. While time is played, or in a lesson, they are not drawn.
-    const now = time.playing || this.page.hides ? time.now : Infinity, density = new Density(paint, top, h), letters = new Letters();
+    const now = time.playing || this.page.hides ? this.page.now : Infinity, density = new Density(paint, top, h), letters = new Letters();
     for (let k = firstAfter(bars, (bar) => run.until(bar) >= time.from); k < bars.length; k++) {
       const bar = bars[k], from = run.bars.from[bar];
       if (from > time.to || from > now) break;
@@ -436,7 +459,7 @@ export class Lanes {
   /** describe fills the table for screen readers with the last attempts that had started by now. */
   describe() {
     const { run, page } = this, most = 60;
-    const bars = run.bars.from, at = page.time.now;
+    const bars = run.bars.from, at = page.now;
     const last = firstAfter(bars, (t) => t > at), first = Math.max(0, last - most);
     const rows = [];
     for (let bar = first; bar < last; bar++) {

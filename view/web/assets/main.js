@@ -304,7 +304,10 @@ class Page {
     this.draw();
   }
 
-  /** hides is whether a lesson hides everything after the moment that is shown. */
+  /** now is the last moment that may be seen. While time is not hidden, it is the moment that is shown. */
+  get now() { return this.taught ? -1 : this.hides ? this.lesson.limit : this.time.now; }
+
+  /** hides is whether a lesson hides everything after now. */
   get hides() { return this.taught || !!this.lesson?.hides; }
 
   /** pick selects the clicked bar with its decision, or the idle moment. hit is a result of Lanes.hit. */
@@ -312,7 +315,7 @@ class Page {
     if (hit && this.lesson?.answer(hit.slot, hit.run)) return;
     if (!hit || hit.at < 0 || hit.at > this.time.end) return this.select(null);
     this.focus(hit.run);
-    if (hit.bar >= 0 && hit.run.bars.from[hit.bar] <= this.time.now) {
+    if (hit.bar >= 0 && hit.run.bars.from[hit.bar] <= this.now) {
       return this.select({ ...hit, at: undefined, decision: hit.run.startOf[hit.bar] });
     }
     if (hit.at > Math.min(hit.run.last, this.time.now)) return this.select(null);
@@ -351,7 +354,7 @@ class Page {
   words(hit) {
     if (!hit || hit.at < 0 || hit.at > hit.run.last) return '';
     const { run, bar } = hit, b = run.bars, at = `${span(Math.round(hit.at))} · `;
-    if (bar < 0 || b.from[bar] > this.time.now) {
+    if (bar < 0 || b.from[bar] > this.now) {
       return `${at}slot ${hit.slot}, ${hit.at >= run.lostAt(run.lane(hit.slot)) ? 'its tracker is lost' : 'idle'}`;
     }
     return `${at}${run.taskName(bar)}, slot ${hit.slot}${b.lent[bar] ? ', lent' : ''}${b.speculative[bar] ? ', copy' : ''}: ${span(b.from[bar])} to ${run.to[bar] < 0 ? 'now' : span(run.to[bar])} (${run.howName(bar)})`;

@@ -18,9 +18,10 @@ func TestALessonAsksBeforeItShows(t *testing.T) {
 		chromedp.Evaluate("document.getElementById('speed').dispatchEvent(new Event('change'))", nil),
 		chromedp.Evaluate("Array.from(document.querySelectorAll('#lesson button')).find(b => b.textContent === 'Begin').click()", nil))
 	asked := "(e => e && !e.hidden && e.innerText)(document.querySelector('#lesson .question'))"
-	until(t, tab, "String("+asked+").startsWith('At 1 s. pi-dhfs: maps wait and no reduce is ready.')")
-	until(t, tab, bars+" === '1,2'") // nothing that starts at 1 s or later
-	for _, hidden := range []string{"#overview", "#panel", ".decision.later"} {
+	until(t, tab, "String("+asked+").startsWith('At 0 s. pi-dhfs: 12 maps wait and no reduce is ready.')")
+	until(t, tab, bars+" === '0,0'") // nothing that starts at 0 s or later
+	until(t, tab, "document.querySelector('#lesson .dots').textContent === '○ ○ ○ ○' && (r => Math.abs((r.left + r.right) / 2 - (s => (s.left + s.right) / 2)(document.querySelector('#stage').getBoundingClientRect())) < 9)(document.querySelector('#lesson').getBoundingClientRect())")
+	for _, hidden := range []string{"#overview", "#below", ".decision.later"} {
 		if got := eval(t, tab, "document.querySelector('"+hidden+"').checkVisibility({ visibilityProperty: true })"); got != "false" {
 			t.Errorf("%s is seen before the answer", hidden)
 		}
@@ -34,19 +35,25 @@ func TestALessonAsksBeforeItShows(t *testing.T) {
 	said := "document.querySelector('#lesson .log').innerText"
 	until(t, tab, said+".includes('You chose slot 0, and it was slot 1. pi-dhfs lent the reduce slot')")
 	until(t, tab, "document.querySelector('#inspector .rule')?.textContent === 'map-borrows'")
+	until(t, tab, "document.querySelectorAll('#lesson .primary:not([hidden])').length === 1 && document.querySelectorAll('.lanes canvas')[1].dataset.guess === '✕ your guess,✓ right'")
 	do(t, tab, chromedp.Evaluate("Array.from(document.querySelectorAll('#lesson button')).find(b => b.textContent === 'Go on').click()", nil))
 	until(t, tab, "String("+asked+").startsWith('At 6 s.')")
 	// In the second run the first row is the map slot.
 	at := "(() => { const c = document.querySelectorAll('.lanes canvas')[1]; const r = c.getBoundingClientRect(); for (const type of ['pointerdown', 'pointerup']) c.dispatchEvent(new PointerEvent(type, { bubbles: true, button: 0, pointerId: 1, clientX: r.left + 150, clientY: r.top + 34 })); })()"
 	do(t, tab, chromedp.Evaluate("Element.prototype.setPointerCapture = () => {}; "+at, nil))
 	until(t, tab, said+".includes('You were right: slot 0.')")
+	// The way of the data at 6 s: two slots have read all splits, and two of four reduces have copied at once.
+	way := "Array.from(document.querySelectorAll('#lesson .way div'), (d) => d.textContent).join()"
+	if got := eval(t, tab, way); got != "7 of 12,1 in use,6 outputs,0 %,0 of 4,12 of 12,0 in use,12 outputs,50 %,0 of 4" {
+		t.Errorf("the way of the data: %s", got)
+	}
 	do(t, tab, chromedp.Evaluate("Array.from(document.querySelectorAll('#lesson button')).find(b => b.textContent === 'Show all').click()", nil))
 	until(t, tab, bars+" === '16,16'")
 	if got := eval(t, tab, "Array.from(document.querySelectorAll('#lesson button')).filter(b => b.checkVisibility()).length"); got != "0" {
 		t.Errorf("%s buttons are left at the end of the lesson", got)
 	}
 	text := eval(t, tab, said)
-	for _, want := range []string{"You were right 1 of 2 times.", "pi-dhfs needs about half the time of fair: holds", "pi-dhfs lends slots: holds", "the map slot 0 is idle until the end"} {
+	for _, want := range []string{"You were right 1 of 2 times.", "pi-dhfs needs about half the time of fair: holds", "pi-dhfs lends slots: holds", "the map slot 0 is idle until the end", "Next lesson: mrlocal demo motive --ui"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the lesson does not say %q: %s", want, text)
 		}

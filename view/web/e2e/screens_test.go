@@ -80,6 +80,7 @@ func TestScreens(t *testing.T) {
 	}
 	fast := chromedp.Evaluate("(e => { e.value = '100'; e.dispatchEvent(new Event('change')) })(document.querySelector('#speed'))", nil)
 	asked := chromedp.Poll("document.querySelector('#lesson .question:not([hidden])')", nil)
+	lessonAnswer := pushed("#lesson .question button")
 	for _, name := range []string{"borrow", "pools", "spill", "straggler", "deadlines", "overlap"} {
 		url := serve(t, t.TempDir(), "demo", name, "--ui")
 		ready := chromedp.WaitVisible("#lesson button", chromedp.ByQuery)
@@ -87,8 +88,8 @@ func TestScreens(t *testing.T) {
 		list = append(list,
 			screen{name + "-begin", url, []chromedp.Action{ready}},
 			screen{name + "-asked", url, []chromedp.Action{begin}},
-			screen{name + "-answered", url, []chromedp.Action{begin, lessonButton("slot 1")}},
-			screen{name + "-end", url, []chromedp.Action{begin, lessonButton("slot 1"), lessonButton("Show all")}})
+			screen{name + "-answered", url, []chromedp.Action{begin, lessonAnswer}},
+			screen{name + "-end", url, []chromedp.Action{begin, lessonAnswer, lessonButton("Show all")}})
 	}
 	for _, s := range list {
 		t.Run(s.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"encoding/json"
+	"slices"
 
 	"mrlocal/view"
 	"mrlocal/view/lesson"
@@ -31,6 +32,7 @@ type lessonInfo struct {
 	Runs     []lessonRun      `json:"runs"`
 	Items    []lesson.Item    `json:"items"`
 	Outcomes []lesson.Outcome `json:"outcomes"`
+	Next     string           `json:"following"` // the name of the next lesson; "": this is the last one
 }
 
 // lessonRun is a run of the lesson.
@@ -47,6 +49,9 @@ func (l *Lab) lessonJSON() ([]byte, error) {
 		return nil, errNoLesson
 	}
 	info := lessonInfo{Name: x.Name, Title: x.Title, About: x.About, Papers: x.Papers}
+	if names := lesson.Names(); x.Name != names[len(names)-1] {
+		info.Next = names[slices.Index(names, x.Name)+1]
+	}
 	runs := l.list()[:len(x.Runs)]
 	var models []*view.Model
 	for i, r := range runs {

@@ -54,7 +54,7 @@ func TestALessonTiesItsNotesToEvents(t *testing.T) {
 	if len(got.Runs) != 2 || got.Runs[1].ID != "1" || got.Runs[1].Title != "pi-dhfs" || len(got.Items) != 4 || len(got.Outcomes) != 3 {
 		t.Fatalf("%s", text)
 	}
-	if q := got.Items[1]; q.Run != 1 || q.At != 1e9 || q.Seq == 0 || len(q.Slots) != 1 || q.Slots[0] != 1 || q.Ask == "" {
+	if q := got.Items[0]; q.Run != 1 || q.At != 0 || q.Seq == 0 || len(q.Slots) != 1 || q.Slots[0] != 1 || q.Ask == "" {
 		t.Errorf("the first question: %+v", q)
 	}
 	for _, o := range got.Outcomes {
