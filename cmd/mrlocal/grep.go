@@ -36,7 +36,7 @@ type grepCommand struct {
 
 	around, before, after *int64 // lines of -C, -B and -A
 	context               grep.Context
-	extended              bool
+	languages             string // the letters of -G, -E, -P and -F that are given
 
 	color, binary, decode, devices string // words of the flags
 	directories                    string // of the last of -d, -r and -R; "": directories are searched
@@ -54,13 +54,16 @@ func grepTool(e Env, o mrlocal.Options) *flags.Command {
 	return made
 }
 
-// patternSettings returns the flags of GNU grep that say which lines are selected. -G and -P are missing, because
-// patterns have only the syntax of RE2.
+// patternSettings returns the flags of GNU grep that say which lines are selected.
 func (c *grepCommand) patternSettings() []setting.Setting {
 	o := &c.job
+	language := func(name, letter string) setting.Setting {
+		return does(name+","+letter, func() { c.languages += letter })
+	}
 	return []setting.Setting{
 		reads("regexp,e,Patterns", c.addPattern), reads("file,f", c.readPatterns), own("max-count,m,MaxCount", setting.Limit(&o.MaxCount)),
-		bareFlag("extended-regexp,E", &c.extended), bareFlag("fixed-strings,F", &o.Fixed), bareFlag("invert-match,v", &o.Invert), bareFlag("word-regexp,w", &o.Word), bareFlag("line-regexp,x", &o.Whole),
+		language("basic-regexp", "G"), language("extended-regexp", "E"), language("perl-regexp", "P"), language("fixed-strings", "F"),
+		bareFlag("invert-match,v", &o.Invert), bareFlag("word-regexp,w", &o.Word), bareFlag("line-regexp,x", &o.Whole),
 		does("ignore-case,i", func() { o.IgnoreCase, o.SmartCase = true, false }), does("no-ignore-case", func() { o.IgnoreCase, o.SmartCase = false, false }),
 		bareFlag("null-data,z", &o.NULEnded), does("text,a", func() { c.binary = "text" }), own("binary-files", setting.Choice(&c.binary, "binary", "text", "without-match")),
 	}
@@ -253,18 +256,21 @@ func (c *grepCommand) setPatterns(words []string) (paths []string, err error) {
 		}
 		o.Patterns, words = words[:1], words[1:]
 	}
-	// As in GNU grep, neither of two syntaxes wins.
-	if c.extended && o.Fixed {
-		return nil, errs.Optionf("-E, -F", "give one of them, not both")
+	// As in GNU grep, neither of two languages wins.
+	language := cmp.Or(c.languages, "G")[:1]
+	if other := strings.TrimLeft(c.languages, language); other != "" {
+		return nil, errs.Optionf("-"+language+", -"+other[:1], "give one of them, not both")
 	}
-	o.Longest = o.Fixed
+	o.Fixed, o.Longest = language == "F", language != "P"
+	o.Syntax = map[string]grep.Syntax{"G": grep.Basic, "E": grep.Extended}[language]
+	o.Warn = func(text string) { c.complain(errs.Inputf("", "warning: %s", text)) }
 	switch {
 	// With -L and a bound of 0 no line is selected, so each file is listed.
 	case o.ListOthers && o.MaxCount != nil && *o.MaxCount == 0:
-		o.Patterns, o.Fixed = []string{grep.MatchNothing}, false
+		o.Patterns, o.Fixed, o.Syntax = []string{grep.MatchNothing}, false, grep.RE2
 		o.Invert, o.MaxCount = false, nil
 	case len(o.Patterns) == 0: // as in GNU grep, an empty file of patterns matches no line
-		o.Patterns, o.Fixed = []string{grep.MatchNothing}, false
+		o.Patterns, o.Fixed, o.Syntax = []string{grep.MatchNothing}, false, grep.RE2
 	}
 	return words, nil
 }
@@ -313,6 +319,7 @@ func (c *grepCommand) search(ctx context.Context, roots []string) (matched bool,
 		if err != nil {
 			return false, err
 		}
+		o.Warn = nil // only once
 		files, err := find.Files(part, c.find)
 		if err != nil {
 			return false, err

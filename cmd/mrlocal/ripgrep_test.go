@@ -46,6 +46,9 @@ func compareRipgrep(t rapid.TB, path, stdin string, block int64, ours, theirs []
 		t.Fatal(err)
 	}
 	wantCode := c.ProcessState.ExitCode()
+	if !slices.Contains(ours, "-F") {
+		ours = append([]string{"-P"}, ours...)
+	}
 	got, trouble, code := runGrepTool(block, stdin, ours...)
 	mask := func(b []byte) string { return string(timings.ReplaceAll(b, []byte("…"))) }
 	if mask([]byte(got)) != mask(want) || code != wantCode {
@@ -139,10 +142,10 @@ func TestGrepMultilineIsRipgrep(t *testing.T) {
 // TestGrepMultilineOfAPipe checks a pipe that is longer than a split, and one without room in memory.
 func TestGrepMultilineOfAPipe(t *testing.T) {
 	text := strings.Repeat("foo\nbar\n", 1<<18)
-	if stdout, stderr, code := runGrepTool(0, text, "-U", "-c", `foo\nbar`); stdout != "262144\n" || code != 0 {
+	if stdout, stderr, code := runGrepTool(0, text, "-PU", "-c", `foo\nbar`); stdout != "262144\n" || code != 0 {
 		t.Errorf("got %d %q %q", code, stdout, stderr)
 	}
-	if stdout, stderr, code := runGrepTool(0, strings.Repeat(text, 40), "-U", "-c", `foo\nbar`); code != 2 || !strings.Contains(stderr, "no room for the whole file; raise --memory") {
+	if stdout, stderr, code := runGrepTool(0, strings.Repeat(text, 40), "-PU", "-c", `foo\nbar`); code != 2 || !strings.Contains(stderr, "no room for the whole file; raise --memory") {
 		t.Errorf("got %d %q %q", code, stdout, stderr)
 	}
 }
@@ -164,7 +167,7 @@ func TestGrepMultilineOfNamedPipes(t *testing.T) {
 		if err := writer.Start(); err != nil {
 			t.Fatal(err)
 		}
-		stdout, stderr, code := runGrepTool(0, "", "-U", "-c", `foo\nbar`, "pipe", "text")
+		stdout, stderr, code := runGrepTool(0, "", "-PU", "-c", `foo\nbar`, "pipe", "text")
 		if all := stdout + stderr; code != c.code || !strings.Contains(all, c.want) || strings.Contains(all, "pipe-") {
 			t.Errorf("%s: got %d %q", c.file, code, all)
 		}
@@ -181,13 +184,13 @@ func TestGrepMultilineChargesMatches(t *testing.T) {
 	text := strings.Repeat("\n", lines)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if stdout, stderr, code := runGrepTool(0, text, "-U", "-c", `x*\n`); stdout != "4194304\n" || code != 0 {
+	if stdout, stderr, code := runGrepTool(0, text, "-PU", "-c", `x*\n`); stdout != "4194304\n" || code != 0 {
 		t.Errorf("got %d %q %q", code, stdout, stderr)
 	}
 	if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 64<<20 {
 		t.Errorf("%d bytes", after.TotalAlloc-before.TotalAlloc)
 	}
-	if stdout, stderr, code := runGrepTool(0, text, "-U", "--json", `\n`); code != 2 || stdout != "" && !strings.Contains(stderr, "no room for the message") {
+	if stdout, stderr, code := runGrepTool(0, text, "-PU", "--json", `\n`); code != 2 || stdout != "" && !strings.Contains(stderr, "no room for the message") {
 		t.Errorf("got %d %.80q %q", code, stdout, stderr)
 	}
 }

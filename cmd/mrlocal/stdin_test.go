@@ -78,7 +78,7 @@ func TestStandardInputIsLeftBehindWhatWasUsed(t *testing.T) {
 		{"grep -m1 -v b", "c 3\na 4\n\nd 5\n", true}, {"grep -m2 -vn b", "a 4\n\nd 5\n", true}, {"grep -m1 -o a", "c 3\na 4\n\nd 5\n", true}, {"grep -m1 -A1 a", "c 3\na 4\n\nd 5\n", true},
 		{"grep -m1 -l a", "", true}, {"grep -m1 -L a", "", true}, {"grep -m2 -l a", "", true}, {"grep -m1 -z a", "", true}, {"grep -m1 -q a", "", true},
 		{"grep -m1 a - missing", "c 3\na 4\n\nd 5\n", true}, {"grep -m1 a missing -", "c 3\na 4\n\nd 5\n", true}, {"grep -q a " + path + " -", text, true}, {"grep -m1 a " + path + " -", "c 3\na 4\n\nd 5\n", true},
-		{"grep -U -m1 \\d[^z]a", "\nd 5\n", false}, {"grep -U -m2 \\d[^z]a", "", false}, {"grep -U -v -m1 \\d[^z]a", "d 5\n", false}, {"grep -U -m1 1[^z]a", "c 3\na 4\n\nd 5\n", false},
+		{"grep -P -U -m1 \\d[^z]a", "\nd 5\n", false}, {"grep -P -U -m2 \\d[^z]a", "", false}, {"grep -P -U -v -m1 \\d[^z]a", "d 5\n", false}, {"grep -U -m1 1[^z]a", "c 3\na 4\n\nd 5\n", false},
 		{"grep [ -", text, true}, {"grep a " + path, text, true}, {"grep -f - " + path, "", true},
 	} {
 		words := strings.Fields(c.command)

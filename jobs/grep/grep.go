@@ -1,5 +1,5 @@
-// Package grep is a job that searches lines for patterns. Patterns are in RE2 syntax and match
-// leftmost-first. Each line is matched by itself and without its newline.
+// Package grep is a job that searches lines for patterns. Patterns are in RE2 syntax, or in POSIX syntax
+// (posix.go), and match leftmost-first or leftmost-longest. Each line is matched by itself and without its newline.
 //
 // By default the job counts matches, as Hadoop's grep example does: a chain of two jobs writes
 // "count TAB match". With any other option it selects lines and writes them in the order of the
@@ -49,6 +49,7 @@ type Labels = map[string]string
 // DefaultPattern. Lines, or any field below it except Single, selects lines instead.
 type Options struct {
 	Patterns []string // -e; a newline separates patterns; none: DefaultPattern
+	Syntax   Syntax   // of Patterns, unless Fixed is set
 	Text     bool     // -a: do not skip files with a NUL byte in their first 64 KiB
 
 	Lines       bool
@@ -64,7 +65,7 @@ type Options struct {
 	Whole       bool   // -x
 	OnlyMatched bool   // -o
 	Multiline   bool   // a match may span lines, as with -U of ripgrep; a file is then held in memory
-	Longest     bool   // of several fixed strings that match at one place, take the longest one, not the first one
+	Longest     bool   // of several matches that begin at one place, take the longest one, not the first one
 	Quiet       bool   // -q
 	MaxCount    *int64 // -m; nil or negative: no limit
 
@@ -87,6 +88,9 @@ type Options struct {
 	// byte in its first 64 KiB. Calls come from one goroutine, in the order of the input. nil:
 	// such files are skipped.
 	BinaryMatch func(path string)
+	// Warn is called with the warnings of GNU grep about a pattern that is not in RE2 syntax, such as a backslash
+	// without a meaning. nil: there are none.
+	Warn func(text string)
 	// NoBinary says that no line of such a file is selected. Unlike a file that is skipped, it has a
 	// count of 0 and is listed with -L.
 	NoBinary bool

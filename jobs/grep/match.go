@@ -20,11 +20,12 @@ type lineMatcher interface {
 	NextLine(data []byte, from int) (start, end int)
 }
 
-// matchers returns a function that makes a lineMatcher of a program for one mapper. It fails with an options
-// error for a nil program, which stands for a pattern that is too large.
-func matchers(program *dfa.Program) (func() lineMatcher, error) {
+// matchers returns a function that makes a lineMatcher of a program for one mapper. longest is as in Options. It fails
+// with an options error for a nil program, which stands for a pattern that is too large.
+func matchers(program *dfa.Program, longest bool) (func() lineMatcher, error) {
 	if program == nil {
 		return nil, errs.Fieldf("Options.Patterns", "the expressions distinguish more than 65,535 classes of characters")
 	}
+	program.Longest = longest
 	return func() lineMatcher { return program.NewMatcher() }, nil
 }

@@ -61,7 +61,7 @@ func compile(o Options) (*program, error) {
 	if o.Fixed {
 		return p, p.fixed(parts, o)
 	}
-	trees, err := parse(parts)
+	trees, err := parse(parts, o)
 	if err != nil {
 		return nil, err
 	}
@@ -78,11 +78,11 @@ func compile(o Options) (*program, error) {
 
 // compileSeveral compiles patterns whose matches may span lines. several is false if none can.
 func (p *program) compileSeveral(parts []string, o Options) (several bool, err error) {
-	tree, err := simplified(joined(parts, "(?m:", o.IgnoreCase), false)
+	tree, err := simplified(joined(parts, "(?m:", o.IgnoreCase), o.Syntax, false)
 	if err != nil || !dfa.Spans(tree) && !o.Whole {
 		return false, err
 	}
-	p.newLines, err = matchers(dfa.CompileText(tree, p.border))
+	p.newLines, err = matchers(dfa.CompileText(tree, p.border), o.Longest)
 	return true, err
 }
 
@@ -97,17 +97,17 @@ func joined(parts []string, group string, ignoreCase bool) string {
 	return text
 }
 
-// simplified parses a pattern in RE2 syntax. exchanged says that it is for text in which NUL and newline are
-// exchanged.
-func simplified(text string, exchanged bool) (*syntax.Regexp, error) {
-	tree, err := syntax.Parse(text, syntax.Perl)
+// simplified parses a pattern in RE2 syntax that was translated from s. exchanged says that it is for text in which NUL
+// and newline are exchanged.
+func simplified(text string, s Syntax, exchanged bool) (*syntax.Regexp, error) {
+	tree, err := s.parse(text)
 	if err != nil {
 		return nil, patternError(text, err)
 	}
 	if exchanged {
 		lines.ExchangeRunes(tree)
 	}
-	return tree.Simplify(), nil
+	return tree, nil
 }
 
 // fixed compiles fixed strings. A few of them become literals, and an expression for texts in which
@@ -123,6 +123,8 @@ func (p *program) fixed(parts []string, o Options) error {
 		}
 		slices.SortStableFunc(parts, func(a, b string) int { return length(b) - length(a) })
 	}
+	sorted := o
+	sorted.Longest = false
 	few, plain := len(parts) <= words.Most, true
 	var quoted []string
 	for _, part := range parts {
@@ -135,7 +137,7 @@ func (p *program) fixed(parts []string, o Options) error {
 	// The empty string matches every line, but a search for literals cannot find it.
 	switch empty := slices.Contains(parts, ""); {
 	case few && plain && (o.IgnoreCase || empty):
-		return p.compileParts(quoted, o)
+		return p.compileParts(quoted, sorted)
 	case !few || o.IgnoreCase || empty || o.NULEnded && strings.Contains(strings.Join(parts, ""), "\x00"):
 		return p.useWords(parts, o)
 	case plain && len(parts) > 1: // the search for a single literal is never slow
@@ -160,7 +162,7 @@ func (p *program) useWords(list []string, o Options) error {
 			list[i] = string(text)
 		}
 	}
-	p.words = words.NewDictionary(list, words.Options{Border: p.border, Fold: o.IgnoreCase, Longest: o.Fixed && o.Longest})
+	p.words = words.NewDictionary(list, words.Options{Border: p.border, Fold: o.IgnoreCase, Longest: o.Longest})
 	if p.words == nil {
 		return errs.Fieldf("Options.Patterns", "the strings to search for have more than 4 GiB")
 	}
@@ -170,17 +172,17 @@ func (p *program) useWords(list []string, o Options) error {
 
 // fallBack compiles fixed strings to an expression, too.
 func (p *program) fallBack(text string) error {
-	tree, err := simplified(text, false)
+	tree, err := simplified(text, RE2, false)
 	if err != nil {
 		return err
 	}
-	p.newLines, err = matchers(dfa.Compile(tree, p.border))
+	p.newLines, err = matchers(dfa.Compile(tree, p.border), false)
 	return err
 }
 
 // compileParts compiles patterns, of which any may match.
 func (p *program) compileParts(parts []string, o Options) error {
-	tree, err := simplified(joined(parts, "(?:", o.IgnoreCase), o.NULEnded)
+	tree, err := simplified(joined(parts, "(?:", o.IgnoreCase), o.Syntax, o.NULEnded)
 	if err != nil {
 		return err
 	}
@@ -189,6 +191,9 @@ func (p *program) compileParts(parts []string, o Options) error {
 	n := words.Few.Analyse(tree)
 	p.literals = n.Inside()
 	p.exact = p.literals != nil && n.Exact != nil && n.Pure
+	if p.exact && o.Longest {
+		slices.SortStableFunc(p.literals, func(a, b words.Literal) int { return len(b.Text) - len(a.Text) })
+	}
 	// Exact literals always pay, because no automaton has to check their lines.
 	if !p.exact && words.Chance(p.literals) > maxChance {
 		p.literals = nil
@@ -196,7 +201,7 @@ func (p *program) compileParts(parts []string, o Options) error {
 	for _, l := range p.literals {
 		p.oddFolds = p.oddFolds || l.Fold && strings.ContainsAny(l.Text, "ks")
 	}
-	p.newLines, err = matchers(dfa.Compile(tree, p.border))
+	p.newLines, err = matchers(dfa.Compile(tree, p.border), o.Longest)
 	return err
 }
 
@@ -204,15 +209,21 @@ func (p *program) compileParts(parts []string, o Options) error {
 // for. Above it, most lines contain one, and finding it saves nothing.
 const maxChance = 0.02
 
-// parse parses each pattern alone, so that an error names that pattern.
-func parse(parts []string) ([]*syntax.Regexp, error) {
-	trees := make([]*syntax.Regexp, len(parts))
+// parse parses each pattern alone, so that an error names that pattern. It sets parts to the patterns in RE2 syntax.
+func parse(parts []string, o Options) (trees []*syntax.Regexp, err error) {
+	warn := o.Warn
+	if warn == nil {
+		warn = func(string) {}
+	}
 	for i, part := range parts {
-		tree, err := syntax.Parse(part, syntax.Perl)
+		var tree *syntax.Regexp
+		if parts[i], err = o.Syntax.translate(part, warn); err == nil {
+			tree, err = o.Syntax.parse(parts[i])
+		}
 		if err != nil {
 			return nil, patternError(part, err)
 		}
-		trees[i] = tree.Simplify()
+		trees = append(trees, tree)
 	}
 	return trees, nil
 }

@@ -1,9 +1,9 @@
 // Package dfa finds lines that match a regular expression, and the bounds of matches in them. It
 // builds deterministic automata from programs of regexp/syntax. It builds a state when the text
 // first leads to it. Its results equal those of package regexp on each line: they are
-// leftmost-first, also for invalid UTF-8.
+// leftmost-first, or with Program.Longest leftmost-longest, also for invalid UTF-8.
 //
-// There are three automata, because each question needs other states:
+// There are four automata, because each question needs other states:
 //
 //	does a line match     over bytes; a state is a set of threads, and nothing
 //	                      follows the first match; a newline ends one line and
@@ -12,6 +12,8 @@
 //	end                   the match leftmost-first
 //	where did it begin    over runes, backwards from the end; a state is a set of
 //	                      threads, and the longest match wins
+//	where does the        over runes, from a known beginning; a state is a set of
+//	longest one end       threads, and the longest match wins
 //
 // A state is a list of threads. Each thread is followed through all instructions that take no rune,
 // up to assertions that look ahead ($, \b). These wait until the next rune is known. If threads are
@@ -56,6 +58,10 @@ type Program struct {
 	lines             *program        // not ordered, and trimmed
 	places            func() *program // not ordered
 	forward, backward *program
+
+	// Longest makes Find return the longest of the matches that begin at one place, as POSIX has it. It may be set
+	// before the first Matcher is made.
+	Longest bool
 }
 
 // Compile compiles a simplified tree, which it does not change. It returns nil if the pattern
@@ -118,9 +124,10 @@ type Matcher struct {
 	places     *lines // for the beginnings of matches, in place of starts
 	ends       *runes
 	starts     *runes
-	cacheBytes int // for ends and starts
-	linesBytes int // for lines, and for places
-	slow       int // number of bytes until walks from each place are tried again
+	longest    *runes // for the ends of matches with known beginnings, if the program wants the longest
+	cacheBytes int    // for ends and starts
+	linesBytes int    // for lines, and for places
+	slow       int    // number of bytes until walks from each place are tried again
 	charge     func(bytes int64) bool
 	charged    int // memory of all automata, in bytes
 }
@@ -145,7 +152,7 @@ func (m *Matcher) Account(charge func(bytes int64) bool) {
 	m.charge = charge
 	if charge != nil && m.charged > 0 && !charge(int64(m.charged)) {
 		m.lines, m.places = nil, nil
-		m.ends, m.starts = nil, nil
+		m.ends, m.starts, m.longest = nil, nil, nil
 		m.charged = 0
 	}
 }
@@ -293,8 +300,8 @@ func (m *Matcher) gaveUp(c *cache, length int) bool {
 // givenUpBytes is large enough that an automaton that explodes again costs little.
 const givenUpBytes = 16 << 20
 
-// Find returns the leftmost-first match in a line that begins at or behind from. from is 0, or not before
-// the end of the last match in the same line. start is None if there is no match.
+// Find returns the leftmost-first match, or the leftmost-longest one, in a line that begins at or behind from. from
+// is 0, or not before the end of the last match in the same line. start is None if there is no match.
 func (m *Matcher) Find(line []byte, from int) (start, end int) {
 	// Both are made together, because a match with an end needs its beginning too.
 	if m.ends == nil {
@@ -312,7 +319,19 @@ func (m *Matcher) Find(line []byte, from int) (start, end int) {
 	if end = m.ends.end(line, from, false); end == None {
 		return None, None
 	}
-	return m.starts.start(line, from, end), end
+	start = m.starts.start(line, from, end)
+	return start, m.endOf(line, start, end)
+}
+
+// endOf returns the end of the match that begins at start; end: where the leftmost-first match ends.
+func (m *Matcher) endOf(line []byte, start, end int) int {
+	if !m.program.Longest {
+		return end
+	}
+	if m.longest == nil {
+		m.longest = newRunes(m.program.forward, false, m.room(m.cacheBytes))
+	}
+	return m.longest.end(line, start, true)
 }
 
 // findPlace is Find by walks from each place. ok is false if they are slow.
@@ -325,5 +344,5 @@ func (m *Matcher) findPlace(line []byte, from int) (start, end int, ok bool) {
 	if start, ok = m.firstStart(m.places, line, from); !ok || start == None {
 		return None, None, ok
 	}
-	return start, m.ends.end(line, start, true), true
+	return start, m.endOf(line, start, m.ends.end(line, start, true)), true
 }

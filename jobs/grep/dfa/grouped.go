@@ -10,7 +10,7 @@ import (
 // begin alike, it has that beginning once. So a state holds few threads, also if thousands of alternatives
 // may follow. re is not changed.
 func grouped(re *syntax.Regexp, ordered bool) *syntax.Regexp {
-	if re.Op == syntax.OpCapture {
+	if re.Op == syntax.OpCapture && re.Cap >= 0 {
 		return grouped(re.Sub[0], ordered)
 	}
 	if len(re.Sub) == 0 {

@@ -59,6 +59,21 @@ const (
 	aboutWords   = syntax.EmptyWordBoundary | syntax.EmptyNoWordBoundary | noWordBefore | noWordAfter
 )
 
+// WordStart and WordEnd are the Cap of a capture around a \b that holds only at the start or the end of a word. Package
+// syntax has no form for that.
+const WordStart, WordEnd = -1, -2
+
+// wordEdge returns the assertion that stands before the \b of such a capture; 0: the instruction does nothing.
+func wordEdge(in *syntax.Inst) syntax.EmptyOp {
+	switch start, end := WordStart, WordEnd; {
+	case in.Op == syntax.InstCapture && in.Arg == uint32(2*start):
+		return noWordBefore
+	case in.Op == syntax.InstCapture && in.Arg == uint32(2*end):
+		return noWordAfter
+	}
+	return 0
+}
+
 // compile translates a tree. several says that a text may have several lines. It returns nil if the pattern
 // distinguishes too many classes of runes.
 func compile(tree *syntax.Regexp, b scan.Border, several bool) *program {
@@ -191,6 +206,8 @@ func translate(from *syntax.Prog, pc uint32, sets *runeSets) inst {
 		return inst{op: opAlt, out: follow(from, in.Out), arg: follow(from, in.Arg)}
 	case syntax.InstEmptyWidth:
 		return inst{op: opEmpty, empty: syntax.EmptyOp(in.Arg), out: follow(from, in.Out)}
+	case syntax.InstCapture:
+		return inst{op: opEmpty, empty: wordEdge(in), out: follow(from, in.Out)}
 	case syntax.InstMatch:
 		return inst{op: opMatch}
 	case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
@@ -203,7 +220,7 @@ func translate(from *syntax.Prog, pc uint32, sets *runeSets) inst {
 
 // follow returns the first instruction from pc on that does something.
 func follow(from *syntax.Prog, pc uint32) uint32 {
-	for from.Inst[pc].Op == syntax.InstNop || from.Inst[pc].Op == syntax.InstCapture {
+	for in := &from.Inst[pc]; (in.Op == syntax.InstNop || in.Op == syntax.InstCapture) && wordEdge(in) == 0; in = &from.Inst[pc] {
 		pc = from.Inst[pc].Out
 	}
 	return pc
@@ -276,6 +293,10 @@ func reversed(re *syntax.Regexp) *syntax.Regexp {
 		r.Op = syntax.OpEndText
 	case syntax.OpEndText:
 		r.Op = syntax.OpBeginText
+	case syntax.OpCapture:
+		if re.Cap < 0 {
+			r.Cap = WordStart + WordEnd - re.Cap
+		}
 	}
 	subs := re.Sub
 	if re.Op == syntax.OpAlternate {

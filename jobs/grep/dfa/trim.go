@@ -12,7 +12,9 @@ func trimmed(re *syntax.Regexp, front, back bool) *syntax.Regexp {
 	case syntax.OpStar, syntax.OpQuest:
 		return &syntax.Regexp{Op: syntax.OpEmptyMatch}
 	case syntax.OpPlus, syntax.OpCapture:
-		return trimmed(re.Sub[0], front, back)
+		if re.Op == syntax.OpPlus || re.Cap >= 0 {
+			return trimmed(re.Sub[0], front, back)
+		}
 	case syntax.OpAlternate:
 		r := *re
 		r.Sub = make([]*syntax.Regexp, len(re.Sub))
