@@ -264,13 +264,14 @@ func (c *grepCommand) setPatterns(words []string) (paths []string, err error) {
 	o.Fixed, o.Longest = language == "F", language != "P"
 	o.Syntax = map[string]grep.Syntax{"G": grep.Basic, "E": grep.Extended}[language]
 	o.Warn = func(text string) { c.complain(errs.Inputf("", "warning: %s", text)) }
-	switch {
 	// With -L and a bound of 0 no line is selected, so each file is listed.
-	case o.ListOthers && o.MaxCount != nil && *o.MaxCount == 0:
-		o.Patterns, o.Fixed, o.Syntax = []string{grep.MatchNothing}, false, grep.RE2
+	all := o.ListOthers && o.MaxCount != nil && *o.MaxCount == 0
+	if all {
 		o.Invert, o.MaxCount = false, nil
-	case len(o.Patterns) == 0: // as in GNU grep, an empty file of patterns matches no line
-		o.Patterns, o.Fixed, o.Syntax = []string{grep.MatchNothing}, false, grep.RE2
+	}
+	if all || len(o.Patterns) == 0 { // as in GNU grep, an empty file of patterns matches no line
+		o.Patterns = []string{grep.MatchNothing}
+		o.Fixed, o.Syntax = false, grep.RE2
 	}
 	return words, nil
 }

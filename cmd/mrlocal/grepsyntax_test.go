@@ -11,8 +11,8 @@ import (
 	"mrlocal/internal/testkit"
 )
 
-// drawExpression draws an expression of POSIX. Operators have a backslash before them in a basic one. In a repetition there
-// are no assertions, because the second time GNU grep 3.8 does not check them with -o.
+// drawExpression draws an expression of POSIX. Operators have a backslash before them in a basic one. In a repetition
+// there are no assertions, because the second time GNU grep 3.8 does not check them with -o.
 func drawExpression(r *rapid.T, slash string, depth int, repeated bool) string {
 	kind := rapid.IntRange(0, 9).Draw(r, "kind")
 	if depth == 0 {

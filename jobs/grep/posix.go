@@ -23,20 +23,31 @@ const (
 )
 
 // posix translates one POSIX expression to RE2 syntax. Where POSIX leaves the meaning open, it does as the automaton of
-// GNU grep 3.8 does. In its result a group of \b is the start of a word and a group of two \b the end, for which RE2 has
-// no syntax. All other groups are (?:groups).
+// GNU grep 3.8 does. RE2 has no syntax for the edges of words. In the result, a group of \b is the start of a word, and
+// a group of two \b is the end. All other groups are (?:groups).
 type posix struct {
 	rest     string // of the expression
 	extended bool
 	warn     func(text string)
 
-	out      []byte
-	open     []int // where the open groups begin in out
-	atom     int   // where the atom begins in out that a repetition repeats; -1: there is none
-	repeated bool  // the atom is a repetition
-	first    bool  // an expression, a group or an alternative begins here
-	start    bool  // nothing but assertions stands between here and such a beginning
+	out  []byte
+	open []int // where the open groups begin in out
+	atom int   // where the atom begins in out that a repetition repeats; -1: there is none
+	last part
 }
+
+// part says what stands before the next character.
+type part uint8
+
+const (
+	nothing    part = iota // an expression, a group or an alternative begins here
+	assertions             // there are only assertions since such a beginning
+	anAtom
+	aRepetition
+)
+
+// atStart reports whether nothing but assertions stands before the next character.
+func (p *posix) atStart() bool { return p.last <= assertions }
 
 // translate returns pattern, which has the given syntax, in RE2 syntax. It calls warn with each warning of GNU grep.
 func (s Syntax) translate(pattern string, warn func(text string)) (string, error) {
@@ -84,19 +95,20 @@ func markWords(tree *syntax.Regexp) {
 }
 
 // begin begins an expression, a group or an alternative.
-func (p *posix) begin() { p.atom, p.first, p.start = -1, true, true }
+func (p *posix) begin() { p.atom, p.last = -1, nothing }
 
 // put adds an atom.
 func (p *posix) put(text string) {
-	p.atom, p.repeated, p.first, p.start = len(p.out), false, false, false
+	p.atom, p.last = len(p.out), anAtom
 	p.out = append(p.out, text...)
 }
 
 // assert adds an assertion. A repetition behind it is still at the start if the assertion is.
 func (p *posix) assert(text string) {
-	start := p.start
-	p.put(text)
-	p.start = start
+	start := p.atStart()
+	if p.put(text); start {
+		p.last = assertions
+	}
 }
 
 // unmatched returns the error for a parenthesis or brace without its counterpart.
@@ -118,8 +130,8 @@ func (p *posix) next() string {
 // escapes are the extensions of GNU grep, without the backslash before them.
 var escapes = map[string]string{"w": `\w`, "W": `\W`, "s": `[[:space:]]`, "S": `[^[:space:]]`}
 
-// assertions are assertions of GNU grep, without the backslash before them.
-var assertions = map[string]string{"<": `(\b)`, ">": `(\b\b)`, "b": `\b`, "B": `\B`, "`": `\A`, "'": `\z`}
+// asserted are the assertions of GNU grep, without the backslash before them.
+var asserted = map[string]string{"<": `(\b)`, ">": `(\b\b)`, "b": `\b`, "B": `\B`, "`": `\A`, "'": `\z`}
 
 // step translates one character, operator or bracket expression.
 func (p *posix) step() error {
@@ -135,13 +147,13 @@ func (p *posix) step() error {
 		return fmt.Errorf(`\%s: back references are not supported`, c)
 	case escaped && escapes[c] != "":
 		p.put(escapes[c])
-	case escaped && assertions[c] != "":
-		p.assert(assertions[c])
+	case escaped && asserted[c] != "":
+		p.assert(asserted[c])
 	case !escaped && c == ".":
 		p.put(c)
 	case !escaped && c == "[":
 		return p.bracket()
-	case !escaped && c == "^" && (p.extended || p.first), !escaped && c == "$" && (p.extended || p.ends()):
+	case !escaped && c == "^" && (p.extended || p.last == nothing), !escaped && c == "$" && (p.extended || p.ends()):
 		p.assert(c)
 	case !escaped && c == "*":
 		p.repeat(c, c, escaped)
@@ -203,22 +215,22 @@ func (p *posix) operator(c string, escaped bool) error {
 // extended one repeats assertions, or nothing.
 func (p *posix) repeat(operator, c string, escaped bool) {
 	switch {
-	case p.start && !p.extended:
+	case p.atStart() && !p.extended:
 		p.character(c, escaped)
 		return
-	case p.start && c == "{":
+	case p.atStart() && c == "{":
 		p.warn("{...} at start of expression")
-	case p.start:
+	case p.atStart():
 		p.warn(c + " at start of expression")
 	}
 	if p.atom < 0 {
 		return
 	}
-	if p.repeated { // RE2 has no repetition of a repetition without a group
+	if p.last == aRepetition { // RE2 has no repetition of a repetition without a group
 		p.out = append(p.out[:p.atom], "(?:"+string(p.out[p.atom:])+")"...)
 	}
 	p.out = append(p.out, operator...)
-	p.repeated = true
+	p.last = aRepetition
 }
 
 // counts is what stands in the braces of a repetition.
@@ -236,7 +248,7 @@ func (p *posix) interval(escaped bool) error {
 	text, rest, closed := strings.Cut(p.rest, closing)
 	found := counts.FindStringSubmatch(text)
 	switch {
-	case p.start && !p.extended, p.extended && (!closed || found == nil):
+	case p.atStart() && !p.extended, p.extended && (!closed || found == nil):
 		p.character("{", escaped)
 		return nil
 	case !closed:
@@ -259,7 +271,6 @@ func (p *posix) interval(escaped bool) error {
 	}
 	p.rest = rest
 	p.repeat(repetition+"}", "{", escaped)
-	p.start = false
 	return nil
 }
 
@@ -277,30 +288,31 @@ func (p *posix) bracket() error {
 	plain := true // it has only characters
 	for start := p.rest; !strings.HasPrefix(p.rest, "]") || len(p.rest) == len(start); {
 		hyphen := strings.HasPrefix(p.rest, "-") && !strings.HasPrefix(p.rest, "-]") && len(p.rest) < len(start)
-		first, kind, err := p.element()
+		first, err := p.element()
 		switch {
 		case err != nil:
 			return err
 		case hyphen: // it can only be the end of a range, or stand first or last
 			return errRange
 		}
-		plain = plain && kind == 0
+		plain = plain && first.kind == 0
 		if !strings.HasPrefix(p.rest, "-") || strings.HasPrefix(p.rest, "-]") {
-			class += first
+			class += first.text
 			continue
 		}
 		p.next()
-		last, lastKind, err := p.element()
+		last, err := p.element()
 		switch {
 		case err != nil:
 			return err
-		case strings.ContainsRune(":=", kind) || strings.ContainsRune(":=", lastKind):
+		case strings.ContainsRune(":=", first.kind) || strings.ContainsRune(":=", last.kind):
 			return errRange
 		}
-		if _, err := syntax.Parse("["+first+"-"+last+"]", 0); err != nil {
+		span := first.text + "-" + last.text
+		if _, err := syntax.Parse("["+span+"]", 0); err != nil {
 			return errRange
 		}
-		class, plain = class+first+"-"+last, false
+		class, plain = class+span, false
 	}
 	p.next()
 	if text := strings.TrimPrefix(all[:len(all)-len(p.rest)-1], "^"); plain && len(text) > 1 && text[0] == ':' && strings.HasSuffix(text, ":") && strings.Trim(text, ":") != "" {
@@ -310,32 +322,40 @@ func (p *posix) bracket() error {
 	return nil
 }
 
-// element takes a character, a class, an equivalence class or a collating symbol. It returns it as a part of a class
-// of RE2, with the kind : = or . of its inner brackets, and 0 for a character.
-func (p *posix) element() (text string, kind rune, err error) {
+// element is a part of a class of RE2, with the kind : = or . of its inner brackets, or 0 for a character.
+type element struct {
+	text string
+	kind rune
+}
+
+// element takes a character, a class, an equivalence class or a collating symbol.
+func (p *posix) element() (e element, err error) {
 	if p.rest == "" {
-		return "", 0, errBracket
+		return e, errBracket
 	}
 	c := p.next()
 	if c == "[" && p.rest != "" && strings.Contains(":=.", p.rest[:1]) {
 		inner, rest, closed := strings.Cut(p.rest[1:], p.rest[:1]+"]")
 		if !closed {
-			return "", 0, errBracket
+			return e, errBracket
 		}
-		kind, p.rest, c = rune(p.rest[0]), rest, inner
+		e.kind, c = rune(p.rest[0]), inner
+		p.rest = rest
 		_, known := syntax.Parse("[[:"+inner+":]]", 0)
 		switch {
-		case kind == ':' && (known != nil || inner == "word" || inner == "ascii"):
-			return "", 0, fmt.Errorf("%q: no such class of characters", inner)
-		case kind == ':':
-			return "[:" + inner + ":]", kind, nil
+		case e.kind == ':' && (known != nil || inner == "word" || inner == "ascii"):
+			return e, fmt.Errorf("%q: no such class of characters", inner)
+		case e.kind == ':':
+			e.text = "[:" + inner + ":]"
+			return e, nil
 		case utf8.RuneCountInString(inner) != 1:
-			return "", 0, fmt.Errorf("%q: no such character", inner)
+			return e, fmt.Errorf("%q: no such character", inner)
 		}
 	}
 	r, size := utf8.DecodeRuneInString(c)
 	if r == utf8.RuneError && size == 1 {
-		return "", 0, errors.New("invalid UTF-8")
+		return e, errors.New("invalid UTF-8")
 	}
-	return fmt.Sprintf(`\x{%x}`, r), kind, nil
+	e.text = fmt.Sprintf(`\x{%x}`, r)
+	return e, nil
 }
