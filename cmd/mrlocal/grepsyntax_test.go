@@ -87,7 +87,7 @@ func TestPatternsAreGNU(t *testing.T) {
 		for pattern := range strings.SplitSeq(strings.TrimSuffix(string(text), "\n"), "\n") {
 			patterns++
 			for _, form := range []string{"-n", "-no", "-nix", "-nw"} {
-				args := []string{language, form, "-e", pattern, "text"}
+				args := []string{language, form, "-e", pattern, "sample"}
 				want, wantCode := runGrepOf(t, ".", "", path, args...)
 				if got, trouble, code := runGrepTool(0, "", args...); got != want || code != wantCode {
 					t.Errorf("grep %q: %q %s and %d, want %q and %d", args, got, trouble, code, want, wantCode)

@@ -152,7 +152,8 @@ func (m *Matcher) Account(charge func(bytes int64) bool) {
 	m.charge = charge
 	if charge != nil && m.charged > 0 && !charge(int64(m.charged)) {
 		m.lines, m.places = nil, nil
-		m.ends, m.starts, m.longest = nil, nil, nil
+		m.ends, m.starts = nil, nil
+		m.longest = nil
 		m.charged = 0
 	}
 }
