@@ -18,8 +18,6 @@ import (
 // Desc is a value that sorts in descending order, in a key.
 type Desc[T any] struct{ V T }
 
-func (Desc[T]) descends() {}
-
 // UnmarshalJSON reads V.
 func (d *Desc[T]) UnmarshalJSON(p []byte) error { return json.Unmarshal(p, &d.V) }
 
@@ -89,8 +87,8 @@ func newCodec[T any]() (*codec[T], error) {
 
 // descends reports whether v is a Desc.
 func descends(v reflect.Value) bool {
-	_, is := v.Interface().(interface{ descends() })
-	return is
+	t := v.Type()
+	return strings.HasPrefix(t.Name(), "Desc[") && t.PkgPath() == reflect.TypeFor[Desc[int]]().PkgPath()
 }
 
 // add adds the cells of v, which is or belongs to the given field.
