@@ -8,7 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"mrlocal"
+	"mrlocal/internal/testkit"
 )
 
 // runGNUSort runs GNU sort, or skips the test.
@@ -76,4 +79,39 @@ func TestTheFlagsOfGNUSortAreKnown(t *testing.T) {
 	if out, errs, code := call(t, "sort", "", "--version", "--nosuch"); !strings.HasPrefix(out, "mrlocal ") || errs != "" || code != 0 {
 		t.Errorf("--version: %q, %s, exit %d", out, errs, code)
 	}
+}
+
+func TestDebugWarnsAsGNUSort(t *testing.T) {
+	runGNUSort(t, "")
+	position := rapid.StringMatching(`[1-3](\.[1-3])?`)
+	letters := rapid.SampledFrom([]string{"", "b", "n", "g", "h", "M", "r", "nr", "bn", "f", "d", "i", "V", "br", "fr"})
+	testkit.Check(t, func(rt *rapid.T) {
+		// With -z, a newline is a blank that takes no column.
+		in := rapid.SampledFrom([]string{"b 2\na 10\n c 1.5K\n", "\n", "a \n\x01\n"}).Draw(rt, "in")
+		args := []string{"--debug"}
+		for _, flag := range []string{"-r", "-b", "-s", "-u", "-f", "-n", "-t.", "-t-", "-t+", "-d", "-i", "-M", "-g", "-h", "-V", "-z"} {
+			if rapid.IntRange(0, 6).Draw(rt, flag) == 0 {
+				args = append(args, flag)
+			}
+		}
+		for range rapid.IntRange(0, 3).Draw(rt, "keys") {
+			key := position.Draw(rt, "begin") + letters.Draw(rt, "letters")
+			if rapid.Bool().Draw(rt, "has an end") {
+				key += "," + position.Draw(rt, "end") + rapid.SampledFrom([]string{"", "b", ".0"}).Draw(rt, "end letters")
+			}
+			args = append(args, "-k"+key)
+		}
+		if rapid.IntRange(0, 5).Draw(rt, "obsolete") == 0 {
+			args = append(args, rapid.SampledFrom([]string{"+1", "+0 -1", "+1n -2", "+1.1 -2.2", "+0.1b -1.0"}).Draw(rt, "words"))
+			args = append(args[:len(args)-1], strings.Fields(args[len(args)-1])...)
+		}
+		wantOut, want := runGNUSort(t, in, args...)
+		got, errs, code := call(t, "sort", in, args...)
+		if wantOut == "" && want != "" && code == 2 { // both refuse the keys, in words of their own
+			return
+		}
+		if errs := strings.ReplaceAll(errs, "mrlocal: sort: ", "sort: "); errs != want || got != wantOut {
+			rt.Fatalf("%q: %q\n%s, want %q\n%s", args, got, errs, wantOut, want)
+		}
+	})
 }

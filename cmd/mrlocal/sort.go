@@ -29,15 +29,16 @@ import (
 // sortCommand is mrlocal sort: GNU sort on the engine, in the C locale.
 type sortCommand struct {
 	tool
-	job    sort.Options
-	files  []string // the inputs, at least one; "-" is standard input
-	csv    csvFlags
-	header int // records that stay first
+	job      sort.Options
+	files    []string // the inputs, at least one; "-" is standard input
+	csv      csvFlags
+	obsolete map[int]bool // the indices of those keys of the job that were given as +F -F
+	header   int          // records that stay first
 
-	check, quiet, merge bool // -c, -C, -m
-	seed                *uint64
-	source              string // of --random-source
-	names               string // the file of --files0-from
+	check, quiet, merge, debug bool // -c, -C, -m
+	seed                       *uint64
+	source                     string // of --random-source
+	names                      string // the file of --files0-from
 
 	bufferBytes *int64 // of -S; nil: not given
 	parallel    *int64
@@ -47,7 +48,7 @@ type sortCommand struct {
 
 // sortTool returns mrlocal sort. o has options of the engine that flags replace.
 func sortTool(e Env, o mrlocal.Options) *flags.Command {
-	c := &sortCommand{tool: tool{Env: e, name: "sort", engine: o}}
+	c := &sortCommand{tool: tool{Env: e, name: "sort", engine: o}, obsolete: map[int]bool{}}
 	made := c.command("sort lines; the flags are those of GNU sort", slices.Concat(c.orderSettings(), c.workSettings(), whole(c.moreSettings()...)), c.run)
 	made.OldWords = c.oldKey
 	return made
@@ -69,21 +70,23 @@ func (c *sortCommand) orderSettings() []setting.Setting {
 func (c *sortCommand) workSettings() []setting.Setting {
 	return []setting.Setting{
 		own("check,c", setting.Value{Bare: true, Set: c.readCheck}), bareFlag("merge,m", &c.merge), bareFlag("unique,u", &c.job.Unique), bareFlag("stable,s", &c.job.Stable),
-		bareFlag("zero-terminated,z", &c.job.ZeroEnded), reads("output,o", c.readOutput), reads("buffer-size,S", c.readBufferSize),
+		bareFlag("zero-terminated,z", &c.job.ZeroEnded), bareFlag("debug", &c.debug), reads("output,o", c.readOutput), reads("buffer-size,S", c.readBufferSize),
 		own("temporary-directory,T", setting.List(&c.temporary)), reads("parallel", c.readParallel), own("batch-size", setting.Count(&c.batch, 2, math.MaxInt)),
 		own("files0-from", setting.Text(&c.names)), own("random-source", setting.Text(&c.source)),
 		reads("compress-program", func(name string) error {
 			return fmt.Errorf("%s: mrlocal sort runs no other program; --compress chooses how it compresses what it spills", errs.Quote(name))
 		}),
-		own("debug", setting.Value{Bare: true, Set: func(string) error {
-			return errors.New("mrlocal sort marks no keys; GNU sort --debug does, for the same flags")
-		}}),
 	}
 }
 
-// moreSettings returns the flags that GNU sort does not have by these names.
+// moreSettings returns the flags that GNU sort does not have by these names. oldKey makes those with --obsolete-key.
 func (c *sortCommand) moreSettings() []setting.Setting {
 	return []setting.Setting{
+		reads("obsolete-key", func(key string) error {
+			c.obsolete[len(c.job.Keys)] = true
+			c.job.Keys = append(c.job.Keys, key)
+			return nil
+		}),
 		bareFlag("check-quiet,C", &c.quiet), own("json,,JSON", setting.List(&c.job.JSON)), own("header", setting.Count(&c.header, 1, math.MaxInt32)),
 		own("seed", setting.Optional(&c.seed, func(p *uint64) setting.Value { return setting.OrZero(p, setting.Seed(p)) })),
 		bareFlag("csv,,CSV", &c.job.CSV), bareFlag("no-header", &c.csv.noHeader), bareFlag("lenient,,Lenient", &c.csv.lenient), reads("delimiter", c.readSeparator),
@@ -166,9 +169,9 @@ func (c *sortCommand) readParallel(text string) error {
 	return err
 }
 
-// oldKey reads an obsolete key +F.C -F.C, which counts from 0, as a --key. A word that begins with a plus sign and a
-// digit is one. With any other character after the plus sign it is a file. If the next word is -F.C, it is the end of
-// the key.
+// oldKey reads an obsolete key +F.C -F.C, which counts from 0. A word that begins with a plus sign and a digit
+// is one. With any other character after the plus sign it is a file. If the next word is -F.C, it is the end of the
+// key.
 func (c *sortCommand) oldKey(args []string) (flag string, used int, err error) {
 	number := func(i int, sign byte) bool {
 		return i < len(args) && len(args[i]) > 1 && args[i][0] == sign && '0' <= args[i][1] && args[i][1] <= '9'
@@ -181,7 +184,7 @@ func (c *sortCommand) oldKey(args []string) (flag string, used int, err error) {
 		end, used = args[1][1:], 2
 	}
 	key, err := sort.ObsoleteKey(args[0][1:], end)
-	return "--key=" + key, used, err
+	return "--obsolete-key=" + key, used, err
 }
 
 // run sorts, checks or merges. The exit code is 1 if -c or -C finds a line out of order, and 0 otherwise. All checks
@@ -200,6 +203,15 @@ func (c *sortCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 	order, err := sort.Compile(c.job)
 	if err != nil {
 		return 0, err
+	}
+	// With --debug, GNU sort begins with a line about the locale. In the C locale it is this one.
+	if c.debug {
+		c.complain(errors.New("text ordering performed using simple byte comparison"))
+		debugger := sort.NewDebugger(order)
+		for _, text := range debugger.Warnings(!c.job.Stable && !c.job.Unique, c.obsolete) {
+			c.complain(errors.New(text))
+		}
+		c.Stdout = debugger.Writer(c.Stdout, delimiter(c.job.ZeroEnded)) // marks below each line
 	}
 	switch {
 	// -c and -m do not sort, so they run without the engine.
@@ -317,13 +329,16 @@ func (c *sortCommand) unseen(order *sort.Order) error {
 func (c *sortCommand) checkForms(line *flags.Line) error {
 	c.job.Lenient = c.csv.lenient
 	// These flags work on plain lines. Records of CSV may contain newlines, and a header is not a line.
-	for _, flag := range []string{"check", "check-quiet", "merge", "zero-terminated", "header"} {
+	for _, flag := range []string{"check", "check-quiet", "merge", "debug", "zero-terminated", "header"} {
 		switch given := line.Has(flag); {
 		case given && c.job.CSV:
 			return errs.Optionf("--csv, --"+flag, "give one of them, not both")
 		case given && c.header > 0 && flag != "header" && flag != "zero-terminated":
 			return errs.Optionf("--header, --"+flag, "give one of them, not both")
 		}
+	}
+	if len(c.job.JSON) > 0 && c.debug {
+		return errs.Optionf("--json, --debug", "give one of them, not both")
 	}
 	if line.Has("delimiter") && !c.job.CSV {
 		return errs.Optionf("--delimiter", "is for --csv")
@@ -364,8 +379,9 @@ func (c *sortCommand) readSalt(*flags.Line) error {
 	return nil
 }
 
-// checkOutput checks that at most one of -c, -C and -o is given. The words of its error are those of GNU sort. With -c
-// and -C no line is written.
+// checkOutput checks that -c, -C, -o and --debug do not contradict each other. The words of its errors are those
+// of GNU sort. The marks of --debug are for a person, so lines with marks must not go to a file. With -c and -C no
+// line is written.
 func (c *sortCommand) checkOutput(*flags.Line) error {
 	given := ""
 	for _, f := range []struct {
@@ -376,10 +392,17 @@ func (c *sortCommand) checkOutput(*flags.Line) error {
 			given += f.letter
 		}
 	}
-	if len(given) > 1 {
+	switch {
+	case len(given) > 1:
 		return errs.Optionf("", "options '-%.2s' are incompatible", given)
+	case given != "" && c.debug:
+		return errs.Optionf("", "options '-%s --debug' are incompatible", given)
 	}
-	return c.setOutput()
+	err := c.setOutput()
+	if err == nil && c.debug && c.engine.CompressOutput != output.None {
+		err = errs.Optionf("--compress-output, --debug", "give one of them, not both")
+	}
+	return err
 }
 
 const (

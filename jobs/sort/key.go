@@ -25,6 +25,7 @@ type Order struct {
 	salt      [SaltBytes]byte
 	csv, json bool  // fields name columns or paths instead of positions
 	seen      *seen // of json
+	global    rules // for Debugger.Warnings
 }
 
 // field is one -k. Its positions are those that GNU sort keeps after parsing: the number of
@@ -121,6 +122,7 @@ func Compile(o Options) (*Order, error) {
 		}
 	}
 	ord := &Order{separator: separator, reverse: o.Reverse, whole: !o.Stable && !o.Unique, salt: o.Salt}
+	ord.global = global
 	ord.csv, ord.json = o.CSV, len(o.JSON) > 0
 	keys, parse := o.Keys, parseField
 	switch {
