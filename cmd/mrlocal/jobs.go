@@ -75,7 +75,7 @@ func (noExtra) Close() error                                   { return nil }
 func Jobs() []NamedJob {
 	return append([]NamedJob{
 		{Name: "wordcount", Use: "count words; prints word, TAB, count, in byte order of the word", Examples: []string{"wiki/ -o words.txt", "--top 10 --alnum --ignore-case wiki/"}, Make: wordcountJob, OnHadoop: true},
-		{Name: "sort", Use: "sort lines in byte order or by keys as in GNU sort", Examples: []string{"-k2,2nr words.txt -o by-count.txt", "--memory 64MiB words.txt --output sorted/"}, Make: sortJob, OnHadoop: true},
+		{Name: "sort", Use: "sort lines in byte order or by keys, as a job of Hadoop; for daily work, mrlocal sort has all flags of GNU sort", Examples: []string{"-k2,2nr words.txt -o by-count.txt", "--memory 64MiB words.txt --output sorted/"}, Make: sortJob, OnHadoop: true},
 		{Name: "grep", Use: "count the matches of a pattern, most frequent first; --lines and the flags of GNU grep select lines", Examples: []string{"--input wiki/ --sched pi-dhfs", "-n -e '== .* ==' wiki/"}, Make: grepJob, OnHadoop: true},
 		streamingJob(func(j *job) { newStreaming(j) }),
 	}, paperJobs()...)
@@ -225,7 +225,7 @@ func grepJob(j *job) {
 		toggle("word-regexp", "w", "match whole words", &o.Word),
 		toggle("line-regexp", "x", "match whole lines", &o.Whole),
 		toggle("quiet", "q", "print nothing; only the exit code answers", &o.Quiet),
-		toggle("only-matching", "o", "print only the matching parts of lines", &o.OnlyMatched),
+		toggle("only-matching", "o", "print only the matching parts of lines; --output-file names the file of the result", &o.OnlyMatched),
 		toggle("text", "a", "search binary files too", &o.Text),
 	}
 	j.Without = []string{"quiet"} // as in mrlocal grep, --quiet is that of GNU grep
@@ -246,8 +246,13 @@ func grepJob(j *job) {
 		case without:
 			o.Names = grep.NamesNever
 		}
+		if o.OnlyMatched {
+			if err := misplaced(j.Words, "-o prints only the matching parts; did you mean --output-file"); err != nil {
+				return nil, err
+			}
+		}
 		if len(o.Patterns) == 0 {
-			if err := missingPattern(j.Words); err != nil {
+			if err := misplaced(j.Words, "did you mean -e"); err != nil {
 				return nil, err
 			}
 			// The first example of the documents has no pattern, so a run without one is not an error.
@@ -264,14 +269,14 @@ func grepJob(j *job) {
 	}
 }
 
-// missingPattern returns an options error if one of words, those of a line without -e, names no file.
-// The user most likely meant this word as the pattern, as in GNU grep.
-func missingPattern(words []string) error {
+// misplaced returns an options error with a hint if one of words names no file. The user most likely meant this word as
+// the value of a flag: without -e as the pattern, as in GNU grep, and with -o as the output.
+func misplaced(words []string, hint string) error {
 	for _, word := range words {
 		if word == "-" || hdfs.Is(word) {
 			continue
 		}
-		// A word is a misplaced pattern only if no file has that name. For any other error the word
+		// A word is misplaced only if no file has that name. For any other error the word
 		// may name a file, and the run reports why it cannot read the file.
 		if _, err := os.Lstat(word); err == nil || !errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -280,7 +285,7 @@ func missingPattern(words []string) error {
 		if found, err := filepath.Glob(word); err == nil && len(found) > 0 {
 			continue
 		}
-		return errs.Optionf(errs.Quote(word), "no such file; did you mean -e %s?", errs.Quote(word))
+		return errs.Optionf(errs.Quote(word), "no such file; %s %s?", hint, errs.Quote(word))
 	}
 	return nil
 }
