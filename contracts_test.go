@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -291,5 +292,28 @@ func TestPairsOfAnyLengthReachTheNextJob(t *testing.T) {
 	want, failure := jobtest.Run(jobs.Chain{first, second}, []jobtest.File{{Path: o.Inputs[0], Data: []byte("aa\n")}}, jobtest.Cut{BlockBytes: 1000})
 	if err != nil || failure != nil || !bytes.Equal(out.Bytes(), want.Data) || report.Jobs[1].Counters.MapInputRecords != 20_000 {
 		t.Errorf("%v, %v, %d bytes, want %d", err, failure, out.Len(), len(want.Data))
+	}
+}
+
+// TestStdoutThatWouldGetNothingIsRefused: with a file or a directory, but not with /dev/stdout.
+func TestStdoutThatWouldGetNothingIsRefused(t *testing.T) {
+	o := input(t, "a b\n")
+	o.Stdout = &bytes.Buffer{}
+	for _, place := range []func(name string){func(name string) { o.OutputFile = name }, func(name string) { o.OutputFile, o.OutputDir = "", name }} {
+		name := filepath.Join(t.TempDir(), "out")
+		place(name)
+		_, err := mrlocal.Run(t.Context(), perWord(), mrlocal.Options{JobOptions: o})
+		want := "Options.Stdout: would get nothing, because the result goes to " + name + "; set one of them"
+		if _, stat := os.Stat(name); !errors.Is(err, mrlocal.ErrBadOptions) || err.Error() != want || stat == nil {
+			t.Errorf("%v, want %s; %v", err, want, stat)
+		}
+	}
+	if _, err := os.Stat("/dev/stdout"); err != nil {
+		t.Skip(err)
+	}
+	var out bytes.Buffer
+	o.OutputDir, o.OutputFile, o.Stdout = "", "/dev/stdout", &out
+	if _, err := mrlocal.Run(t.Context(), perWord(), mrlocal.Options{JobOptions: o}); err != nil || out.Len() == 0 {
+		t.Errorf("/dev/stdout: %q, %v", &out, err)
 	}
 }

@@ -44,7 +44,7 @@ type JobOptions struct {
 	// OutputDir or OutputFile is where the result goes; only one of them may be set. If neither
 	// is, the merged result goes to Stdout. If Stdout is nil too, the result is thrown away. The job
 	// fails if a Write of Stdout fails. A run replaces an existing OutputFile even without Overwrite, as a
-	// shell does for >. If OutputDir or OutputFile is set, Stdout gets nothing, unless OutputFile is /dev/stdout.
+	// shell does for >. With OutputDir or OutputFile, Stdout must be nil, unless OutputFile is /dev/stdout.
 	OutputDir, OutputFile string
 	Stdout                io.Writer
 
@@ -280,6 +280,8 @@ func (o *JobOptions) validate(job *jobs.Job) error {
 		return errs.Fieldf("Options.Inputs", "name files, directories, globs, or - for standard input")
 	case o.OutputDir != "" && o.OutputFile != "":
 		return errs.Fieldf("Options.OutputDir, Options.OutputFile", "give one of them, not both")
+	case o.OutputDir != "" && o.Stdout != nil, o.OutputFile != "" && o.Stdout != nil && !output.NamesStdout(o.OutputFile):
+		return errs.Fieldf("Options.Stdout", "would get nothing, because the result goes to %s; set one of them", cmp.Or(o.OutputDir, o.OutputFile))
 	case o.CompressOutput > output.Zstd:
 		return errs.Fieldf("Options.CompressOutput", "%d: no such format", o.CompressOutput)
 	case o.ReducersPerSlot < 0 || o.ReducersPerSlot > mostPerSlot || o.ReducersPerSlot > 0 && (o.Reducers > 0 || o.MapOnly):

@@ -246,13 +246,32 @@ func (d *device) abort() error {
 // maxLinks is the most symbolic links that descriptor follows.
 const maxLinks = 40
 
+// NamesStdout reports whether a result in the file of that name goes to Spec.Stdout, as for /dev/stdout.
+func NamesStdout(file string) bool {
+	path, ok := descriptorPath(file)
+	return ok && filepath.Base(path) == "1"
+}
+
 // descriptor returns the place of a name such as /dev/stdout, which stands for a descriptor of
 // this process. Descriptor 1 is Spec.Stdout. Other descriptors are opened for append, so that a
 // file that the shell has opened is neither emptied nor replaced.
 func descriptor(spec Spec) (place, bool) {
-	path, err := filepath.Abs(spec.File)
-	if err != nil {
+	path, ok := descriptorPath(spec.File)
+	switch {
+	case !ok:
 		return nil, false
+	case filepath.Base(path) == "1" && spec.Stdout != nil:
+		p, err := openStdout(spec)
+		return p, err == nil
+	}
+	return &device{path: path, flags: os.O_APPEND}, true
+}
+
+// descriptorPath follows the links of a name to that of a descriptor of this process, if it is one.
+func descriptorPath(name string) (path string, ok bool) {
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return "", false
 	}
 	self, selfErr := filepath.EvalSymlinks("/proc/self/fd")
 	for range maxLinks {
@@ -265,7 +284,7 @@ func descriptor(spec Spec) (place, bool) {
 		}
 		link, err := os.Readlink(path)
 		if err != nil {
-			return nil, false
+			return "", false
 		}
 		if !filepath.IsAbs(link) {
 			link = filepath.Join(dir, link)
@@ -273,12 +292,5 @@ func descriptor(spec Spec) (place, bool) {
 		path = link
 	}
 	info, err := os.Stat(path)
-	switch {
-	case err != nil || info.IsDir() || info.Mode()&fs.ModeSocket != 0:
-		return nil, false
-	case filepath.Base(path) == "1" && spec.Stdout != nil:
-		p, err := openStdout(spec)
-		return p, err == nil
-	}
-	return &device{path: path, flags: os.O_APPEND}, true
+	return path, err == nil && !info.IsDir() && info.Mode()&fs.ModeSocket == 0
 }

@@ -13,6 +13,7 @@ import (
 	"mrlocal/internal/setting"
 	"mrlocal/internal/term"
 	"mrlocal/jobs"
+	"mrlocal/output"
 	"mrlocal/slots/report"
 	"mrlocal/workload"
 )
@@ -169,13 +170,12 @@ func (c *runCommand) beside() work {
 }
 
 // runOn runs the chain and shows it on screen s, which it stops. The result goes to standard output
-// unless o names a file or a directory. OutputFile may be /dev/stdout, so o.Stdout is set with a
-// file too.
+// unless o names a file, other than /dev/stdout, or a directory.
 func runOn(ctx context.Context, e Env, s *term.Screen, chain jobs.Chain, o mrlocal.Options) (*mrlocal.Report, error) {
 	defer s.Stop()
-	o.Stdin = e.Stdin
-	if o.OutputDir == "" {
-		o.Stdout, o.PipeMayClose = s.Results(e.Stdout), true
+	o.Stdin, o.PipeMayClose = e.Stdin, o.OutputDir == ""
+	if o.OutputDir == "" && (o.OutputFile == "" || output.NamesStdout(o.OutputFile)) {
+		o.Stdout = s.Results(e.Stdout)
 	}
 	// Attach comes last, because it replaces fields of o.
 	attach(ctx, s, &o)

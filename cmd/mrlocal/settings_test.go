@@ -131,7 +131,7 @@ func TestEachFieldInATextIsAFlag(t *testing.T) {
 	quiet().Each(func(_ []string, c *flags.Command) { all = append(all, c.Settings...) })
 	flagOf := setting.Fields(all, (*setting.Setting).Flag)
 	keys := strings.Fields("Faults Pools Users Capacities GroupTrackers")
-	code := strings.Fields("Found Note Warn Watch Stdout Stderr ResumeSettings UTF16 Bytes Maps Files Context Multiline")
+	code := strings.Fields("Found Note Warn Watch Progress Stdout Stderr ResumeSettings UTF16 Bytes Maps Files Context Multiline")
 	seen := 0
 	root := filepath.Join("..", "..")
 	for _, dir := range []string{"engine", "hadoop", "input", "internal", "jobs", "output", "shuffle", "sim", "slots", "spill", "trace", "view", "workload"} {

@@ -124,7 +124,10 @@ func (t *tool) runChain(ctx context.Context, chain jobs.Chain) (*mrlocal.Report,
 	screen := term.NewQuietScreen(t.Stderr, t.Getenv("TERM") == "dumb", noteLine)
 	defer screen.Stop()
 	o.Stdin = t.Stdin
-	o.Stdout, o.PipeMayClose = screen.Results(t.Stdout), true // OutputFile may be /dev/stdout
+	if o.OutputFile == "" || output.NamesStdout(o.OutputFile) {
+		o.Stdout = screen.Results(t.Stdout)
+	}
+	o.PipeMayClose = true
 	attach(ctx, screen, &o)
 	t.complaining.Lock()
 	t.screen = screen
