@@ -94,7 +94,7 @@ export class Lanes {
     ctx.beginPath();
     ctx.rect(0, AXIS, this.width, this.height - AXIS);
     ctx.clip();
-    this.drawn = this.lent = this.lost = 0;
+    this.drawn = this.lent = this.lost = this.behinds = 0;
     if (this.bands) this.folded(ctx, scrolled);
     else this.slots(ctx, scrolled);
     if (time.at !== null && !time.playing && !page.hides) {
@@ -110,7 +110,7 @@ export class Lanes {
     ctx.restore();
     this.frame = performance.now() - begun;
     // For tests of the page: the bars of this picture, and how long it took in milliseconds.
-    Object.assign(this.canvas.dataset, { bars: this.drawn, lent: this.lent, lost: this.lost, bands: this.bands?.length ?? 0, path: page.drawsPath ? run.path?.links.length ?? 0 : 0, frame: this.frame.toFixed(1) });
+    Object.assign(this.canvas.dataset, { bars: this.drawn, lent: this.lent, behind: this.behinds, lost: this.lost, bands: this.bands?.length ?? 0, path: page.drawsPath ? run.path?.links.length ?? 0 : 0, frame: this.frame.toFixed(1) });
   }
 
   // slots draws a row for each slot.
@@ -248,6 +248,7 @@ export class Lanes {
     ctx.beginPath();
     ctx.rect(GUTTER, y - 2, this.width - GUTTER, row + 4);
     ctx.clip();
+    if (this.page.base) this.behind(ctx, lane, y);
     const lost = run.lostAt(lane);
     if (lost <= Math.min(time.now, time.to)) {
       this.lost++;
@@ -276,6 +277,21 @@ export class Lanes {
       paint.label(ctx, { x: r.from, y: top, w: r.to - r.from, h, letter: r.letter, segments: [], over: true }, paint.hue(r.group));
     }
     ctx.restore();
+  }
+
+  // behind draws the bars of the run that was changed: pale, as high as the row, each with its outline.
+  behind(ctx, lane, y) {
+    const { paint, base, time } = this.page;
+    ctx.fillStyle = paint.soft;
+    ctx.strokeStyle = paint.line;
+    ctx.lineWidth = 1;
+    for (const bar of base.bySlot.get(lane.slot) ?? []) {
+      const x0 = this.x(base.bars.from[bar]), w = this.x(base.until(bar)) - x0;
+      if (base.until(bar) < time.from || base.bars.from[bar] > time.to) continue;
+      this.behinds++;
+      ctx.fillRect(x0, y, w, this.row - 1);
+      if (w > 4) ctx.strokeRect(x0 + 0.5, y + 0.5, w - 1, this.row - 2);
+    }
   }
 
   /** shape returns the argument of Paint.bar for a bar, without its part after now. */

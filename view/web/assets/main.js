@@ -1,13 +1,14 @@
 // Page is the page: it loads the runs, keeps the selection, and draws.
 
 import { ask, offline } from './api.js';
+import { against, workloadOf } from './change.js';
 import { Decisions, Inspector } from './decisions.js';
 import { fit, legend, Paint } from './draw.js';
 import { element, Lanes } from './lanes.js';
 import { Run, size, span } from './model.js';
 import { Overview } from './overview.js';
 import { Buffers, Differences, Jobs, Shares, Shuffle } from './panels.js';
-import { Playground } from './play.js';
+import { address, Playground } from './play.js';
 import { Timeline } from './timeline.js';
 
 const byID = (id) => document.getElementById(id);
@@ -54,6 +55,7 @@ class Page {
     if (!runs.length || play) {
       document.title = 'mrlocal: playground';
       this.playground = new Playground(this);
+      await this.behind(new URLSearchParams(location.hash.slice(1)).get('base'), runs);
       await this.playground.open();
       return;
     }
@@ -68,6 +70,20 @@ class Page {
     }
     this.restore();
     setTimeout(() => this.poll(), POLL);
+  }
+
+  // behind loads the run that the playground shows behind each variant; id is null if there is none.
+  async behind(id, runs) {
+    const of = runs.find((r) => r.id === id);
+    if (!of) return;
+    this.base = new Run(of.id, of.name);
+    this.base.apply(await ask('model', { run: id, from: 0 }));
+  }
+
+  // change opens the jobs of the run in the playground. Back shows the runs again.
+  async change() {
+    const { run } = this;
+    location.hash = (await address({ workload: workloadOf(run), policies: [run.policy], settings: {} })) + '&base=' + run.id;
   }
 
   // other shows a link from the runs to the playground, or back.
@@ -98,7 +114,8 @@ class Page {
 
   refreshed() {
     this.fresh = false;
-    this.time.grow(Math.max(1, ...this.shown().map((r) => r.last)));
+    this.time.grow(Math.max(1, this.base?.last ?? 0, ...this.shown().map((r) => r.last)));
+    byID('change').hidden = !!this.playground || !!this.hides || !this.run?.over;
     if (!this.chosenHue) {
       const r = this.run;
       this.hue = r && r.jobs.length > 8 && r.pools.length > 1 && r.pools.length < r.jobs.length ? 'pool' : 'job';
@@ -123,7 +140,8 @@ class Page {
     this.telling = setTimeout(async () => {
       try {
         const { text } = await ask('headline', { run: shown.map((r) => r.id) });
-        if (this.told === key) byID('headline').textContent = text;
+        const than = this.base ? `Against ${this.base.policy} of ${this.base.name}, which is drawn in grey: ${shown.map((r) => against(this.base, r)).join('; ')}. ` : '';
+        if (this.told === key) byID('headline').textContent = than + (this.base && shown.length < 2 ? '' : text);
         for (const run of shown) {
           if (run.over && run.path?.seq !== run.seq) run.path = { seq: run.seq, ...(await ask('path', { run: run.id })) };
         }
@@ -183,7 +201,6 @@ class Page {
     this.focused = runs.find((r) => r.policy === focus)?.id;
     this.selected = null;
     this.inspected = null; // the inspector still offers a loan of the old runs
-    this.time.grow(Math.max(1, ...runs.map((r) => r.last)));
     this.refreshed();
     this.decisions.refresh(true);
   }
@@ -472,6 +489,7 @@ class Page {
     });
     byID('theme').addEventListener('click', () => this.swapTheme());
     byID('tables').addEventListener('click', () => this.tables());
+    byID('change').addEventListener('click', () => this.change());
     byID('critical').addEventListener('click', () => this.critical());
     byID('share').addEventListener('click', () => this.share());
     byID('keys').addEventListener('click', () => byID('help').showModal());

@@ -27,8 +27,8 @@ export class Offline {
       call?.resolve({ status: data.status, text: new TextDecoder().decode(data.answer) });
     };
     worker.onerror = (e) => this.end(new Error(e.message || 'the simulator does not start'), true);
-    // The playground needs no recorded runs.
-    this.loaded.then(([module, site]) => worker.postMessage({ module, runs: location.hash.startsWith('#play') ? [] : site.runs }), () => {});
+    // The playground needs recorded runs only to show one behind its variants.
+    this.loaded.then(([module, site]) => worker.postMessage({ module, runs: location.hash.startsWith('#play') && !location.hash.includes('&base=') ? [] : site.runs }), () => {});
   }
 
   // end ends the worker, and rejects its questions with reason. Then it starts another worker, unless forever is set.

@@ -45,6 +45,7 @@ export class Playground {
     const e = this.examples.find((x) => x.name === name);
     if (!e) return;
     if (this.text.value) history.pushState(null, '', location.href); // Back shows the text that was there
+    this.page.base = null; // the example has nothing to do with it
     byID('example').value = name;
     byID('about').textContent = e.about;
     this.text.value = e.workload;
@@ -169,20 +170,16 @@ export class Playground {
     out.textContent = +Number(value).toFixed(3);
   }
 
-  // save puts the draft into the address: as JSON, compressed by deflate, in URL-safe base64.
+  // save puts the draft into the address, with the run that is shown behind.
   async save(draft) {
     const { client, ...state } = draft;
-    const turn = (this.saving = (this.saving ?? 0) + 1);
-    const bytes = await through(new TextEncoder().encode(JSON.stringify(state)), new CompressionStream('deflate-raw'));
-    if (turn !== this.saving) return;
-    let text = '';
-    for (const b of bytes) text += String.fromCharCode(b);
-    history.replaceState(null, '', '#play=' + btoa(text).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, ''));
+    const turn = (this.saving = (this.saving ?? 0) + 1), hash = await address(state), { base } = this.page;
+    if (turn === this.saving) history.replaceState(null, '', '#' + hash + (base ? '&base=' + base.id : ''));
   }
 
   // restore takes the state from the address. It returns whether the address has a valid one.
   async restore() {
-    const at = /^#play=([\w-]+)$/.exec(location.hash);
+    const at = /^#play=([\w-]+)(&base=\w+)?$/.exec(location.hash);
     if (!at) return false;
     try {
       const packed = atob(at[1].replaceAll('-', '+').replaceAll('_', '/'));
@@ -202,6 +199,14 @@ export class Playground {
       return false;
     }
   }
+}
+
+/** address returns the part of the address with a draft: as JSON, compressed by deflate, in URL-safe base64. */
+export async function address(state) {
+  const bytes = await through(new TextEncoder().encode(JSON.stringify(state)), new CompressionStream('deflate-raw'));
+  let text = '';
+  for (const b of bytes) text += String.fromCharCode(b);
+  return 'play=' + btoa(text).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
 }
 
 // through returns bytes after a stream has compressed or decompressed them. It fails if the result is

@@ -492,3 +492,25 @@ func TestTheAddressHoldsThePage(t *testing.T) {
 	press(t, other, "d") // the address is written again after the next drawing, and is the same
 	until(t, other, fmt.Sprintf("location.hash === %q", hash))
 }
+
+// A recorded run opens in the playground with its jobs. It stays behind each variant, with the differences in words.
+// Back shows it again.
+func TestARunIsChanged(t *testing.T) {
+	dir, names := recorded(t, borrow, "fair")
+	tab := open(t, serve(t, dir, "ui", names[0]))
+	until(t, tab, "document.querySelector('.lanes canvas')?.dataset.bars === '16'")
+	push(t, tab, "#change")
+	until(t, tab, "document.querySelector('.lanes canvas').dataset.behind === '16' && document.querySelector('#text').value.includes('maps: 12, map_time: 10000000us, reduces: 4, reduce_time: 10000000us')")
+	until(t, tab, "document.querySelector('#headline').textContent === 'Against fair of fair.jsonl, which is drawn in grey: fair ends at the same time. '")
+	push(t, tab, "#ticks input[value=pi-dhfs]")
+	until(t, tab, "document.querySelector('#headline').textContent.startsWith('Against fair of fair.jsonl, which is drawn in grey: fair ends at the same time; pi-dhfs ends 80 s earlier, 8 more loans. ')")
+	link := eval(t, tab, "location.href")
+	do(t, tab, chromedp.Evaluate("history.back()", nil))
+	until(t, tab, "document.querySelector('#editor').hidden && document.querySelector('.lanes canvas')?.dataset.bars === '16'")
+	other := open(t, link)
+	until(t, other, "document.querySelectorAll('.lanes canvas')[1].dataset.behind === '16'")
+	// Of a real run it has what each task took.
+	real := open(t, serve(t, dir, "ui", spilling(t, dir)))
+	push(t, real, "#change:not([hidden])")
+	until(t, real, "/map_time: .list: .\\d+us, \\d+us/.test(document.querySelector('#text').value) && document.querySelector('#mistake.good') && document.querySelector('.lanes canvas').dataset.behind > 8")
+}

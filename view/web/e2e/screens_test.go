@@ -71,6 +71,7 @@ func TestScreens(t *testing.T) {
 		{"kvbuffers", real, []chromedp.Action{tab("buffers")}},
 		{"shuffle", real, []chromedp.Action{tab("shuffle"), chromedp.KeyEvent(kb.ArrowRight)}},
 		{"playground", play, nil},
+		{"changed", three, []chromedp.Action{there("#change:not([hidden])"), chromedp.Sleep(2 * time.Second)}},
 		{"straggler", play, []chromedp.Action{example("straggler"), chromedp.Sleep(time.Second), tab("differences")}},
 		{"spill", play, []chromedp.Action{example("spill"), chromedp.Sleep(time.Second), tab("buffers")}},
 		{"starving", play, []chromedp.Action{example("starving")}},
