@@ -38,7 +38,6 @@ type codec[T any] struct {
 	append func(dst []byte, v T) []byte // appends the encoding of v to dst
 
 	sums  bool            // the value is an integer, and its encoding that of jobs.Sum
-	zero  uint64          // cell.number of the value 0
 	arena strings.Builder // has decoded strings, which users may keep
 	plain []byte          // has decoded []byte with escapes, until the next value
 	kept  int             // bytes of plain that decodeFrom leaves
@@ -51,7 +50,7 @@ type cell struct {
 	text  *string      // of a String
 	time  *time.Time   // of a Struct
 	field int          // of the struct, from 0
-	flip  uint64       // all ones in descending order, else 0
+	flip  uint64       // of the bits of number; all ones in descending order
 	open  bool         // a text that ends with the encoding has no mark of its end
 }
 
@@ -73,14 +72,10 @@ func newCodec[T any]() (*codec[T], error) {
 	if n := len(c.cells); n > 0 {
 		last := &c.cells[n-1]
 		last.open = last.flip == 0 && (last.kind == reflect.String || last.kind == reflect.Slice)
-		c.zero = c.cells[0].number()
 	}
-	quick := map[reflect.Type]any{
-		reflect.TypeFor[string](): func(dst []byte, v string) []byte { return append(dst, v...) },
-	}
-	c.append, _ = quick[v.Type()].(func([]byte, T) []byte)
-	if c.append == nil {
-		c.append = c.appendCells
+	c.append = c.appendCells
+	if quick, ok := any(func(dst []byte, v string) []byte { return append(dst, v...) }).(func([]byte, T) []byte); ok {
+		c.append = quick
 	}
 	return c, nil
 }
@@ -136,7 +131,7 @@ func (c *codec[T]) add(v reflect.Value, field int, flip uint64) error {
 func (c *codec[T]) appendCells(dst []byte, v T) []byte {
 	*c.v = v
 	if c.sums {
-		return jobs.AppendUint64(dst, c.cells[0].number()^c.zero)
+		return jobs.AppendUint64(dst, c.cells[0].number()^c.cells[0].flip)
 	}
 	for i := range c.cells {
 		one, from := &c.cells[i], len(dst)
@@ -159,8 +154,8 @@ func (c *codec[T]) appendCells(dst []byte, v T) []byte {
 	return dst
 }
 
-// number returns the value of a cell as a number of the same order. -0 is 0, and all values that are no number are
-// one, before all others.
+// number returns the value of a cell as a number of the same order. The cell is no text and no time. -0 is 0, and all
+// values that are no number are one, before all others.
 func (one *cell) number() uint64 {
 	switch one.kind {
 	case reflect.Int:
@@ -172,8 +167,6 @@ func (one *cell) number() uint64 {
 			return 1
 		}
 		return 0
-	case reflect.String, reflect.Slice, reflect.Struct:
-		return 0 // not asked for
 	}
 	f := one.Float()
 	switch bits := math.Float64bits(f); {
@@ -235,7 +228,7 @@ func (one *cell) endText(dst []byte, from int) []byte {
 func (c *codec[T]) decode(src []byte) T {
 	c.kept = 0
 	if c.sums {
-		c.cells[0].setNumber(jobs.Uint64(src) ^ c.zero)
+		c.cells[0].setNumber(jobs.Uint64(src) ^ c.cells[0].flip)
 		return *c.v
 	}
 	return c.decodeFrom(0, src)

@@ -65,8 +65,8 @@ func (j Job[In, K, V, Out]) newMapper() jobs.Mapper {
 func (j Job[In, K, V, Out]) newValues() *codec[V] {
 	values := must(newCodec[V]())
 	if values.sums = j.Sum; j.Sum {
-		quick, _ := any(func(dst []byte, v int) []byte { return jobs.AppendUint64(dst, uint64(v)) }).(func([]byte, V) []byte)
-		if quick != nil {
+		values.cells[0].flip = values.cells[0].number() // 0 becomes 0
+		if quick, ok := any(func(dst []byte, v int) []byte { return jobs.AppendUint64(dst, uint64(v)) }).(func([]byte, V) []byte); ok {
 			values.append = quick
 		}
 	}
@@ -179,22 +179,17 @@ func (j Job[In, K, V, Out]) newReducer(as form) jobs.Reducer {
 
 // emitter returns a function that emits a result in the given form.
 func emitter[Out any](r *reducer, outs *codec[Out], as form) func(Out) {
-	var line, pair []byte
-	switch as {
-	case asText:
-		return func(o Out) {
-			line = outs.appendLine(line[:0], o)
-			r.out.Emit(nil, line)
-		}
-	case asPairs:
-		return func(o Out) {
-			line = outs.append(line[:0], o)
-			r.out.Emit(nil, line)
-		}
+	encode := outs.append
+	if as == asText {
+		encode = outs.appendLine
 	}
+	var line, pair []byte
 	return func(o Out) {
-		line = outs.append(line[:0], o)
-		pair = jobs.AppendPair(pair[:0], nil, line)
-		r.out.Emit(nil, pair)
+		if line = encode(line[:0], o); as == asBinary {
+			pair = jobs.AppendPair(pair[:0], nil, line)
+			r.out.Emit(nil, pair)
+			return
+		}
+		r.out.Emit(nil, line)
 	}
 }
