@@ -87,7 +87,7 @@ func (c *sortCommand) moreSettings() []setting.Setting {
 			c.job.Keys = append(c.job.Keys, key)
 			return nil
 		}),
-		bareFlag("check-quiet,C", &c.quiet), own("json,,JSON", setting.List(&c.job.JSON)), own("header", setting.Count(&c.header, 1, math.MaxInt32)),
+		bareFlag("check-quiet,C", &c.quiet), own("json,,JSON", setting.List(&c.job.JSON)), own("header", setting.Count(&c.header, 1, math.MaxInt32)), own("top,,Top", setting.Count(&c.job.Top, 1, math.MaxInt32)),
 		own("seed", setting.Optional(&c.seed, func(p *uint64) setting.Value { return setting.OrZero(p, setting.Seed(p)) })),
 		bareFlag("csv,,CSV", &c.job.CSV), bareFlag("no-header", &c.csv.noHeader), bareFlag("lenient,,Lenient", &c.csv.lenient), reads("delimiter", c.readSeparator),
 	}
@@ -335,6 +335,8 @@ func (c *sortCommand) checkForms(line *flags.Line) error {
 			return errs.Optionf("--csv, --"+flag, "give one of them, not both")
 		case given && c.header > 0 && flag != "header" && flag != "zero-terminated":
 			return errs.Optionf("--header, --"+flag, "give one of them, not both")
+		case given && c.job.Top > 0 && strings.Contains("check-quiet merge", flag):
+			return errs.Optionf("--top, --"+flag, "give one of them, not both")
 		}
 	}
 	if len(c.job.JSON) > 0 && c.debug {

@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"mrlocal"
 	"mrlocal/input"
+	"mrlocal/internal/testkit"
 	"mrlocal/jobs/jobtest"
 )
 
@@ -282,6 +286,52 @@ func TestAHeaderStaysFirst(t *testing.T) {
 	}
 	if _, errs, code := call(t, "sort", strings.Repeat("z", input.MostHeaderBytes+1), "--header", "1"); code != 2 || !strings.Contains(errs, "its header is longer than 16777216 bytes") {
 		t.Errorf("a header without end: exit %d, %s", code, errs)
+	}
+}
+
+// The first lines of a result are those of the whole result, also if their keys need more memory than a mapper has.
+func TestTopIsTheBeginningOfTheResult(t *testing.T) {
+	testkit.Check(t, func(r *rapid.T) {
+		line, times := rapid.StringOfN(rapid.SampledFrom([]rune("ab 1,")), 0, 4, -1), rapid.SampledFrom([]int{1, 40, 80}).Draw(r, "times")
+		if times == 1 && rapid.Bool().Draw(r, "long") {
+			line = rapid.Map(line, func(s string) string { return s + strings.Repeat("x", 200<<10) })
+		}
+		text := strings.Repeat(strings.Join(rapid.SliceOfN(line, 1, 60).Draw(r, "lines"), "\n")+"\n", times)
+		var args []string
+		for _, flag := range []string{"-u", "-s", "-r", "-n", "-k2,2", "--header=2"} {
+			if rapid.IntRange(0, 2).Draw(r, flag) == 2 {
+				args = append(args, flag)
+			}
+		}
+		n := rapid.IntRange(1, 70).Draw(r, "top")
+		want, _, _ := call(t, "sort", text, args...)
+		headed := map[bool]int{true: 2}[slices.Contains(args, "--header=2")]
+		if lines := strings.SplitAfter(want, "\n"); len(lines) > n+headed {
+			want = strings.Join(lines[:n+headed], "")
+		}
+		if got, trouble, code := call(t, "sort", text, append(args, "--top", fmt.Sprint(n))...); got != want || code != 0 {
+			r.Fatalf("sort %q --top %d: %q %s, want %q", args, n, got, trouble, want)
+		}
+	})
+	if _, trouble, code := call(t, "sort", "", "--top=1", "-c"); code != 2 || !strings.Contains(trouble, "--top, --check: give one of them, not both") {
+		t.Errorf("%d %s", code, trouble)
+	}
+}
+
+// Progress of the tools is that of run. --quiet is a flag of GNU grep.
+func TestToolsTakeProgress(t *testing.T) {
+	for _, flag := range []string{"--progress=plain", "--progress=json", "--progress=none", "--progress=auto", "--quiet"} {
+		for _, name := range []string{"sort", "count"} {
+			if out, trouble, code := call(t, name, "a\n", flag); !strings.HasSuffix(out, "a\n") || code != 0 {
+				t.Errorf("%s %s: %q %s", name, flag, out, trouble)
+			}
+		}
+	}
+	if _, trouble, code := call(t, "grep", "a\n", "--progress=fast", "a"); code != 2 || !strings.Contains(trouble, "--progress: fast") {
+		t.Errorf("%d %s", code, trouble)
+	}
+	if out, _, code := call(t, "grep", "a\n", "--quiet", "--progress=json", "a"); out != "" || code != 0 {
+		t.Errorf("%d %s", code, out)
 	}
 }
 

@@ -36,6 +36,7 @@ type tool struct {
 	name     string            // for messages
 	engine   mrlocal.Options   // as the flags set them; a tool adds the rest
 	policies Scheduling        // only --sched
+	shown    shown             // not Verbose
 	output   string            // of -o; "": none is given
 	settings []setting.Setting // all flags; messages name them
 
@@ -69,7 +70,7 @@ func (t *tool) command(usage string, own []setting.Setting, run func(context.Con
 }
 
 // engineFlags are the flags of the engine that tools take.
-const engineFlags = " sched map-slots reduce-slots decode compress-output block-size pin memory sort-buffer spill-percent buffer-growth growth-threshold merge-factor compress tmp max-temp task-timeout "
+const engineFlags = " sched map-slots reduce-slots decode compress-output block-size pin memory sort-buffer spill-percent buffer-growth growth-threshold merge-factor compress tmp max-temp task-timeout progress quiet "
 
 // engineSettings returns the settings of engineFlags. A user of GNU tools expects GNU's meaning of
 // a name, so a flag of the tool wins over one of the same name.
@@ -78,7 +79,7 @@ func (t *tool) engineSettings(own []setting.Setting) (all []setting.Setting) {
 	bounds := mrlocal.Bounds()
 	bounds.Reduces = 1
 	o := &t.engine
-	for _, s := range slices.Concat(t.policies.Settings(bounds, false)[:1], o.Config.Fields(bounds), o.JobOptions.Fields(), o.Fields()) {
+	for _, s := range slices.Concat(t.policies.Settings(bounds, false)[:1], o.Config.Fields(bounds), o.JobOptions.Fields(), o.Fields(), t.shown.Settings()) {
 		if strings.Contains(engineFlags, " "+s.Name+" ") && setting.Named(own, s.Name) == nil {
 			// GNU tools accept the beginning of a long name. Flags of the engine must be whole, or else
 			// --buffer could mean --buffer-growth and not only --buffer-size.
@@ -121,7 +122,12 @@ func whole(all ...setting.Setting) []setting.Setting {
 // a line of progress.
 func (t *tool) runChain(ctx context.Context, chain jobs.Chain) (*mrlocal.Report, error) {
 	o := t.engine
-	screen := term.NewQuietScreen(t.Stderr, t.Getenv("TERM") == "dumb", noteLine)
+	var screen *term.Screen
+	if t.shown.Quiet || cmp.Or(t.shown.Mode, "auto") != "auto" {
+		screen = t.shown.Screen(t.Env, nil)
+	} else {
+		screen = term.NewQuietScreen(t.Stderr, t.Getenv("TERM") == "dumb", noteLine)
+	}
 	defer screen.Stop()
 	o.Stdin = t.Stdin
 	if o.OutputFile == "" || output.NamesStdout(o.OutputFile) {

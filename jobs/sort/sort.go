@@ -16,11 +16,15 @@
 // Two details are not the same in all releases of GNU sort. Release 9.1 has another order of names
 // such as .a under -V than the other releases. The order of several NaNs is not reliable in any.
 //
-// Memory: a mapper keeps the spans of one block, eight bytes for each line, and reuses them.
+// With Top, a mapper leaves out what comes behind Top other lines of its split (top.go). One reducer writes the result.
+//
+// Memory: a mapper keeps the spans of one block, eight bytes for each line, and reuses them. With Top, it has 1 MiB of
+// keys, too.
 package sort
 
 import (
 	"bytes"
+	"slices"
 
 	"mrlocal/internal/errs"
 	"mrlocal/jobs"
@@ -45,6 +49,7 @@ type Options struct {
 	Blanks     bool     // -b: leading blanks are ignored
 	Printing   bool     // -i: only printable ASCII is compared
 	Dictionary bool     // -d: only blanks, letters and digits are compared
+	Top        int64    // only the first Top lines of the result; 0: all
 	ZeroEnded  bool     // -z: lines end with NUL
 
 	// CSV lets Keys name columns: F[OPTS] or NAME[:OPTS]. Header has the names. Records end
@@ -87,7 +92,9 @@ func NewOrdered(o Options, order *Order) jobs.Chain {
 		job.Delim = jobs.NUL
 	}
 	delim := job.Delim
-	job.NewMapper = func() jobs.Mapper { return &mapper{delim: delim.Byte(), unique: o.Unique, order: order} }
+	job.NewMapper = func() jobs.Mapper {
+		return &mapper{delim: delim.Byte(), unique: o.Unique, order: order, top: top{n: o.Top, unique: o.Unique}}
+	}
 	// If the line is the key, the reducer writes keys. Otherwise the line is the value.
 	identity := jobs.Identity{Out: jobs.KeyColumn, Unique: o.Unique}
 	if order.needsKey() {
@@ -95,6 +102,11 @@ func NewOrdered(o Options, order *Order) jobs.Chain {
 		identity.Out = jobs.ValueColumn
 	}
 	job.NewReducer = func() jobs.Reducer { return identity }
+	if o.Top > 0 { // one reducer must see all lines
+		job.Ordered, job.Reduces = false, 1
+		job.Partition = func([]byte, int) int { return 0 }
+		job.NewReducer = func() jobs.Reducer { return &head{Identity: identity, left: o.Top} }
+	}
 	return jobs.Chain{job}
 }
 
@@ -103,6 +115,7 @@ type mapper struct {
 	delim  byte
 	unique bool
 	order  *Order
+	top    top
 	// Scratch, reused for the next block.
 	lines []jobs.Span
 }
@@ -122,6 +135,11 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	// This removes neighbouring repeats only. The reducer removes the others.
 	if m.unique {
 		m.lines = withoutRepeats(m.lines, b.Data)
+	}
+	if m.top.n > 0 {
+		m.lines = slices.DeleteFunc(m.lines, func(s jobs.Span) bool {
+			return m.top.beats(m.order, b.Data[s.Off:s.Off+s.Len])
+		})
 	}
 	return lines.Take("sort", b, m.lines, out)
 }
