@@ -71,16 +71,16 @@ func makeCompletion(e Env) *flags.Command {
 // makeMan returns mrlocal man, which prints a manual page, or writes all of them.
 func makeMan(e Env) *flags.Command {
 	return &flags.Command{Usage: "print a manual page, or write all of them", Args: "[COMMAND… | DIR]",
-		Long:     "Without words the page of mrlocal goes to standard output, and with the names of a command the page of this command. With DIR, which has a slash or is there, the pages mrlocal.1, mrlocal-run-sort.1 and so on are written there; a missing DIR is created.",
+		Long:     "Without words the page of mrlocal goes to standard output, and with the names of a command the page of this command. With DIR, which has a slash, or is there and is no command, the pages mrlocal.1, mrlocal-run-sort.1 and so on are written there; a missing DIR is created.",
 		Examples: []string{"mrlocal man | man -l -", "mrlocal man ~/.local/share/man/man1"},
 		Run: func(_ context.Context, line *flags.Line) (int, error) {
 			p := program(e)
-			if w := line.Words; len(w) == 1 {
-				if info, err := os.Stat(w[0]); strings.ContainsRune(w[0], filepath.Separator) || err == nil && info.IsDir() {
+			page, err := p.Page(line.Words)
+			if w := line.Words; err != nil && len(w) == 1 { // a command wins over a directory of its name
+				if info, missing := os.Stat(w[0]); strings.ContainsRune(w[0], filepath.Separator) || missing == nil && info.IsDir() {
 					return Done, p.WritePages(w[0])
 				}
 			}
-			page, err := p.Page(line.Words)
 			if err != nil {
 				return 0, err
 			}
