@@ -65,7 +65,7 @@ func (j *MeasuredJob) Tune(ctx context.Context) (*Result, error) {
 	most := setting{cmp.Or(o.MapSlots, cores), cmp.Or(o.ReduceSlots, cores), o.Reducers, o.BlockBytes}
 	first := true // no run has ended yet
 	return tune(&series{
-		most: most, cores: runtime.NumCPU() / max(o.Trackers, 1), rounds: j.Rounds,
+		most: most, rounds: j.Rounds,
 		begin: func(done, all int, s setting) { j.Note(fmt.Sprintf("tune: run %d of %d: %v", done, all, s)) },
 		make: func(s setting) (*run, error) {
 			// Each run has its own sink and its own copy of the options, since Policy and Watch

@@ -44,7 +44,6 @@ func (r *run) makespan() float64 { return r.report.MakespanSeconds }
 // runs.
 type series struct {
 	most   setting // the largest numbers of slots that are tried
-	cores  int     // of a tracker
 	rounds int     // how many runs each number of slots gets
 	make   func(setting) (*run, error)
 	begin  func(done, all int, s setting) // called before each measured run
@@ -68,19 +67,6 @@ type Result struct {
 
 	Choices []Choice `json:"choices"` // map slots; with reduces also reduce slots, shuffle, sort and compute
 	Flags   []string `json:"flags"`   // the choices as words of the command line
-
-	// Default compares the choices with the slots that a run has by default; nil: these are the
-	// choices, or they were not measured.
-	Default *Comparison `json:"default,omitempty"`
-}
-
-// Comparison has the measures by which [Split11, evaluation] compares two runs of the same jobs. One
-// run has the slots that were chosen, the other run has other slots.
-type Comparison struct {
-	MapSlots       int     `json:"map_slots"` // of the other run
-	ReduceSlots    int     `json:"reduce_slots"`
-	WallReduction  float64 `json:"wall_reduction"`  // r_ave, over the jobs of the chain
-	ThroughputGain float64 `json:"throughput_gain"` // I
 }
 
 // Choice is the number of slots that was chosen for a period, with the table of all candidates.
@@ -143,56 +129,19 @@ func tune(s *series) (*Result, error) {
 		return nil, err
 	}
 	r.Choices = append(r.Choices, r.choose(runs, maps, s.most.MapSlots))
-	// By default a tracker has the reduce slots of these runs, and a map slot on each other core.
-	usual := setting{ReduceSlots: runs[0][0].report.Config.ReduceSlots}
-	usual.MapSlots = max(1, s.cores-usual.ReduceSlots)
-	chosen := setting{MapSlots: r.Choices[0].Best, ReduceSlots: usual.ReduceSlots}
-	var before []*run
-	if usual.MapSlots <= len(runs) {
-		before = runs[usual.MapSlots-1]
-	}
-	after := runs[chosen.MapSlots-1]
 	if r.Reduces > 0 {
 		// The reduces are measured with the best number of map slots, because they will run with it.
-		held.MapSlots = chosen.MapSlots
+		held.MapSlots = r.Choices[0].Best
 		if runs, err = s.over(reduceSlots, func(k int) setting { held.ReduceSlots = k; return held }); err != nil {
 			return nil, err
 		}
 		for _, p := range []period{reduces, shuffle, compute} {
 			r.Choices = append(r.Choices, r.choose(runs, p, s.most.ReduceSlots))
 		}
-		chosen.ReduceSlots = r.Choices[1].Best
-		after = runs[chosen.ReduceSlots-1]
-	}
-	if chosen != usual {
-		r.Default = compare(usual, before, after)
 	}
 	r.recommend()
 	return r, nil
 }
-
-// compare compares the rounds of usual, the slots by default, with those of the chosen slots. It
-// returns nil if usual has no runs, or no times of jobs.
-func compare(usual setting, before, chosen []*run) *Comparison {
-	if len(before) == 0 {
-		return nil
-	}
-	var raw, changed []float64 // the wall time of each job of the chain
-	for i := range before[0].report.Jobs {
-		wall := func(r *run) float64 { return r.report.Jobs[i].FinishS - r.report.Jobs[i].SubmitS }
-		raw, changed = append(raw, medianOf(before, wall)), append(changed, medianOf(chosen, wall))
-	}
-	if slices.Min(raw) <= 0 {
-		return nil
-	}
-	return &Comparison{
-		MapSlots: usual.MapSlots, ReduceSlots: usual.ReduceSlots, WallReduction: dynsplit.MeanWallReduction(raw, changed),
-		ThroughputGain: dynsplit.ThroughputGain(medianOf(before, (*run).makespan), medianOf(chosen, (*run).makespan)),
-	}
-}
-
-// medianOf returns the median of a figure of the rounds.
-func medianOf(rounds []*run, of func(*run) float64) float64 { return stats.Median(figures(rounds, of)) }
 
 // over makes the runs with 1 to most slots and returns them by slots - 1, then by round. with returns the
 // setting for k slots.
@@ -252,7 +201,7 @@ func (r *Result) choose(runs [][]*run, p period, asked int) Choice {
 	for i, rounds := range runs {
 		// Each round gives the mean of its tasks. The median of the rounds ignores a single disturbed
 		// run.
-		row := Row{Slots: i + 1, MakespanS: medianOf(rounds, (*run).makespan)}
+		row := Row{Slots: i + 1, MakespanS: stats.Median(figures(rounds, (*run).makespan))}
 		for _, run := range rounds {
 			row.RoundsS = append(row.RoundsS, run.times.mean(p))
 			matters = matters || run.times.mean(p) > negligible*run.times.mean(reduces)
@@ -376,13 +325,6 @@ func (r *Result) Text() []byte {
 	b.WriteString("\nflags:\n")
 	for _, f := range r.Flags {
 		fmt.Fprintf(&b, "  %s\n", f)
-	}
-	if d := r.Default; d != nil {
-		text := fmt.Sprintf("--map-slots %d", d.MapSlots)
-		if r.Reduces > 0 {
-			text += fmt.Sprintf(" --reduce-slots %d", d.ReduceSlots)
-		}
-		fmt.Fprintf(&b, "\nagainst %s, the default: wall time of a job %+.1f %%, throughput %+.1f %%\n", text, -100*d.WallReduction, 100*d.ThroughputGain)
 	}
 	return b.Bytes()
 }

@@ -180,39 +180,6 @@ func TestAllRunsHaveTheSameTasks(t *testing.T) {
 }
 
 // With more slots than tasks, fewer than k tasks would run at a time.
-// TestTheChoiceIsComparedWithTheDefault: a tracker of four cores has three map slots and one reduce
-// slot by default. [Split11, evaluation] defines the two measures.
-func TestTheChoiceIsComparedWithTheDefault(t *testing.T) {
-	m := &fakeMachine{mapTime: processors(2, time.Second), copyTime: seek(time.Second), computeTime: processors(3, 9*time.Second)}
-	o := m.series()
-	o.cores = 4
-	o.make = func(s setting) (*run, error) {
-		r, err := m.run(s)
-		// Two jobs: with the best slots the first takes half of the time, the second three quarters.
-		r.report.MakespanSeconds, r.report.Config.ReduceSlots = 300, max(1, s.ReduceSlots)
-		times := []float64{100, 200}
-		if s.MapSlots == 2 && s.ReduceSlots == 3 {
-			r.report.MakespanSeconds, times = 200, []float64{50, 150}
-		}
-		r.report.Jobs = []report.JobReport{{Name: "job", Maps: mapCount, Reduces: reduceCount, FinishS: times[0]}, {SubmitS: times[0], FinishS: times[0] + times[1]}}
-		return r, err
-	}
-	r := measure(t, o)
-	if want := (&Comparison{MapSlots: 3, ReduceSlots: 1, WallReduction: 0.375, ThroughputGain: 0.5}); r.Default == nil || *r.Default != *want {
-		t.Errorf("%+v, want %+v", r.Default, want)
-	}
-	if want := "\nagainst --map-slots 3 --reduce-slots 1, the default: wall time of a job -37.5 %, throughput +50.0 %\n"; !strings.HasSuffix(string(r.Text()), want) {
-		t.Errorf("%s", r.Text())
-	}
-	// With three cores the best slots are the default, but for the reduce slots; with six, the
-	// default was not measured.
-	for cores, measured := range map[int]bool{3: true, 6: false} {
-		o.cores = cores
-		if r := measure(t, o); (r.Default != nil) != measured {
-			t.Errorf("%d cores: %+v", cores, r.Default)
-		}
-	}
-}
 
 func TestThereAreNoMoreSlotsThanTasks(t *testing.T) {
 	m := &fakeMachine{mapTime: processors(2, time.Second), mapOnly: true, trackers: 4}
