@@ -78,16 +78,20 @@ func encoded[In, K any](from Source[In], key func(In) K, right bool) func(b jobs
 func (j Join[L, R, K, Out]) newReduce() func(rows iter.Seq2[tagged[K], []byte], emit func(Out)) error {
 	lefts, rights := must(newCodec[L]()), must(newCodec[R]())
 	var left []L
+	var text []byte // of left, which may refer to it
 	return func(rows iter.Seq2[tagged[K], []byte], emit func(Out)) error {
 		var group K
 		var first []byte // of Right
-		left = left[:0]
+		left, text, lefts.kept = left[:0], text[:0], 0
 		for key, value := range rows {
 			if group = key.Key; key.Right {
 				first = value
 				break
 			}
-			left = append(left, lefts.decode(value))
+			from := len(text)
+			text = append(text, value...)
+			left = append(left, lefts.decodeFrom(0, text[from:]))
+			lefts.kept = len(lefts.plain)
 		}
 		return j.Reduce(group, left, func(yield func(R) bool) {
 			if first == nil || !yield(rights.decode(first)) {

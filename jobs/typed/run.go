@@ -79,23 +79,25 @@ func (j Job[In, K, V, Out]) newFolder() jobs.Folder {
 	case j.Sum:
 		return jobs.Sum{}
 	case j.Fold != nil:
-		return folder[V]{j.newValues(), j.Fold}
+		return &folder[V]{values: j.newValues(), other: j.newValues(), fold: j.Fold}
 	}
 	return nil
 }
 
 // folder is the jobs.Folder of a Job with Fold.
 type folder[V any] struct {
-	values *codec[V]
-	fold   func(V, V) V
+	values, other *codec[V]
+	fold          func(V, V) V
+	folded        []byte // scratch: the result may refer to acc
 }
 
 // Fold implements jobs.Folder.
-func (f folder[V]) Fold(acc, value []byte) []byte {
+func (f *folder[V]) Fold(acc, value []byte) []byte {
 	if acc == nil {
 		return append(acc, value...)
 	}
-	return f.values.append(acc[:0], f.fold(f.values.decode(acc), f.values.decode(value)))
+	f.folded = f.values.append(f.folded[:0], f.fold(f.other.decode(acc), f.values.decode(value)))
+	return append(acc[:0], f.folded...)
 }
 
 // reducer is the jobs.Reducer of a Job.

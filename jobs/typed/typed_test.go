@@ -102,6 +102,32 @@ func TestResultsAreThoseOfTheBytes(t *testing.T) {
 	}
 }
 
+// TestAFoldMayReturnPartsOfItsValues: a []byte with zeros, of either of both.
+func TestAFoldMayReturnPartsOfItsValues(t *testing.T) {
+	type ends = typed.Pair[[]byte, []byte] // the greatest and the least word
+	job := typed.Job[string, int, ends, typed.Pair[int, ends]]{
+		Map: func(line string, emit func(int, ends)) error {
+			emit(len(line), ends{Key: []byte(line), Value: []byte(line)})
+			return nil
+		},
+		Fold: func(a, b ends) ends {
+			if bytes.Compare(a.Key, b.Key) < 0 {
+				a.Key = b.Key
+			}
+			if bytes.Compare(a.Value, b.Value) > 0 {
+				a.Value = b.Value
+			}
+			return a
+		},
+	}
+	files := []jobtest.File{{Path: "f", Data: []byte("c\x00\n\x00\x00\nb\x00\na\xff\nabc\n")}}
+	jobtest.Check(t, made(t, job), files)
+	got, err := jobtest.Reference(made(t, job), files)
+	if want := "2\tc\x00\t\x00\x00\n3\tabc\tabc\n"; err != nil || string(got) != want {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+}
+
 func input(t *testing.T, texts ...string) (o mrlocal.Options) {
 	t.Helper()
 	dir := t.TempDir()
@@ -179,7 +205,20 @@ func TestAJoinSeesBothSides(t *testing.T) {
 	if got := slices.Collect(results); !slices.Equal(got, []string{"a[{a 1} {a 3}] [{a 5} {a 6}]", "b[{b 2}] [{b 7}]", "c[] [{c 4}]"}) {
 		t.Errorf("%q", got)
 	}
-	jobtest.Check(t, made(t, join), []jobtest.File{{Path: "f", Data: []byte("a 1\nb 2\na 3\n")}})
+	type blob = typed.Pair[typed.Pair[[]byte, []byte], string]
+	blobs := typed.CSV[blob](' ', false)
+	lefts := typed.Join[blob, blob, string, string]{Left: blobs, Right: blobs, Ordered: true,
+		LeftKey: func(b blob) string { return b.Value }, RightKey: func(b blob) string { return b.Value },
+		Reduce: func(key string, left []blob, _ iter.Seq[blob], emit func(string)) error {
+			emit(fmt.Sprintf("%s%q", key, left))
+			return nil
+		}}
+	files := []jobtest.File{{Path: "f", Data: []byte("x\x00y z\x00 a\nu v b\np\x00\x00 q a\n")}}
+	jobtest.Check(t, made(t, lefts), files)
+	got, err := jobtest.Reference(made(t, lefts), files)
+	if want := `a[{{"x\x00y" "z\x00"} "a"} {{"p\x00\x00" "q"} "a"}]` + "\n" + `b[{{"u" "v"} "b"}]` + "\n"; err != nil || string(got) != want {
+		t.Errorf("%s, %v, want %s", got, err, want)
+	}
 }
 
 func TestJobsThatCannotRunAreRefused(t *testing.T) {
