@@ -95,7 +95,7 @@ func loadRun(path string) (*lab.Run, error) {
 // serves the site, because browsers do not load WebAssembly from file: addresses.
 func exportSite(ctx context.Context, stderr io.Writer, dir string, runs []*lab.Run) error {
 	note := func(text string) { fmt.Fprintf(stderr, "mrlocal: page: %s\n", text) }
-	if err := site.Write(ctx, dir, site.Options{Runs: runs, Notices: []byte(thirdParty)}); err != nil {
+	if err := site.Write(ctx, dir, site.Options{Runs: runs, Notices: []byte(thirdParty), Note: note}); err != nil {
 		return err
 	}
 	note(fmt.Sprintf("%s is written; look at it with: python3 -m http.server -d %s", errs.Quote(dir), errs.Quote(dir)))

@@ -554,5 +554,6 @@ class Page {
   }
 }
 
+byID('disk').remove();
 const page = new Page();
 page.open().catch((e) => page.lasts('failed', 'The page could not load the runs: ' + e.message));

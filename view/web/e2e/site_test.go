@@ -25,8 +25,12 @@ var site = sync.OnceValues(func() (dir string, err error) {
 })
 
 func export(dir string, args ...string) error {
-	if text, err := exec.Command(program, append([]string{"ui", "--export", dir}, args...)...).CombinedOutput(); err != nil {
+	text, err := exec.Command(program, append([]string{"ui", "--export", dir}, args...)...).CombinedOutput()
+	if err != nil {
 		return fmt.Errorf("%w: %s", err, text)
+	}
+	if !strings.Contains(string(text), "compiling the simulator for browsers") {
+		return fmt.Errorf("it does not say what it does: %s", text)
 	}
 	return nil
 }
@@ -144,4 +148,12 @@ func TestASiteOfPython(t *testing.T) {
 	}
 	tab := open(t, "http://"+address+"/")
 	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('16 tasks under 2 policies')")
+}
+
+// A site that is opened from disk says why it does not work.
+func TestASiteOnDiskSaysWhyItDoesNotWork(t *testing.T) {
+	tab := open(t, "file://"+filepath.Join(playground(t), "index.html"))
+	until(t, tab, "(e => e.checkVisibility({ visibilityProperty: true }) && e.innerText.includes('python3 -m http.server'))(document.querySelector('#disk'))")
+	page := open(t, served(t, playground(t)))
+	until(t, page, "document.querySelector('#mistake.good') && !document.querySelector('#disk')")
 }

@@ -45,13 +45,16 @@ func ours() *module {
 	return m
 }
 
-// current compiles a module if the sources and Go are here, so it is never stale. Otherwise it
+// current compiles a module if the sources and Go are here, so it is never stale; it tells note. Otherwise it
 // returns the module of this program. It fails with errs.BadOptions if there is none.
-func current(ctx context.Context) (*module, error) {
+func current(ctx context.Context, note func(text string)) (*module, error) {
 	mine, root := ours(), root()
 	_, missing := exec.LookPath("go")
 	switch {
 	case root != "" && missing == nil:
+		if note != nil {
+			note("compiling the simulator for browsers; the first time takes a minute or two, later times seconds")
+		}
 		return compile(ctx, root)
 	case mine != nil:
 		return mine, nil

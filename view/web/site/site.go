@@ -32,6 +32,7 @@ type Options struct {
 	Runs []*lab.Run // recorded runs
 	// Notices is the text with the licences of third-party code, for a file of the site; nil: no file.
 	Notices []byte
+	Note    func(text string) // gets what Write does while it takes long; nil: nobody does
 }
 
 // contents is the content of site.json. The page reads it first. usable recognises a site by it.
@@ -60,7 +61,7 @@ func Write(ctx context.Context, dir string, o Options) error {
 	if err != nil {
 		return err
 	}
-	m, err := current(ctx) // may compile for minutes
+	m, err := current(ctx, o.Note) // may compile for minutes
 	if err != nil {
 		return err
 	}
