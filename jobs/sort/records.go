@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"mrlocal/internal/errs"
 	"mrlocal/internal/scan"
@@ -107,7 +106,7 @@ func (o *Order) Check(line []byte) error {
 }
 
 // appendJSON appends a key for a JSON value. Values are ordered by type: no value, null, false,
-// true, numbers as with -g, strings by their bytes, and then arrays and objects by their text.
+// true, numbers by value, strings by their bytes, and then arrays and objects by their text.
 // The first byte is the rank of the type, 0 to 6. null, false and true have one value each and
 // need no more bytes. open is as for appendText.
 func appendJSON(dst, value []byte, open bool) []byte {
@@ -126,7 +125,7 @@ func appendJSON(dst, value []byte, open bool) []byte {
 	case '[', '{':
 		return appendText(append(dst, 6), value, false, open)
 	}
-	return appendGeneral(append(dst, 4), value)
+	return appendExact(append(dst, 4), value)
 }
 
 // jsonText returns the text of a string, and other values as they are. The result lies in value
@@ -223,41 +222,4 @@ func jsonEnd(data []byte, at int) int {
 		}
 	}
 	return at
-}
-
-// seen knows which keys of JSON a line has had.
-type seen struct {
-	lines atomic.Bool   // there was a line
-	all   atomic.Bool   // each key was found
-	found []atomic.Bool // by the index of the field
-}
-
-// look notes the keys that line has.
-func (s *seen) look(o *Order, line []byte) {
-	if s.all.Load() {
-		return
-	}
-	s.lines.Store(true)
-	all := true
-	for i := range s.found {
-		if !s.found[i].Load() && jsonValue(line, o.fields[i].path) != nil {
-			s.found[i].Store(true)
-		}
-		all = all && s.found[i].Load()
-	}
-	s.all.Store(all)
-}
-
-// Unseen returns the index in Options.JSON of the first key that no line has had; -1: there is none. It
-// counts lines of this Order that were checked. Without lines each key counts as seen.
-func (o *Order) Unseen() int {
-	if o.seen == nil || !o.seen.lines.Load() {
-		return -1
-	}
-	for i := range o.seen.found {
-		if !o.seen.found[i].Load() {
-			return i
-		}
-	}
-	return -1
 }
