@@ -2,22 +2,31 @@ package find
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 
 	"mrlocal/internal/scan"
 )
 
-// excludesFile is the setting core.excludesFile of git. A later file wins over an earlier one.
-type excludesFile struct {
-	home  string
-	given bool
-	path  string // its value
+// gitConfig has the settings of git that choose ignore files. A later file wins over an earlier one.
+type gitConfig struct {
+	home       string
+	repository string // the absolute path of its directory of git, for includes with a condition; "" if unknown
+
+	given       bool   // core.excludesFile is set
+	excludes    string // its value
+	perWorktree bool   // extensions.worktreeConfig is true
+	conditions  bool   // a file has an include with a condition
 }
 
-// read reads a file of settings. A file that is missing has none. As in ripgrep, includes have no effect.
-func (e *excludesFile) read(file string) {
+// mostIncludes is how deep files may include each other, as in git.
+const mostIncludes = 10
+
+// read reads a file of settings and the files that it includes. depth is the number of files that
+// include it. A file that is missing has no settings.
+func (c *gitConfig) read(file string, depth int) {
 	data, err := os.ReadFile(file)
-	if err != nil {
+	if err != nil || depth > mostIncludes {
 		return
 	}
 	section := ""
@@ -32,34 +41,93 @@ func (e *excludesFile) read(file string) {
 		default:
 			end := strings.IndexFunc(rest, func(r rune) bool { return strings.ContainsRune(" \t\r\n=#;", r) })
 			if end < 0 {
-				return // a name without a value
+				return // a name without a value says true, which none of the settings may be
 			}
-			name := strings.ToLower(rest[:end])
+			key := section + "." + strings.ToLower(rest[:end])
 			var value string
-			if rest = strings.TrimLeft(rest[end:], " \t"); !strings.HasPrefix(rest, "=") {
-				continue
+			if rest = strings.TrimLeft(rest[end:], " \t"); strings.HasPrefix(rest, "=") {
+				value, rest = readValue(strings.TrimLeft(rest[1:], " \t"))
+				c.set(key, value, file, depth)
 			}
-			value, rest = readValue(strings.TrimLeft(rest[1:], " \t"))
-			if section != "core" || name != "excludesfile" {
-				continue
-			}
-			if below, ok := strings.CutPrefix(value, "~/"); ok {
-				value = e.home + "/" + below
-			}
-			e.given, e.path = true, value
 		}
 	}
 }
 
+// set takes a setting of a file. The name of key is in lower case, but not a subsection.
+func (c *gitConfig) set(key, value, file string, depth int) {
+	condition, isInclude := strings.CutSuffix(key, ".path")
+	switch {
+	case key == "core.excludesfile":
+		c.given, c.excludes = true, c.expand(value)
+	case key == "extensions.worktreeconfig":
+		word := strings.ToLower(value)
+		c.perWorktree = word == "true" || word == "yes" || word == "on" || word == "1"
+	case isInclude && condition == "include":
+		c.read(from(c.expand(value), filepath.Dir(file)), depth+1)
+	case isInclude && strings.HasPrefix(condition, "includeif."):
+		c.conditions = true
+		if c.holds(strings.TrimPrefix(condition, "includeif."), filepath.Dir(file)) {
+			c.read(from(c.expand(value), filepath.Dir(file)), depth+1)
+		}
+	}
+}
+
+// expand replaces a leading ~/ by the directory of the user.
+func (c *gitConfig) expand(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return c.home + "/" + rest
+	}
+	return path
+}
+
+// holds reports whether the condition of an include holds. Conditions about branches and URLs never do.
+// directory is that of the file with the condition.
+func (c *gitConfig) holds(condition, directory string) bool {
+	pattern, sensitive := strings.CutPrefix(condition, "gitdir:")
+	text := c.repository
+	if !sensitive {
+		var ok bool
+		if pattern, ok = strings.CutPrefix(condition, "gitdir/i:"); !ok {
+			return false
+		}
+	}
+	pattern = c.expand(pattern)
+	if rest, ok := strings.CutPrefix(pattern, "./"); ok {
+		pattern = absolute(directory) + "/" + rest
+	}
+	if !filepath.IsAbs(pattern) {
+		pattern = "**/" + pattern
+	}
+	if strings.HasSuffix(pattern, "/") {
+		pattern += "**"
+	}
+	if !sensitive {
+		pattern, text = strings.ToLower(pattern), strings.ToLower(text)
+	}
+	g, ok := GitGlob(pattern)
+	return ok && text != "" && g.Match(text)
+}
+
 // readSection reads the name of a section, whose opening bracket is read, and returns it with the text
-// behind it. A section with a subsection, which stands in quotes and may have a bracket, has the name "".
+// behind it. The name of a section is made lower case, and that of a subsection is not.
 func readSection(text string) (name, rest string) {
 	head, rest, _ := strings.Cut(text, "]")
-	if strings.Contains(head, `"`) {
-		_, rest, _ = strings.Cut(text, `"]`)
-		return "", rest
+	section, _, quoted := strings.Cut(head, `"`)
+	if !quoted {
+		return strings.ToLower(head), rest
 	}
-	return strings.ToLower(head), rest
+	// The name of a subsection may have a bracket.
+	var b strings.Builder
+	text = text[len(section)+1:]
+	for len(text) > 0 && text[0] != '"' && text[0] != '\n' {
+		if text[0] == '\\' && len(text) > 1 {
+			text = text[1:]
+		}
+		b.WriteByte(text[0])
+		text = text[1:]
+	}
+	_, rest, _ = strings.Cut(text, "]")
+	return strings.ToLower(strings.TrimSpace(section)) + "." + b.String(), rest
 }
 
 // readValue reads a value up to the end of the line, and returns it with the text behind the line. A

@@ -15,25 +15,36 @@ type repository struct {
 // gitReader reads what a git repository has in addition to .gitignore files.
 type gitReader struct {
 	getenv func(string) string
-	// shared is the setting of the machine and the user. nil: open has not read it yet.
-	shared *excludesFile
+	// shared has the settings of the machine and the user. nil: open has not read them yet.
+	shared *gitConfig
 }
 
 // open reads the rules of the repository whose top is a directory. As in git, files that are missing
 // or malformed have no effect.
 func (g *gitReader) open(top string) *repository {
-	common := gitDirectory(top)
+	own, common := gitDirectories(top)
 	if g.shared == nil {
-		g.shared = &excludesFile{home: g.getenv("HOME")}
+		g.shared = &gitConfig{home: g.getenv("HOME")}
 		for _, file := range g.sharedFiles() {
-			g.shared.read(file)
+			g.shared.read(file, 0)
 		}
 	}
-	e := *g.shared
-	e.read(common + "/config")
-	file := e.path
+	// The condition of an include depends on the repository. So the files with conditions are read again.
+	c := *g.shared
+	c.repository = absolute(own)
+	if c.conditions {
+		c = gitConfig{home: c.home, repository: c.repository}
+		for _, file := range g.sharedFiles() {
+			c.read(file, 0)
+		}
+	}
+	c.read(common+"/config", 0)
+	if c.perWorktree {
+		c.read(own+"/config.worktree", 0)
+	}
+	file := c.excludes
 	switch {
-	case !e.given:
+	case !c.given:
 		file = g.configHome() + "/git/ignore"
 	case file != "" && !filepath.IsAbs(file):
 		// Git works at the top.
@@ -42,10 +53,10 @@ func (g *gitReader) open(top string) *repository {
 	return &repository{readRules(common + "/info/exclude"), readRules(file)}
 }
 
-// gitDirectory returns the directory of git for a top, which all worktrees of the repository share. For a
-// worktree and a submodule, .git is a file that names a directory of its own.
-func gitDirectory(top string) string {
-	own := inside(top, ".git")
+// gitDirectories returns the directory of git for a top, and the one that all worktrees of the
+// repository share. For a worktree and a submodule, .git is a file that names the first one.
+func gitDirectories(top string) (own, common string) {
+	own = inside(top, ".git")
 	if text, err := os.ReadFile(own); err == nil {
 		if name, ok := strings.CutPrefix(string(text), "gitdir: "); ok {
 			own = from(strings.TrimRight(name, "\r\n"), top)
@@ -53,9 +64,9 @@ func gitDirectory(top string) string {
 	}
 	text, err := os.ReadFile(own + "/commondir")
 	if err != nil {
-		return own
+		return own, own
 	}
-	return from(strings.TrimRight(string(text), "\r\n"), own)
+	return own, from(strings.TrimRight(string(text), "\r\n"), own)
 }
 
 // from returns a path that is relative to a directory.

@@ -118,6 +118,11 @@ func TestTreesAreGits(t *testing.T) {
 			git(top, "commit", "-q", "--allow-empty", "-m", "x")
 			seen = filepath.Join(base, "code", "other")
 			git(top, "worktree", "add", "-q", seen)
+			if r.IntN(2) == 0 {
+				git(top, "config", "extensions.worktreeConfig", "true")
+				git(seen, "config", "--worktree", "core.excludesFile", "per\\tree")
+				write(t, filepath.Join(seen, "per\\tree"), rule())
+			}
 		}
 		// Each source of rules is there or not.
 		for _, file := range []string{filepath.Join(gitDirectory, "info", "exclude"), filepath.Join(home, ".config", "git", "ignore"), filepath.Join(home, "xdg", "git", "ignore"), filepath.Join(home, "mine"), filepath.Join(home, "other mine")} {
@@ -132,9 +137,10 @@ func TestTreesAreGits(t *testing.T) {
 			old, _ := os.ReadFile(file)
 			write(t, file, string(old)+draw(r, []string{
 				"[core]\n\texcludesFile = ~/mine\n", "[CORE] ExcludesFile=\"~/other mine\" ; c\n", "[user]\nname = \"x\\\"]\"\n[core]\nexcludesfile = ~/mi\\\nne # c\n", "[core]\nexcludesFile = " + home + "/other mine  \n",
-				"[core]\nexcludesFile =\n", "[branch \"a]b\"] remote = x\n[core]\r\n\texcludesfile = ~/mine\r\n",
-				"[core \"excludesFile\"]\nexcludesfile = ~/mine\n", "[alias]\n\tst = status\n[core]\n\tbare = false\n", "[includeIf \"gitdir:~/no/\"]\npath = ~/mine\n"}))
+				"[core]\nexcludesFile =\n", "[include]\npath = " + home + "/more\n", "[includeIf \"gitdir:" + base + "/code/\"]\n\tpath = ~/more\n", "[includeIf \"gitdir:~/no/\"]\npath = ~/more\n", "[includeIf \"gitdir/i:CODE/**\"]\npath=~/more\n",
+				"[core \"excludesFile\"]\nexcludesfile = ~/mine\n", "[alias]\n\tst = status\n[core]\n\tbare = false\n", "[includeIf \"onbranch:nope\"]\npath = ~/more\n"}))
 		}
+		write(t, filepath.Join(home, "more"), "[core]\r\n\texcludesfile = ~/mine\r\n")
 		directories := makeTree(t, r, seen, rule)
 		if r.IntN(4) == 0 {
 			_ = os.Remove(filepath.Join(seen, ".gitignore"))
