@@ -177,7 +177,7 @@ func (b *batch) excepted(path string, st stat) bool {
 	if b.search.Except == nil || b.except.ino != 0 {
 		return b.except.same(st.id)
 	}
-	info, err := os.Stat(path) // a system without inode numbers
+	info, err := disk.Stat(path) // a system without inode numbers
 	return err == nil && os.SameFile(info, b.search.Except)
 }
 

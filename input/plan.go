@@ -330,7 +330,7 @@ func (p *Plan) Directory(info os.FileInfo) (path string, ok bool) {
 // isAt reports whether info describes the file at path, on systems without
 // inode numbers.
 func isAt(info os.FileInfo, path string) bool {
-	other, err := os.Stat(path)
+	other, err := disk.Stat(path)
 	return err == nil && os.SameFile(info, other)
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+
+	"mrlocal/internal/disk"
 )
 
 // Stream reads the blocks of one file that can only be read from its start. A stream asks its Memory for
@@ -24,7 +26,7 @@ func (p *Plan) OpenStream(file int32, mem Memory) (*Stream, error) {
 	switch f.kind {
 	case fifo:
 		var file *os.File
-		if file, err = os.Open(f.Path); err == nil {
+		if file, err = disk.OpenInput(f.Path); err == nil {
 			h = &handle{path: f.Path, file: file}
 		}
 	case regular, regularStdin, inHDFS:

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"mrlocal/input/codec"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 )
 
@@ -38,7 +39,7 @@ func OpenTextFile(path string, o TextOptions) (*TextFile, error) {
 	// Close leaves standard input open, because it belongs to the caller.
 	var raw io.Reader = o.Stdin
 	if path != "-" {
-		f, err := os.Open(path)
+		f, err := disk.OpenInput(path)
 		if err != nil {
 			return nil, errs.Inputf(errs.Quote(path), "open failed: %w", errs.Cause(err))
 		}

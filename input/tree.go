@@ -71,7 +71,9 @@ func (t *tree) share(work func()) {
 
 // list makes an entry of each name of the folder, without hidden ones, in the order of byPath.
 func (t *tree) list(f *folder) error {
-	dir, err := disk.OpenFile(f.path, os.O_RDONLY|nonBlocking, 0)
+	short, release := disk.Short(f.path)
+	defer release()
+	dir, err := disk.OpenFile(short, os.O_RDONLY|nonBlocking, 0)
 	if err != nil {
 		return errs.Inputf(shown(f.path), "%w", errs.Cause(err))
 	}
@@ -209,7 +211,7 @@ func (w *walker) entry(e *entry) error {
 		w.loops = append(w.loops, e.path)
 		return nil
 	}
-	if _, err := os.Lstat(e.path); errors.Is(err, fs.ErrNotExist) {
+	if _, err := disk.Lstat(e.path); errors.Is(err, fs.ErrNotExist) {
 		return nil // it was removed after the directory was read
 	}
 	return dangling(e.path, e.err)

@@ -14,7 +14,9 @@ import (
 // statPath returns the attributes of the file at path, and follows links. It
 // makes no os.FileInfo: that would be 30 MB of garbage for 100,000 files.
 func statPath(path string) (stat, error) {
-	st, err := statAt(unix.AT_FDCWD, path)
+	short, release := disk.Short(path)
+	defer release()
+	st, err := statAt(unix.AT_FDCWD, short)
 	if err != nil {
 		return stat{}, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
@@ -64,6 +66,8 @@ type rawFile int
 
 // openRegular opens the file at path for reading. The file was regular when it was planned.
 func openRegular(path string) (rawFile, error) {
+	path, release := disk.Short(path)
+	defer release()
 	return openAt(unix.AT_FDCWD, path)
 }
 
@@ -185,7 +189,9 @@ func (d *openDir) enter(prefix string) bool {
 		return true
 	}
 	d.close()
-	fd, err := unix.Open(prefix, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	short, release := disk.Short(prefix)
+	defer release()
+	fd, err := unix.Open(short, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err == nil {
 		d.prefix, d.fd = prefix, fd
 	}

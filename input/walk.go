@@ -57,7 +57,7 @@ func (w *walker) named(path string) error {
 		return w.visit(path, st, true)
 	}
 	// A link whose target is missing is a mistake, and no glob.
-	if _, lerr := os.Lstat(path); lerr == nil {
+	if _, lerr := disk.Lstat(path); lerr == nil {
 		return dangling(path, err)
 	}
 	if errors.Is(err, fs.ErrNotExist) && paths.HasWildcard(path) {

@@ -363,7 +363,7 @@ func (c *grepCommand) leavesOut(root string) bool {
 	if root == "-" || c.devices != "skip" && c.directories != "skip" && c.directories != "read" {
 		return false
 	}
-	info, err := os.Stat(root)
+	info, err := disk.Stat(root)
 	switch {
 	case err != nil: // the search names it
 		return false
@@ -385,7 +385,7 @@ func (c *grepCommand) spoolPipes(temp *disk.TempRoot, roots []string) error {
 	for i, root := range roots {
 		path, err := temp.Spool(root, c.Stdin)
 		if err == nil && path != "" && root == "-" {
-			c.Stdin, err = os.Open(path)
+			c.Stdin, err = disk.OpenInput(path)
 		} else if err == nil && path != "" {
 			roots[i], c.job.Labels[path] = path, root
 		}

@@ -10,13 +10,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"mrlocal"
 	"mrlocal/input"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/flags"
 	"mrlocal/internal/machine"
@@ -367,7 +367,7 @@ func (c *sortCommand) readSalt(*flags.Line) error {
 	case "-":
 		source = c.Stdin
 	default:
-		f, err := os.Open(c.source)
+		f, err := disk.OpenInput(c.source)
 		if err != nil {
 			return errs.Optionf("--random-source", "%s: %w", c.source, errs.Cause(err))
 		}

@@ -15,6 +15,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/input"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
 	"mrlocal/internal/flags"
 	"mrlocal/internal/machine"
@@ -216,7 +217,7 @@ func namedFiles(files []string) ([]string, error) {
 		if name == "-" {
 			continue
 		}
-		info, err := os.Stat(name)
+		info, err := disk.Stat(name)
 		if err == nil && info.IsDir() {
 			return nil, errs.Inputf(errs.Quote(name), "is a directory")
 		}
@@ -236,7 +237,7 @@ func (t *tool) readAll(name string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(t.Stdin)
 	}
-	return os.ReadFile(name)
+	return disk.ReadFile(name)
 }
 
 // engineInputs returns the files as the engine takes them. It replaces the device names of a standard
@@ -248,7 +249,7 @@ func engineInputs(files []string) (inputs []string) {
 	// device.
 	null, nullErr := os.Stat(os.DevNull)
 	for _, name := range files {
-		info, err := os.Stat(name)
+		info, err := disk.Stat(name)
 		switch {
 		// A stream can be read only once. In GNU sort too, the second time adds no line.
 		case name == "-", (name == "/dev/stdin" || name == "/dev/fd/0") && (err != nil || !info.Mode().IsRegular()):

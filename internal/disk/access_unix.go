@@ -15,5 +15,7 @@ func MayMakeIn(dir string) error { return access(dir, unix.W_OK|unix.X_OK) }
 
 // access follows links. It also fails where the file system is mounted for reading only.
 func access(path string, mode uint32) error {
+	path, release := Short(path)
+	defer release()
 	return unix.Faccessat(unix.AT_FDCWD, path, mode, unix.AT_EACCESS)
 }

@@ -120,10 +120,10 @@ func (r *TempRoot) Spool(path string, stdin io.Reader) (copied string, err error
 	if file, ok := stdin.(*os.File); ok && path == "-" {
 		info, _ = file.Stat()
 	} else if path != "-" {
-		if info, err = os.Stat(path); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
+		if info, err = Stat(path); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
 			return "", nil
 		}
-		pipe, err := os.Open(path)
+		pipe, err := OpenInput(path)
 		if err != nil {
 			return "", err
 		}

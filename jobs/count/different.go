@@ -4,18 +4,19 @@ import (
 	"bytes"
 	"io"
 	"math"
-	"os"
+
+	"mrlocal/internal/disk"
 )
 
 // MostlyDifferent estimates from a sample of a file whether more than half of all its lines differ from
 // each other (docs/adr/0021). It returns false for a small sample, and for a file that is not regular or cannot be
 // read.
 func (o *Options) MostlyDifferent(path string) bool {
-	info, err := os.Stat(path)
+	info, err := disk.Stat(path)
 	if err != nil || !info.Mode().IsRegular() { // a stream can be read only once
 		return false
 	}
-	f, err := os.Open(path)
+	f, err := disk.OpenInput(path)
 	if err != nil { // the run reports the error
 		return false
 	}

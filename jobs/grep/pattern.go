@@ -100,7 +100,7 @@ func joined(parts []string, group string, ignoreCase bool) string {
 // simplified parses a pattern in RE2 syntax that was translated from s. exchanged says that it is for text in which NUL
 // and newline are exchanged.
 func simplified(text string, s Syntax, exchanged bool) (*syntax.Regexp, error) {
-	tree, err := s.parse(text)
+	tree, _, err := s.parse(text)
 	if err != nil {
 		return nil, patternError(text, err)
 	}
@@ -218,7 +218,7 @@ func parse(parts []string, o Options) (trees []*syntax.Regexp, err error) {
 	for i, part := range parts {
 		var tree *syntax.Regexp
 		if parts[i], err = o.Syntax.translate(part, warn); err == nil {
-			tree, err = o.Syntax.parse(parts[i])
+			tree, parts[i], err = o.Syntax.parse(parts[i])
 		}
 		if err != nil {
 			return nil, patternError(part, err)

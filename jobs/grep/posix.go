@@ -67,18 +67,24 @@ func (s Syntax) translate(pattern string, warn func(text string)) (string, error
 	return string(p.out), nil
 }
 
-// parse parses text in RE2 syntax that translate has made, and simplifies the tree.
-func (s Syntax) parse(text string) (*syntax.Regexp, error) {
-	tree, err := syntax.Parse(text, syntax.Perl)
+// parse parses text in RE2 syntax that translate has made, and simplifies the tree. It also returns the text with
+// repeats that package syntax takes.
+func (s Syntax) parse(text string) (tree *syntax.Regexp, parsed string, err error) {
+	tree, err = syntax.Parse(text, syntax.Perl)
+	if err != nil && dfa.LargeRepeat(err) {
+		if text, err = dfa.Unroll(text); err == nil {
+			tree, err = syntax.Parse(text, syntax.Perl)
+		}
+	}
 	switch at, _ := err.(*syntax.Error); {
 	case at != nil && s != RE2: // the rest of the error is about the translation
-		return nil, errors.New(at.Code.String())
+		return nil, "", errors.New(at.Code.String())
 	case err != nil:
-		return nil, err
+		return nil, "", err
 	case s != RE2:
 		markWords(tree)
 	}
-	return tree.Simplify(), nil
+	return tree.Simplify(), text, nil
 }
 
 // markWords makes assertions about the edges of words of the groups of \b.
@@ -236,8 +242,8 @@ func (p *posix) repeat(operator, c string, escaped bool) {
 // counts is what stands in the braces of a repetition.
 var counts = regexp.MustCompile(`^([0-9]*)(,?)([0-9]*)$`)
 
-// mostRepeats is the largest count that the parser takes.
-const mostRepeats = 1000
+// mostRepeats is the largest count, as in GNU grep.
+const mostRepeats = 32767
 
 // interval translates a repetition with counts.
 func (p *posix) interval(escaped bool) error {

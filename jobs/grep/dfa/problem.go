@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Problem returns an error of package syntax about a pattern in words. It has the position of the
+// Problem returns an error of package syntax or of Unroll about a pattern in words. It has the position of the
 // error in the pattern, counted from 1.
 func Problem(pattern string, err error) string {
 	var at *syntax.Error

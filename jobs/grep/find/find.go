@@ -80,7 +80,7 @@ func IsDirectory(root string) bool {
 	if root == "-" {
 		return false
 	}
-	info, err := os.Stat(cmp.Or(root, "."))
+	info, err := disk.Stat(cmp.Or(root, "."))
 	return err == nil && info.IsDir()
 }
 
@@ -113,7 +113,7 @@ func (w *walker) byTime(roots []string) {
 	w.yield = func(path string) bool {
 		f := file{path: path, nanos: math.MinInt64} // standard input keeps this time, so it comes first
 		if path != "-" {
-			info, err := os.Stat(path)
+			info, err := disk.Stat(path)
 			if err != nil {
 				w.Missing(path, err)
 				return true
@@ -168,7 +168,7 @@ func (w *walker) root(name string) bool {
 	}
 	// As in GNU grep -r, a link that the user names is followed. Links inside directories are not, unless
 	// Follow is true.
-	info, err := os.Stat(cmp.Or(name, "."))
+	info, err := disk.Stat(cmp.Or(name, "."))
 	switch {
 	case err != nil:
 		w.Missing(name, err)
@@ -245,7 +245,7 @@ func (w *walker) follow(e *listed) error {
 	if !w.Follow || e.mode != fs.ModeSymlink {
 		return nil
 	}
-	info, err := os.Stat(e.path)
+	info, err := disk.Stat(e.path)
 	if err == nil {
 		e.mode = info.Mode().Type()
 	}
@@ -258,7 +258,7 @@ func (w *walker) enclosed(path string, isLink bool, visit func() bool) bool {
 	if !w.Follow {
 		return visit()
 	}
-	info, err := os.Stat(cmp.Or(path, "."))
+	info, err := disk.Stat(cmp.Or(path, "."))
 	if err != nil {
 		w.Missing(path, err)
 		return true
@@ -295,7 +295,9 @@ func (l *listed) base() string { return l.path[len(l.path)-l.baseBytes:] }
 // list returns the entries of a directory in byte order of their names. With an error it returns the
 // entries that were read before. The caller owns the slice.
 func (w *walker) list(name string) ([]listed, error) {
-	names, err := disk.ReadDir(cmp.Or(name, "."))
+	short, release := disk.Short(cmp.Or(name, "."))
+	defer release()
+	names, err := disk.ReadDir(short)
 	prefix := name
 	if name != "" && !strings.HasSuffix(name, "/") {
 		prefix += "/"

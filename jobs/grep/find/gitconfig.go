@@ -1,10 +1,10 @@
 package find
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 
+	"mrlocal/internal/disk"
 	"mrlocal/internal/scan"
 )
 
@@ -25,7 +25,7 @@ const mostIncludes = 10
 // read reads a file of settings and the files that it includes. depth is the number of files that
 // include it. A file that is missing has no settings.
 func (c *gitConfig) read(file string, depth int) {
-	data, err := os.ReadFile(file)
+	data, err := disk.ReadFile(file)
 	if err != nil || depth > mostIncludes {
 		return
 	}

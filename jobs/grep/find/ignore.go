@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"mrlocal/internal/disk"
 	"mrlocal/internal/scan"
 )
 
@@ -222,7 +223,7 @@ func (w *walker) parents(full string) *ignores {
 		// A directory above may have very many entries, so only the four names are looked up.
 		var entries []listed
 		for _, name := range []string{".git", ".gitignore", ".ignore", ".rgignore"} {
-			if info, err := os.Lstat(filepath.Join(above[i], name)); err == nil {
+			if info, err := disk.Lstat(filepath.Join(above[i], name)); err == nil {
 				entries = append(entries, listed{path: name, baseBytes: len(name), mode: info.Mode().Type()})
 			}
 		}
@@ -264,7 +265,7 @@ func inside(directory, name string) string {
 
 // readRules reads an ignore file. As in git, a file that cannot be read has no rules.
 func readRules(file string) rules {
-	data, err := os.ReadFile(file)
+	data, err := disk.ReadFile(file)
 	if err != nil {
 		return nil
 	}

@@ -1,9 +1,10 @@
 package find
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
+
+	"mrlocal/internal/disk"
 )
 
 // repository has the rules of a whole git repository.
@@ -57,12 +58,12 @@ func (g *gitReader) open(top string) *repository {
 // repository share. For a worktree and a submodule, .git is a file that names the first one.
 func gitDirectories(top string) (own, common string) {
 	own = inside(top, ".git")
-	if text, err := os.ReadFile(own); err == nil {
+	if text, err := disk.ReadFile(own); err == nil {
 		if name, ok := strings.CutPrefix(string(text), "gitdir: "); ok {
 			own = from(strings.TrimRight(name, "\r\n"), top)
 		}
 	}
-	text, err := os.ReadFile(own + "/commondir")
+	text, err := disk.ReadFile(own + "/commondir")
 	if err != nil {
 		return own, own
 	}
