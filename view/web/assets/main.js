@@ -298,8 +298,20 @@ class Page {
       let read = 0;
       const from = Math.max(0, r.last - 1e10);
       for (let e = r.ends.seq.length - 1; e >= 0 && r.ends.at[e] >= from; e--) read += r.ends.in_bytes[e];
-      return `${r.policy}: ${cores.toFixed(1)} cores, buffers ${size(u.memory_bytes[i])}, temporary files ${size(u.temp_bytes[i])}, read ${size((read * 1e9) / Math.max(1, r.last - from))}/s`;
+      return `${r.policy}: ${cores.toFixed(1)} cores, buffers ${size(u.memory_bytes[i])}, temporary files ${size(u.temp_bytes[i])}, read ${size((read * 1e9) / Math.max(1, r.last - from))}/s${this.left(r)}`;
     }).join(' · ');
+  }
+
+  // left says how long a live run still takes, if it goes on as until now: in tasks by time since its first job came.
+  left(run) {
+    let done = 0, all = 0;
+    for (const j of run.jobs) {
+      const at = run.doneAt(j.job, run.last);
+      done += at.maps + at.reduces;
+      all += j.maps + j.reduces;
+    }
+    const since = run.last - Math.min(...run.jobs.map((j) => j.submit));
+    return done && done < all ? `, about ${span(Math.ceil((since * (all - done)) / done / 1e9) * 1e9)} left` : '';
   }
 
   head() {

@@ -4,6 +4,7 @@
 import { ask, simulate } from './api.js';
 import { element } from './lanes.js';
 
+const MOST_LINES = 10_000;
 const byID = (id) => document.getElementById(id);
 
 export class Playground {
@@ -31,7 +32,13 @@ export class Playground {
       box.addEventListener('change', () => this.run());
       return element('label', { title: `${p.line} (${p.paper})` }, box, ' ' + p.name);
     }));
+    this.text.addEventListener('beforeinput', () => { this.before = this.text.value; });
     this.text.addEventListener('input', () => {
+      if (this.text.value.split('\n').length > MOST_LINES) { // the browser would lay them out for half a minute
+        this.text.value = this.before ?? '';
+        return this.say(`The editor takes at most ${MOST_LINES} lines, so the text is as it was before. mrlocal sim takes longer files.`);
+      }
+      this.before = this.text.value;
       choice.value = '';
       byID('about').textContent = '';
       this.count();
@@ -68,7 +75,7 @@ export class Playground {
 
   // count writes the line numbers, and marks the line of a mistake.
   count() {
-    const n = Math.min(10_000, this.text.value.split('\n').length), numbers = (from, to) => Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => from + i + '\n').join('');
+    const n = Math.min(MOST_LINES, this.text.value.split('\n').length), numbers = (from, to) => Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => from + i + '\n').join('');
     if (this.line && this.line <= n) this.numbers.replaceChildren(numbers(1, this.line - 1), element('b', { textContent: this.line }), '\n' + numbers(this.line + 1, n));
     else this.numbers.textContent = numbers(1, n);
     this.numbers.scrollTop = this.text.scrollTop;
