@@ -30,7 +30,7 @@ func countTool(e Env, o mrlocal.Options) *flags.Command {
 		own("top,,Top", setting.Count(&job.Top, 1, math.MaxInt32)), own("min,,Min", setting.Count(&job.Min, 0, math.MaxInt64)), own("max,,Max", setting.Count(&job.Max, 1, math.MaxInt64)),
 		bareFlag("only-delimited,s,Delimited", &job.Delimited), bareFlag("words,w,Words", &job.Words), does("alnum,,Alnum", func() { job.Words, job.Alnum = true, true }),
 		bareFlag("ignore-case,i", &job.IgnoreCase), bareFlag("zero-terminated,z,ZeroEnded", &job.ZeroEnded), does("count,c", func() {}),
-		bareFlag("csv,,CSV", &job.CSV), bareFlag("no-header", &c.csv.noHeader), bareFlag("lenient", &c.csv.lenient),
+		bareFlag("csv,,CSV", &job.CSV), bareFlag("json,,JSON", &job.JSON), bareFlag("no-header", &c.csv.noHeader), bareFlag("lenient", &c.csv.lenient),
 	}, c.run)
 }
 
@@ -98,7 +98,7 @@ func (c *countCommand) countCSV(ctx context.Context, files []string) error {
 		return err
 	}
 	var header []byte
-	if c.job.Header != nil {
+	if c.job.Header != nil && !c.job.JSON {
 		header = append(c.job.AppendHeader(nil), '\n')
 	}
 	return c.runHeaded(ctx, chain, records, header)

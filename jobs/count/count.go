@@ -6,7 +6,7 @@
 // Lines and words are emitted as parts of the block. Other keys are first built in memory of the
 // mapper.
 //
-// A record of the result is the count, right-aligned in 7 columns, a space and the key, as uniq -c
+// A record of the result is a JSON object, or the count, right-aligned in 7 columns, a space and the key, as uniq -c
 // writes it. Records come in byte order of the keys. With Top, they come by descending count, then
 // by key.
 //
@@ -16,6 +16,7 @@ package count
 
 import (
 	"bytes"
+	"encoding/json"
 	"strconv"
 
 	"mrlocal/internal/errs"
@@ -47,6 +48,7 @@ type Options struct {
 	// few lines again. The result is the same. It is ignored unless lines are counted.
 	Different bool
 
+	JSON       bool  // records of the result are JSON objects
 	IgnoreCase bool  // A to Z count as a to z, and are printed as such
 	ZeroEnded  bool  // NUL ends each line of input and output
 	Top        int64 // only the Top most frequent keys, by descending count, then by key; 0: all keys
@@ -69,24 +71,33 @@ func New(o Options) (jobs.Chain, error) {
 	if o.ZeroEnded || o.CSV {
 		delim = jobs.NUL
 	}
+	between, last := newFormat, newFormat // between the jobs of the chain, and of the result
+	if o.JSON {
+		names := o.names()
+		list, _ := o.ranges()
+		last = func() lines.CountFormat { return &objects{newFormat(), names, list} }
+	}
+	if o.Top == 0 {
+		between = last
+	}
 	count := jobs.Job{
 		Name:       "count",
 		Delim:      delim,
 		Ordered:    o.Top == 0,
 		NewMapper:  newMapper,
 		NewFolder:  func() jobs.Folder { return jobs.Sum{} },
-		NewReducer: func() jobs.Reducer { return lines.NewSum(keep, newFormat()) },
+		NewReducer: func() jobs.Reducer { return lines.NewSum(keep, between()) },
 		BuiltIn:    true,
 	}
 	if o.Different && !o.Words && !o.CSV && o.Fields == "" {
 		count.NewMapper = func() jobs.Mapper { return &wholeMapper{delim: delim.Byte(), fold: o.IgnoreCase} }
 		count.NewFolder = nil
-		count.NewReducer = func() jobs.Reducer { return lines.NewTally(keep, newFormat()) }
+		count.NewReducer = func() jobs.Reducer { return lines.NewTally(keep, between()) }
 	}
 	if o.Top == 0 {
 		return jobs.Chain{count}, nil
 	}
-	return jobs.Chain{count, lines.TopJob("count-top", delim, keep, newFormat)}, nil
+	return jobs.Chain{count, lines.TopJob("count-top", delim, keep, last)}, nil
 }
 
 // compile checks the options and returns the constructor of the mapper.
@@ -174,6 +185,33 @@ func (aligned) Cut(record []byte) (key []byte, count uint64, ok bool) {
 	text, key, ok := bytes.Cut(bytes.TrimLeft(record, " "), []byte(" "))
 	count, err := strconv.ParseUint(string(text), 10, 64)
 	return key, count, ok && err == nil
+}
+
+// objects is a format of JSON: an object with the count and the values of the key. Cut takes records of another format.
+type objects struct {
+	lines.CountFormat
+	names []string // of the values, as JSON; behind them, the numbers of columns stand
+	list  []span   // the columns
+}
+
+// Append implements lines.CountFormat. NUL ends each value in the key of a table.
+func (f *objects) Append(dst, key []byte, count uint64) []byte {
+	dst = strconv.AppendUint(append(dst, `{"count":`...), count, 10)
+	values := [][]byte{key}
+	if _, ok := f.CountFormat.(*table); ok {
+		values = bytes.Split(bytes.TrimSuffix(key, []byte{0}), []byte{0})
+	}
+	for i, value := range values {
+		name := ""
+		if i < len(f.names) {
+			name = f.names[i]
+		} else {
+			name = strconv.Quote(strconv.FormatUint(column(f.list, uint64(i)), 10))
+		}
+		text, _ := json.Marshal(string(value)) // a string has a form in JSON
+		dst = append(append(append(append(dst, ','), name...), ':'), text...)
+	}
+	return append(dst, '}')
 }
 
 // table is the format of CSV: the count, then the counted columns.

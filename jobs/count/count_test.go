@@ -77,6 +77,10 @@ func TestCount(t *testing.T) {
 		{"a column by its number", Options{CSV: true, Header: header, Fields: "2"}, "a,1|b,\"1\"\r|c", "1,|2,1|"},
 		{"columns by name and number", Options{CSV: true, Header: header, Fields: "name,3-9"}, "a,x,b|a,y,b", "2,a,b|"},
 		{"a name with a comma", Options{CSV: true, Header: header, Fields: `"first, last"`}, "a,x,b|a,y,b", "2,b|"},
+		{"JSON", Options{JSON: true}, "a\"|b|a\"", `{"count":2,"key":"a\""}|{"count":1,"key":"b"}|`},
+		{"JSON of the most frequent columns", Options{CSV: true, JSON: true, Header: header, Fields: "2-", Top: 1}, `1,2,"x,y"|1,2,"x,y"|3,4`, `{"count":2,"age":"2","first, last":"x,y"}|`},
+		{"JSON of columns without a header", Options{CSV: true, JSON: true}, "a,b|c", `{"count":1,"1":"a","2":"b"}|{"count":1,"1":"c"}|`},
+		{"JSON of some columns", Options{CSV: true, JSON: true, Fields: "2,4-"}, "a,b,c,d,e", `{"count":1,"2":"b","4":"d","5":"e"}|`},
 		{"newlines in quotes; a separator of one's own", Options{CSV: true, Header: header, Fields: "1", Delimiter: ";", Top: 2}, "\"a\nb\";c|\"a\nb\"|a,b", "2,\"a\nb\"|1,a,b|"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package count
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
@@ -107,17 +108,45 @@ func (o *Options) parseRange(word string) (s span, problem string) {
 // AppendHeader appends the header of a CSV result: the word count, then the names of the
 // counted columns. New must accept the options.
 func (o *Options) AppendHeader(dst []byte) []byte {
-	list, err := o.ranges()
-	if err != nil {
-		return dst
-	}
 	dst = append(dst, "count"...)
-	for _, s := range list {
-		for _, name := range o.Header[s.first-1 : min(s.last, uint64(len(o.Header)))] {
-			dst = lines.AppendCSV(append(dst, o.separator()), []byte(name), o.separator())
-		}
+	for _, name := range o.counted() {
+		dst = lines.AppendCSV(append(dst, o.separator()), []byte(name), o.separator())
 	}
 	return dst
+}
+
+// counted returns the names of the counted columns of CSV with a header.
+func (o *Options) counted() (names []string) {
+	list, _ := o.ranges() // New has refused what is wrong
+	for _, s := range list {
+		first := min(s.first-1, uint64(len(o.Header)))
+		names = append(names, o.Header[first:max(first, min(s.last, uint64(len(o.Header))))]...)
+	}
+	return names
+}
+
+// column returns the number of the column of value i, from 0, of a key.
+func column(list []span, i uint64) uint64 {
+	for _, s := range list {
+		if n := s.last - s.first + 1; i >= n {
+			i -= n
+			continue
+		}
+		return s.first + i
+	}
+	return i + 1
+}
+
+// names returns the names of the values of a key in JSON, which are JSON strings.
+func (o *Options) names() (names []string) {
+	if !o.CSV {
+		return []string{`"key"`}
+	}
+	for _, name := range o.counted() {
+		text, _ := json.Marshal(name) // as in objects.Append
+		names = append(names, string(text))
+	}
+	return names
 }
 
 // keys builds the keys of records.
