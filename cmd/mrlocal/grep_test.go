@@ -306,7 +306,7 @@ func TestGrepMessages(t *testing.T) {
 		{"-E a( f", 2, "", "mrlocal: grep: --regexp: \"a(\": unmatched (\n"},
 		{"-E (o)\\1 f", 2, "", "mrlocal: grep: --regexp: \"(o)\\\\1\": \\1: back references are not supported\n"},
 		{"-E o{32768} f", 2, "", "mrlocal: grep: --regexp: \"o{32768}\": {32768}: a repetition has a count of at most 32767\n"},
-		{"-E (o{100}){100} f", 2, "", "mrlocal: grep: --regexp: \"(o{100}){100}\": invalid repeat count\n"},
+		{"-E (o{300}){300} f", 2, "", "mrlocal: grep: --regexp: \"(o{300}){300}\": its repeats make it too large; at most 40000 copies of a character\n"},
 		{"-E -P foo f", 2, "", "mrlocal: grep: -E, -P: give one of them, not both\n"},
 		{"f\\oo f", 0, "foo\n", "mrlocal: grep: warning: stray \\ before o\n"},
 		{"-E *oo f", 0, "foo\n", "mrlocal: grep: warning: * at start of expression\n"},
