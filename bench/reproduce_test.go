@@ -31,8 +31,8 @@ import (
 // seeds of the files.
 const fewSeeds = 2
 
-// results returns the results of all experiments, which are run once. It skips the test in a checked
-// build: there the runs would take minutes, and the tests of the policies check all decisions.
+// results returns the results of all experiments but those of ranges, which are run once. It skips the test in a
+// checked build: there the runs would take minutes, and the tests of the policies check all decisions.
 func results(t *testing.T) []*bench.Result {
 	t.Helper()
 	if invariant.Enabled {
@@ -54,6 +54,9 @@ var once = sync.OnceValues(func() (all []*bench.Result, err error) {
 		err = bench.Prepare(experiments)
 	}
 	for _, e := range experiments {
+		if isRange(e) {
+			continue
+		}
 		r, err := e.Run(context.Background(), fewSeeds)
 		if err != nil {
 			return nil, err
@@ -62,6 +65,11 @@ var once = sync.OnceValues(func() (all []*bench.Result, err error) {
 	}
 	return all, err
 })
+
+// isRange reports whether an experiment has hundreds of runs, which take as long as those of all others together.
+// TestTheDocumentIsTheCommandsOutput
+// runs them with -long.
+func isRange(e *bench.Experiment) bool { return e.Name == "ras-range" || e.Name == "dsplit-range" }
 
 // resultOf returns the result of an experiment without seeds.
 func resultOf(t *testing.T, name string) *bench.Result {
@@ -107,11 +115,28 @@ func TestTheDocumentIsTheCommandsOutput(t *testing.T) {
 		checkDocument(t, wholeResults(t))
 		return
 	}
-	all, lines := results(t), written(t)
+	ran, lines := results(t), written(t)
+	all, err := experiments()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var whole []*bench.Result
-	for _, r := range all {
-		if len(lines) < len(r.Lines) {
-			t.Fatalf("the document has too few figures at %s: %s", r.Name, renew)
+	for _, e := range all {
+		if len(lines) < len(e.Figures) {
+			t.Fatalf("the document has too few figures at %s: %s", e.Name, renew)
+		}
+		var r *bench.Result
+		switch {
+		case !isRange(e):
+			r, ran = ran[0], ran[1:]
+		case !testkit.Long():
+			whole = append(whole, &bench.Result{Experiment: e, Lines: lines[:len(e.Figures)]})
+			lines = lines[len(e.Figures):]
+			continue
+		default:
+			if r, err = e.Run(t.Context(), 0); err != nil {
+				t.Fatal(err)
+			}
 		}
 		for i := range r.Lines {
 			got, want := r.Lines[i], lines[i]
