@@ -95,7 +95,7 @@ func (r *Result) changed(ctx context.Context, f *workload.Figure, change *worklo
 		if c.Name != "" && c.Name != r.Runs[t].Name {
 			c = &workload.Trial{}
 		}
-		some, err := expand(r.file, r.With, &r.Runs[t], c)
+		some, err := expand(r.file, r.With, &r.Runs[t], c, map[string]*workload.File{})
 		if err != nil {
 			return Line{}, err
 		}
@@ -137,14 +137,18 @@ func (r *Result) changed(ctx context.Context, f *workload.Figure, change *worklo
 }
 
 // change makes the changes of a Trial, each with one value, in the file of the run. t.file becomes a changed copy.
-func (t *trial) change(by *workload.Trial) (err error) {
+// made has the copies by their changes, because to read a file again takes longer than most runs.
+func (t *trial) change(by *workload.Trial, made map[string]*workload.File) (err error) {
 	t.without, t.changed = by.Without, words(by)
 	var sets []workload.Change
 	for _, a := range by.Set {
 		sets = append(sets, workload.Change{Path: a.Name, Value: a.Values[0]})
 	}
+	key := fmt.Sprint(t.file.Name, sets)
 	switch {
 	case len(sets) == 0:
+	case made[key] != nil:
+		t.file = made[key]
 	case t.other != "":
 		var text []byte
 		if text, err = WorkloadText(t.other); err == nil {
@@ -153,6 +157,7 @@ func (t *trial) change(by *workload.Trial) (err error) {
 	default:
 		t.file, err = t.file.Changed(sets)
 	}
+	made[key] = t.file
 	if err != nil || len(by.Scale) == 0 {
 		return err
 	}

@@ -77,8 +77,9 @@ func Prepare(some []*Experiment) error {
 		if e.trials != nil {
 			continue
 		}
+		changed := map[string]*workload.File{}
 		for t := range e.Runs {
-			trials, err := expand(e.file, e.With, &e.Runs[t], &workload.Trial{})
+			trials, err := expand(e.file, e.With, &e.Runs[t], &workload.Trial{}, changed)
 			if err != nil {
 				return err
 			}

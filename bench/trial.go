@@ -63,7 +63,7 @@ func (t *trial) line() string {
 // Run i has value i of each flag with several values, so all these lists must have the same length.
 // The name of each run ends with its value from the first such list. With t.EachOrder there are as
 // many runs as the jobs have orders for each of these. Their names then end with the number of the order.
-func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial) (all []trial, err error) {
+func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial, changed map[string]*workload.File) (all []trial, err error) {
 	at := cmp.Or(change.Pos, t.Pos)
 	// n is the number of runs: the length of the lists, or 1.
 	n := 1
@@ -106,7 +106,7 @@ func expand(f *workload.File, with []workload.Arg, t, change *workload.Trial) (a
 			Without: slices.Concat(t.Without, change.Without),
 			Set:     one(slices.Concat(t.Set, change.Set)), Scale: one(slices.Concat(t.Scale, change.Scale)),
 		}
-		if err := run.change(&made); err != nil {
+		if err := run.change(&made, changed); err != nil {
 			return nil, f.Errorf(at, "run "+t.Name, "%w", err)
 		}
 		// This check finds a mistake before any run, which may take minutes.
