@@ -30,7 +30,7 @@ func FuzzXZ(f *testing.F) {
 		var d Decoders
 		defer d.Close()
 		d.xz = &xzReader{window: func(bytes int64) error { return d.window(XZ, bytes) }}
-		d.xz.reset(bufio.NewReaderSize(bytes.NewReader(data), readBytes))
+		d.xz.reset(bufio.NewReader(bytes.NewReader(data)))
 		got, err := io.ReadAll(io.LimitReader(d.xz, 1<<20))
 		if err != nil || len(got) == 1<<20 {
 			return
