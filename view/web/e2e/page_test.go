@@ -423,10 +423,11 @@ func TestFingersMoveAndZoom(t *testing.T) {
 	tab := open(t, serve(t, dir, "ui", names[0]))
 	do(t, tab, chromedp.EmulateViewport(390, 844), emulation.SetTouchEmulationEnabled(true).WithMaxTouchPoints(2))
 	until(t, tab, "document.querySelector('.lanes canvas')?.dataset.bars === '16'")
-	box := strings.Fields(eval(t, tab, "(r => r.left + ' ' + r.top)(document.querySelector('.lanes canvas').getBoundingClientRect())"))
-	left, _ := strconv.ParseFloat(box[0], 64)
-	top, _ := strconv.ParseFloat(box[1], 64)
 	touch := func(kind input.TouchType, at ...[2]float64) {
+		// What stands above the lanes may still change, so each touch asks where they are.
+		box := strings.Fields(eval(t, tab, "(r => r.left + ' ' + r.top)(document.querySelector('.lanes canvas').getBoundingClientRect())"))
+		left, _ := strconv.ParseFloat(box[0], 64)
+		top, _ := strconv.ParseFloat(box[1], 64)
 		var points []*input.TouchPoint
 		for i, p := range at {
 			points = append(points, &input.TouchPoint{X: left + p[0], Y: top + p[1], ID: float64(i + 1)})
