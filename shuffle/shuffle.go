@@ -8,7 +8,7 @@
 // there it may be divided by partition alone, and reduces sort it (output.go, segment.go, block.go). When the map
 // commits, Shuffle.Commit takes the output over (shuffle.go). A reduce attempt opens a Fetch of its part. Its copy
 // phase, Fetch.Copy, gets each output as it is committed, and ends when the output of every map is there (fetch.go).
-// Copies take time only if Copiers or a Bandwidth bound them (copiers.go).
+// Copies take time only if Copiers or a Bandwidth bound them (fetch.go).
 //
 // # When a map's output is lost
 //

@@ -1,16 +1,27 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
 	"runtime/trace"
+	"slices"
 	"strings"
 
+	"mrlocal"
+	"mrlocal/bench/study"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/flags"
+	"mrlocal/internal/setting"
+	"mrlocal/sim"
+	"mrlocal/slots/report"
+	"mrlocal/workload"
 )
 
 // allocBytes is the mean number of allocated bytes between two samples during a recording.
@@ -148,4 +159,241 @@ func (r *recording) drop() {
 	if r.made {
 		_ = os.Remove(r.dir)
 	}
+}
+
+// tuneHelp is the help text of mrlocal tune below its usage.
+const tuneHelp = `Runs the job alone, first with 1 to --map-slots map slots on each tracker, then with 1 to --reduce-slots reduce slots. The results are thrown away. tune prints Avg_k, the mean time of a task while k tasks run at a time, and the flags that follow from Dynamic Split's guideline. By it, fewer slots m are better than n if Gain_m is above Lose_m. Gain_m = (Avg_n - Avg_m) * P/n, and Lose_m = (P/m - P/n) * Avg_m. So the best k has the least Avg_k/k. Each row is compared with the best number; its Gain and Lose belong to the fewer slots of the two. The table calls that number the paper's best, and also marks the fastest run, by its makespan.
+
+All runs use the policy fair, which lends no slots, and have the same P tasks. The first run is not counted.`
+
+// tuneCommand has the options of mrlocal tune for one job.
+type tuneCommand struct {
+	Env
+	job              *job
+	rounds           int
+	progress, report string
+}
+
+// makeTune returns mrlocal tune, with a subcommand for each job.
+func makeTune(e Env) *flags.Command {
+	return ForEachJob(flags.Command{Usage: "find the best numbers of slots for a job, by Dynamic Split's guideline", Long: tuneHelp, Examples: []string{"mrlocal tune wordcount wiki/"}}, nil,
+		func(j *job) *flags.Command {
+			c := &tuneCommand{Env: e, job: j, rounds: 3}
+			own := func(s setting.Setting) bool { return s.Name == "rounds" } // some jobs have rounds of their own
+			all := append(slices.DeleteFunc(measured(j, "its cores, at least 2"), own),
+				setting.Of("rounds", "", "make `N` runs with each number of slots and take the median", "3", setting.Count(&c.rounds, 1, 1000)))
+			reduces := setting.Named(all, "reduce-slots")
+			reduces.Help, reduces.Default = "try up to `N` home reduce slots on each tracker", "its cores, at least 2"
+			return &flags.Command{Run: c.run, Settings: append(all, setting.In("INPUT AND OUTPUT", []setting.Setting{
+				setting.Of("report", "", "write the measurements to `FILE` as JSON", "", setting.Text(&c.report)),
+				setting.Of("progress", "", "print a line for each run on standard error: `auto|plain|none`", "auto", setting.Choice(&c.progress, "auto", "plain", "none")),
+			})...)}
+		})
+}
+
+// run measures the job with several numbers of slots and prints the tables.
+func (c *tuneCommand) run(ctx context.Context, line *flags.Line) (int, error) {
+	// With --progress none, notes are dropped too, so only the table appears.
+	m, err := measure(c.Env, c.job, line, c.progress == "none")
+	if err != nil {
+		return 0, err
+	}
+	defer c.job.Extra.Close()
+	// The path of the report is checked before the runs, which may take minutes.
+	file, err := c.openReport(work{Inputs: m.Options.Inputs, Stdout: c.Stdout}, c.report)
+	if err != nil {
+		return 0, err
+	}
+	m.Rounds = c.rounds
+	found, err := m.Tune(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return Done, c.printResult(file, found)
+}
+
+// measured returns the settings of a job that runs several times: those of run except those of results,
+// policies, pictures and files. They have no effect if results are thrown away and the policy is fixed.
+// slots is the default of --map-slots.
+func measured(j *job, slots string) []setting.Setting {
+	all := slices.Concat(j.Settings(), j.Config.Fields(mrlocal.Bounds()), j.Options.Fields())
+	maps := setting.Named(all, "map-slots")
+	maps.Help, maps.Default = "try up to `N` home map slots on each tracker", slots
+	return setting.Without(all, "output", "overwrite", "output-file", "max-slots", "seed")
+}
+
+// measure returns what measures the job, whose options it completes by the line. It fails if an input can
+// be read only once. With quiet, notes are dropped.
+func measure(e Env, j *job, line *flags.Line, quiet bool) (*study.MeasuredJob, error) {
+	if err := j.Given(line); err != nil {
+		return nil, err
+	}
+	if err := readAgain(j.Inputs); err != nil {
+		return nil, err
+	}
+	chain, err := j.Build()
+	m := &study.MeasuredJob{Chain: chain, Options: j.Options, Run: runChain, Note: noteOf(e, quiet)}
+	for _, n := range j.Notes {
+		m.Note(n)
+	}
+	return m, err
+}
+
+// readAgain refuses inputs that can be read only once, such as standard input and pipes.
+func readAgain(inputs []string) error {
+	for _, path := range inputs {
+		// A glob or a missing file passes here. The run reports a missing one.
+		info, err := os.Stat(path)
+		if path == "-" || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			return errs.Optionf(errs.Quote(path), "can be read only once, but the job runs several times; name a file or directory")
+		}
+	}
+	return nil
+}
+
+// profileHelp is the help text of mrlocal profile JOB below its usage.
+const profileHelp = `Runs the job alone with 1 to --map-slots map slots on each tracker, and throws the results away. profile prints the times of the runs, and the profile of the fastest run as a workload file has it. A profile has the shares of the CPU, I/O and memory of a tracker that a task needs, by phase. The policy ras places tasks by it. I/O is measured as a share of --disk-bw. All runs use the policy fair, which lends no slots, so that as many maps run as there are map slots.`
+
+// makeProfileJobs returns mrlocal profile with a subcommand for each job. It measures what tasks need. The
+// flag --profile is something else: it records profiles for pprof.
+func makeProfileJobs(e Env) *flags.Command {
+	return ForEachJob(flags.Command{Usage: "measure what the tasks of a job need, for workload files", Long: profileHelp}, nil,
+		func(j *job) *flags.Command {
+			return &flags.Command{Settings: measured(j, "its cores"), Run: func(ctx context.Context, line *flags.Line) (int, error) {
+				m, err := measure(e, j, line, false)
+				if err != nil {
+					return 0, err
+				}
+				defer j.Extra.Close()
+				text, err := m.Profile(ctx)
+				if err != nil {
+					return 0, err
+				}
+				return Done, e.Write(text)
+			}}
+		})
+}
+
+// validateHelp and profileFileHelp are the help texts of mrlocal validate and mrlocal profile.
+const (
+	validateHelp = `Makes --runs real runs of the file under each policy, in turn, and throws their results away. It simulates each of these runs with the times that mrlocal profile has measured. The table shows the makespans and the time of each job, with 95 % intervals over the runs. The error is simulated divided by real, minus 1. A line below it says whether real and simulated runs put the policies into the same order. Numbers of tasks and bytes are those of the real inputs; times come from the profile alone. Between the runs a speed probe does a fixed amount of work on one core and on all cores, as it did for the profile. Times are scaled by its ratios. A run is made again if the probe changes by more than 25 % from before it to after it.
+
+WORKLOAD has a section "measured", or --measured names a file that has one. A job takes the times of the job of its name, or of a job that differs only in its inputs.
+
+Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed; 128 plus the number of the signal when interrupted.`
+
+	profileFileHelp = `With a JOB, profile runs the job alone with 1 to --map-slots map slots on each tracker, and throws the results away. It prints the profile of the fastest run, for the policy ras: mrlocal profile JOB --help.
+
+With a WORKLOAD, profile runs each job of the file alone. It tries blocks of half, once, twice and four times their size, and other numbers of reduces. It also tries 1, 2, ... slots of each kind, up to twice the cores. It throws the results away, and writes the file with a section "measured" at its end. The section has the times of tasks as functions of bytes, their spread, and how much slower they are while others run. sim --cost measured simulates such a file, and validate compares this with real runs. Inputs must exist; if other jobs of the file write them, run mrlocal batch first.
+
+Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed; 128 plus the number of the signal when interrupted.`
+)
+
+// validateCommand has the options of mrlocal validate.
+type validateCommand struct {
+	Env
+	*batch
+	shown          shown
+	runs           int
+	measured, path string // --measured and --report; "": none
+}
+
+// makeValidate returns mrlocal validate, which compares simulated runs with real ones on this machine.
+func makeValidate(e Env) *flags.Command {
+	c := &validateCommand{Env: e, batch: newBatch(), runs: 3}
+	return &flags.Command{Usage: "run a workload file for real and simulated, and compare", Args: "WORKLOAD", Long: validateHelp, Run: c.run,
+		Examples: []string{"mrlocal validate measured.yaml --sched fair,pi-dhfs --runs 5"},
+		Settings: append(setting.Without(c.settings(), "seed", "shuffle-bw", "parallel-copies", "copy-bw", "disk-bw"), c.shown.Progress(),
+			setting.Of("runs", "", "make `N` real runs under each policy", "3", setting.Count(&c.runs, 1, study.MostRuns)),
+			setting.Of("measured", "", "take what was measured from `FILE`, which mrlocal profile has written", "WORKLOAD", setting.Text(&c.measured)),
+			setting.Of("report", "", "write the comparison to `FILE` as JSON", "a table on standard output", setting.Text(&c.path)))}
+}
+
+// run makes the real and the simulated runs, and prints their comparison.
+func (c *validateCommand) run(ctx context.Context, line *flags.Line) (int, error) {
+	if err := c.load(c.Env, line.Words); err != nil {
+		return 0, err
+	}
+	defer c.close()
+	if err := c.checkRuns(c.runs*len(c.Names), nil); err != nil {
+		return 0, err
+	}
+	measured, err := study.Load(c.file, c.measured)
+	if err != nil {
+		return 0, err
+	}
+	file, err := c.openReport(work{Inputs: []string{c.file.Name, cmp.Or(c.measured, c.file.Name)}, Stdout: c.Stdout}, c.path)
+	if err != nil {
+		return 0, err
+	}
+	v := study.Validator{File: c.file, Policies: c.Names, Rounds: c.runs, Measured: measured, Probe: study.SpeedProbe(), Note: noteOf(c.Env, c.shown.Mode == "none"),
+		Real: func(name string) (*report.Report, error) {
+			return c.batch.run(ctx, c.Env, c.shown.Screen(c.Env, nil), name, discard, nil)
+		},
+		Simulated: func(name string, measured *workload.Measured, real *report.Report, seed uint64) (*report.Report, error) {
+			s := simulation{c.Scheduling, sim.Options{Cost: "measured", Measured: measured, Sizes: study.Sizes(real)}}
+			o, err := s.options(c.file, name)
+			if err != nil {
+				return nil, err
+			}
+			// By default, the slots of a real run depend on the cores of the machine, and those of a
+			// simulation do not. So the simulation gets the slots of the real run.
+			r := &real.Config
+			o.MapSlots, o.ReduceSlots = r.MapSlots, r.ReduceSlots
+			o.Trackers, o.MaxSlots = r.Trackers, r.MaxSlots
+			o.Seed, o.NoPin = seed, !r.Pin
+			return sim.Run(ctx, c.file, o)
+		}}
+	found, err := v.Compare()
+	if err != nil {
+		return 0, err
+	}
+	return Done, c.printResult(file, found)
+}
+
+// profileCommand has the options of mrlocal profile with a WORKLOAD.
+type profileCommand struct {
+	Env
+	*batch
+	shown shown
+	runs  int
+	path  string // of --output-file
+}
+
+// makeProfile returns mrlocal profile, which measures one job, or each job of a workload file. The
+// subcommands with the names of jobs measure that job.
+func makeProfile(e Env) *flags.Command {
+	c := &profileCommand{Env: e, batch: newBatch(), runs: 5}
+	made := makeProfileJobs(e)
+	made.Args, made.Long, made.Run = "JOB [FLAGS] [PATH…] | WORKLOAD", profileFileHelp, c.run
+	made.Examples = []string{"mrlocal profile wordcount wiki/", "mrlocal profile two.yaml -o measured.yaml"}
+	made.Settings = append(setting.Without(c.engine.Fields(), "parallel-copies", "copy-bw", "disk-bw"), c.shown.Progress(), outputFile(&c.path, "write the file, with what was measured,"),
+		setting.Of("runs", "", "make each run `N` times; the medians count", "5", setting.Count(&c.runs, 1, study.MostRuns)))
+	return made
+}
+
+// run measures each job of a workload file, and writes the file with a section "measured".
+func (c *profileCommand) run(ctx context.Context, line *flags.Line) (int, error) {
+	// The file is read twice: here, and by Profile, which copies its text.
+	if len(line.Words) > 0 && line.Words[0] == "-" {
+		return 0, errs.Optionf("WORKLOAD", "-: profile copies the text of the file; name a file")
+	}
+	// Any number of runs above 1 serves for checkRuns, which looks for standard input as an input.
+	if err := errors.Join(c.load(c.Env, line.Words), c.checkRuns(2, nil)); err != nil {
+		return 0, err
+	}
+	defer c.close()
+	file, err := (&work{Inputs: []string{c.file.Name}, Stdout: c.Stdout}).Open("output-file", cmp.Or(c.path, "-"))
+	if err != nil {
+		return 0, err
+	}
+	// The profiler replaces slots and policy, so of the file it needs only the jobs.
+	_, submissions := c.file.Lower(c.Config)
+	p := study.Profiler{File: c.file, Rounds: c.runs, Work: c.work(submissions, c.Stdin, discard), Engine: c.engine, RunBatch: runBatch, Note: noteOf(c.Env, c.shown.Mode == "none")}
+	text, err := p.Profile(ctx)
+	if err != nil {
+		return 0, c.reader.named(err)
+	}
+	_, err = io.WriteString(file, text)
+	return Done, errors.Join(err, file.Close())
 }

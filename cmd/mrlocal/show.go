@@ -1,16 +1,23 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"mrlocal/internal/errs"
 	"mrlocal/internal/flags"
+	"mrlocal/internal/setting"
 	"mrlocal/internal/term"
+	"mrlocal/slots/explain"
+	"mrlocal/slots/policy/omo"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/trace"
 	"mrlocal/view"
 )
@@ -135,4 +142,148 @@ func nameOf(m *view.Model, names []string) string {
 		name = fmt.Sprintf("%s-%d", policy, n)
 	}
 	return name
+}
+
+// explainHelp is the help text of mrlocal explain below its usage.
+const explainHelp = `EVENTS is a file that --events of run, batch or sim wrote, or - for standard input; it may be compressed. mrlocal replays its facts and prints each decision with its rule, the numbers behind it and the candidates that it beat. Why was slot 2 lent at 5.3 s? --slot 2 --at 5.3s. --slot, --lent and --job go together; the answer to --task, --lent and --job ends at --at.
+
+Exit codes: 0 done; 2 wrong usage, a file that is cut short or was not written by mrlocal, a task or slot that the run does not have.`
+
+// explainCommand has the options of mrlocal explain.
+type explainCommand struct {
+	Env
+	explain.Options
+	windows time.Duration // of --releases; 0: not given
+}
+
+// makeExplain returns mrlocal explain, which explains the decisions of a recorded run, real or simulated.
+func makeExplain(e Env) *flags.Command {
+	c := &explainCommand{Env: e, Options: explain.Options{Policy: registry.ForReplay, WhyIdle: -1}} // slots count from 0
+	return &flags.Command{Usage: "explain in sentences why a recorded run decided as it did", Args: "EVENTS", Long: explainHelp, Run: c.run,
+		Examples: []string{"mrlocal explain run.jsonl --slot 1 --at 5.3s", "mrlocal explain run.jsonl --lent"},
+		Settings: []setting.Setting{
+			setting.Of("at", "At", "the state at `TIME` after the start of the run, and the last decision before it; with --slot, what the slot held and why", "", setting.Time(&c.At, 0)),
+			setting.Of("slot", "Slot", "the decisions about slot `N`, numbered as in --gantt; with --at the last one before, or why the slot was idle", "", setting.Count(&c.Slot, 0, math.MaxInt32)),
+			setting.Of("lent", "", "all loans of slots, one line each", "", setting.Toggle(&c.Lent)),
+			setting.Of("job", "Job", "what was decided about `JOB`, a name or a number", "", setting.Text(&c.Job)),
+			setting.Of("task", "Task", "the story of `TASK`, written J01/m/7: name or number of the job, m or r, number of the task", "", setting.Text(&c.Task)),
+			setting.Of("why-idle", "WhyIdle", "why nothing ran on `SLOT` at the time of --at, or in its longest idle period", "", setting.Count(&c.WhyIdle, 0, math.MaxInt32)),
+			setting.Of("releases", "", "draw a bar for each window of `TIME`: how many containers were released in it; + marks the number that omo would expect", "", setting.Time(&c.windows, 1)),
+			setting.Of("limit", "", "print at most `N` decisions", "all", setting.Count(&c.Limit, 1, math.MaxInt32)),
+		}}
+}
+
+// run prints the answer to the question that the flags ask. Without a question it prints all decisions
+// of the run.
+func (c *explainCommand) run(ctx context.Context, line *flags.Line) (int, error) {
+	c.HasAt, c.HasSlot = line.Has("at"), line.Has("slot")
+	filtered := c.HasSlot || c.Lent || c.Job != ""
+	// --slot, --lent and --job filter decisions. --task and --why-idle ask other questions.
+	switch {
+	case c.Task != "" && c.WhyIdle >= 0:
+		return 0, errs.Optionf("--task, --why-idle", "give one of them, not both")
+	case filtered && (c.Task != "" || c.WhyIdle >= 0):
+		return 0, errs.Optionf("--task, --why-idle", "cannot be combined with --slot, --lent or --job")
+	}
+	events, err := openEvents(ctx, c.Env, line.Words)
+	if err != nil {
+		return 0, err
+	}
+	defer events.Close()
+	c.Name = events.name // for messages
+	if filtered || c.HasAt || c.Task != "" || c.WhyIdle >= 0 {
+		var b bytes.Buffer // so that nothing is printed of an answer that fails
+		if err := explain.Sentences(&b, events, c.Options); err != nil {
+			return 0, err
+		}
+		return Done, c.Write(b.Bytes())
+	}
+	if c.windows > 0 {
+		return Done, omo.PlotReleases(c.Stdout, events, c.Name, c.windows)
+	}
+	// There may be millions of decisions, so they are printed while the events are read. In explain
+	// run.jsonl | head, head closes the pipe early, which is success.
+	return Done, unlessGone(explain.Sentences(c.Stdout, events, c.Options))
+}
+
+// compareHelp is the help text of mrlocal compare below its usage.
+const compareHelp = `FIRST and SECOND are files that --events of run, batch or sim wrote; one of them may be - for standard input. mrlocal prints the first decision that differs with the reasons of both runs, the jobs whose times differ, and both gantts on one axis. sim --compare simulates and compares in one step. The times of two real runs always differ.
+
+Exit codes: 0 the runs are equal; 1 they differ; 2 wrong usage, a file that is cut short or was not written by mrlocal.`
+
+// makeCompare returns mrlocal compare, which shows where two recorded runs differ, and why.
+func makeCompare(e Env) *flags.Command {
+	var p term.Picture
+	// In the order of trace.Grouping, without its default.
+	by := setting.OneOf(nil, func(i int) { p.By = trace.Grouping(i + 1) }, "pools", "jobs", "phases")
+	return &flags.Command{Usage: "show how two recorded runs differ, and why", Args: "FIRST SECOND", Long: compareHelp, Examples: []string{"mrlocal compare run.jsonl.fair run.jsonl.pi-dhfs"},
+		Settings: append([]setting.Setting{
+			setting.Of("gantt", "", "give letters in the gantts to `jobs|pools|phases`", "jobs; pools if there are more jobs than letters", by),
+		}, *setting.Named(p.Settings(""), "width")),
+		Run: func(ctx context.Context, line *flags.Line) (int, error) { return compareFiles(ctx, e, &p, line.Words) }}
+}
+
+// compareFiles compares two event files. The exit code is 0 or Differs.
+func compareFiles(ctx context.Context, e Env, p *term.Picture, words []string) (int, error) {
+	if len(words) != 2 {
+		return 0, errs.Optionf("", "name two files that --events FILE of run, batch or sim wrote")
+	}
+	if words[0] == "-" && words[1] == "-" {
+		return 0, errs.Optionf("-", "standard input can be only one of the two runs")
+	}
+	var both [2]explain.Recorded
+	for i := range words {
+		events, err := openEvents(ctx, e, words[i:i+1])
+		if err != nil {
+			return 0, err
+		}
+		// The comparison reads both files more than once, so they stay open until it has ended.
+		defer events.Close()
+		both[i].Name = events.name
+		if both[i].Events, err = events.Seekable(); err != nil {
+			return 0, err
+		}
+	}
+	return compareRuns(e, p, both[0], both[1])
+}
+
+// replayHelp is the help text of mrlocal replay below its usage.
+const replayHelp = `EVENTS is a file that --events wrote, or - for standard input; it may be compressed. mrlocal feeds its facts to a new Ledger with the same policy, and compares every decision with the recorded one.
+
+Exit codes: 0 every decision is the same; 1 a decision differs (the first one is printed); 2 the file is cut short, was changed or was not written by mrlocal.`
+
+// makeReplay returns mrlocal replay, which checks that the facts of a recorded run lead to the same
+// decisions again.
+func makeReplay(e Env) *flags.Command {
+	return &flags.Command{Usage: "decide a recorded run again and compare", Args: "EVENTS", Long: replayHelp, Examples: []string{"mrlocal replay run.jsonl"},
+		Run: func(ctx context.Context, line *flags.Line) (int, error) { return replay(ctx, e, line.Words) }}
+}
+
+// replay replays the events of the file that words name, and writes the number of equal decisions or
+// the first decision that differs. The exit code is Done or Differs.
+func replay(ctx context.Context, e Env, words []string) (int, error) {
+	events, err := openEvents(ctx, e, words)
+	if err != nil {
+		return 0, err
+	}
+	defer events.Close()
+	// The number shows the user that there was something to compare.
+	decisions := 0
+	diff, err := explain.Replay(events, registry.ForReplay, explain.ReplayOptions{Event: func(ev *trace.Event, _ []string) bool {
+		// Other events are facts, the input of the replay.
+		if ev.Op.Class() == trace.Decision {
+			decisions++
+		}
+		return ctx.Err() == nil // false ends the replay
+	}})
+	switch {
+	case ctx.Err() != nil:
+		return 0, context.Cause(ctx)
+	case err != nil:
+		return 0, errs.Inputf(events.name, "%v", err)
+	case diff != nil:
+		// Names of jobs come from the file and may have control characters.
+		return Differs, e.Write([]byte(errs.OneLine(diff.String()) + "\n"))
+	}
+	return Done, e.Write(fmt.Appendf(nil, "the same %d decisions\n", decisions))
 }

@@ -12,7 +12,7 @@
 // compares and hashes keys as Text, and sort(1) can take the place of Hadoop. The form keeps
 // the byte order of keys. Some jobs need keys at certain reduces, as a total order does. Each
 // of their keys ends with a label, which makes Hadoop's default hash choose that reduce
-// (label.go).
+// (main.go).
 //
 // A job without reducers has one reduce here. It puts the outputs of the maps in the order of
 // the input, and runs the jobs.Releaser of the job.

@@ -2,10 +2,12 @@ package codec
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
 	"io"
+	"slices"
 
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
@@ -144,4 +146,132 @@ func readGzipHeader(src *bufio.Reader) error {
 		}
 	}
 	return nil
+}
+
+// membersReader decodes a file of many gzip members on several goroutines. A unit is some whole
+// members that follow each other. If a unit would be too large, or a helper cannot decode it, a
+// decoder on the reader's goroutine reads the rest of the file. It reads the same bytes as without
+// helpers, so it finds the same errors.
+type membersReader struct {
+	from *bufio.Reader // the file
+	src  *bufio.Reader // reads from `from`, and has room for the longest unit; nil: rest reads from there
+	// serial makes the decoder that reads the rest of the file on the reader's goroutine.
+	serial func(rest io.Reader) (io.Reader, error)
+	last   bool      // there are no more units
+	rest   io.Reader // decodes the rest of the file; nil: units are still decoded
+	ahead  ahead
+}
+
+// Read implements io.Reader.
+func (m *membersReader) Read(p []byte) (int, error) {
+	for m.rest == nil {
+		if m.ahead.unit != nil {
+			if n := m.ahead.read(p); n > 0 {
+				return n, nil
+			}
+		}
+		if err := m.next(); err != nil {
+			return 0, err
+		}
+	}
+	return m.rest.Read(p)
+}
+
+// next passes units to the helpers, and takes the next unit that is decoded. If there is none, or
+// it could not be decoded, it makes the decoder of the rest of the file.
+func (m *membersReader) next() error {
+	for !m.last && m.ahead.wants() {
+		members := m.unit()
+		if m.last = len(members) == 0; m.last {
+			break
+		}
+		u := m.ahead.take()
+		u.stored = append(u.stored, members...)
+		m.ahead.hand(u)
+		_, _ = m.src.Discard(len(members)) // they are in its buffer, so this cannot fail
+	}
+	var stored []byte
+	if m.ahead.queue.Len() > 0 {
+		u := m.ahead.queue.Take()
+		if u.ok {
+			m.ahead.unit = u
+			return nil
+		}
+		stored = u.stored
+	} else if _, err := m.src.Peek(1); err == io.EOF {
+		m.ahead.close()
+		return io.EOF
+	}
+	// Later units are decoded again, even if helpers have decoded them. So the error of this unit
+	// comes after the same bytes as without helpers.
+	for m.ahead.queue.Len() > 0 {
+		stored = append(stored, m.ahead.queue.Take().stored...)
+	}
+	buffered, _ := m.src.Peek(m.src.Buffered())
+	stored = append(stored, buffered...)
+	m.ahead.close()
+	m.src = nil // its memory is given back
+	var err error
+	m.rest, err = m.serial(io.MultiReader(bytes.NewReader(stored), m.from))
+	return err
+}
+
+// unit returns the next unit, which stays in src; none: there is no more. It searches few bytes at first, so that
+// helpers get small units early. The rest of a file is a unit too, unless no unit is in the queue: alone it is not
+// worth a helper.
+func (m *membersReader) unit() []byte {
+	// Each round searches twice as many bytes, so that all rounds together cost twice the last one.
+	for most := 2 * leastStoredBytes; ; most *= 2 {
+		stored, err := m.src.Peek(most)
+		n := cutGzip(stored)
+		switch {
+		case n > 0:
+			return stored[:n]
+		case err == io.EOF && m.ahead.queue.Len() > 0:
+			return stored
+		case err != nil || most >= mostStoredBytes:
+			return nil
+		}
+	}
+}
+
+// Bounds on a unit of members. leastStoredBytes is for small ones: passing a unit to a
+// helper costs as much as decoding some KB.
+const (
+	leastStoredBytes = 128 << 10
+	mostStoredBytes  = 4 << 20
+	mostTextBytes    = 8 << 20
+)
+
+// cutGzip returns the first place behind leastStoredBytes at which a member seems to begin; 0:
+// there is none. Compressed data may look like the start of a member by chance. A helper cannot
+// decode such a unit.
+func cutGzip(stored []byte) int {
+	for at := leastStoredBytes; at+10 <= len(stored); at++ {
+		i := bytes.Index(stored[at:], []byte(gzipMagic))
+		if i < 0 || at+i+10 > len(stored) {
+			break
+		}
+		at += i
+		flags := stored[at+3]
+		level := stored[at+8]
+		system := stored[at+9]
+		// The reserved flags are 0, and the other two bytes have few values (RFC 1952, 2.3.1).
+		if flags < 0x20 && (level == 0 || level == 2 || level == 4) && (system < 14 || system == 255) {
+			return at
+		}
+	}
+	return 0
+}
+
+// gzipDecoder makes a decoder of units of gzip members. It makes room for four times the stored bytes, which
+// suffices for usual text.
+func gzipDecoder() decoder {
+	var zr gzip.Reader
+	return func(stored, dst []byte) ([]byte, bool) {
+		if zr.Reset(bytes.NewReader(stored)) != nil {
+			return dst, false
+		}
+		return appendAll(slices.Grow(dst, min(4*len(stored), mostTextBytes)+roomBytes), &zr, mostTextBytes)
+	}
 }

@@ -181,7 +181,7 @@ func goroutineFiles() []string {
 	return []string{
 		"engine/pool/thread.go",
 		"engine/pool/pool.go",
-		"engine/arrivals.go", "internal/guard/apart.go",
+		"engine/arrivals.go", "internal/guard/guard.go",
 		"input/tree.go",
 		"internal/disk/tempdir.go",
 		"output/queue.go",

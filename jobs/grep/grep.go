@@ -13,7 +13,7 @@
 // A block is searched in one of four ways (search.go). Literals that each match must contain
 // (package words) are marked, one bit for each offset, in windows of the block (find.go,
 // internal/scan). If a literal is the whole pattern, the marks decide. Otherwise a lineMatcher
-// (match.go) decides about the lines that contain a literal. If there is no such literal, or if too
+// (search.go) decides about the lines that contain a literal. If there is no such literal, or if too
 // many lines contain one, the lineMatcher searches whole blocks. Patterns that are many strings are a
 // dictionary (package words), which searches whole blocks, too.
 //

@@ -8,7 +8,7 @@ import (
 	"mrlocal/jobs/internal/lines"
 )
 
-// This file has a job that makes lists of neighbours of a directed graph, for example for
+// The next job makes lists of neighbours of a directed graph, for example for
 // PageRank (Adjacency-List of PUMA, Purdue's MapReduce benchmarks). A line of input is an edge,
 // "p TAB q". The result is "node TAB from,from… TAB to,to…". First come the nodes with an edge to
 // the node, then those to which it has an edge. Each list is in byte order, and has each node once.

@@ -1,5 +1,5 @@
 // Package puma has the jobs that the papers run: those of PUMA and Gridmix, and examples of Hadoop. Each
-// job has a file, with a constructor NewNAME. What an attempt of a job keeps in memory stands there too.
+// job has a constructor NewNAME. What an attempt of a job keeps in memory stands there too.
 package puma
 
 import "bytes"

@@ -7,9 +7,10 @@ import (
 
 	"mrlocal/internal/errs"
 	"mrlocal/jobs"
+	"mrlocal/jobs/internal/lines"
 )
 
-// This file has the job Select of Gridmix, also called monsterQuery. It is a chain of three
+// The job Select of Gridmix, also called monsterQuery, is a chain of three
 // jobs. In each job, the maps keep a tenth of the records, and the reduces keep two fifths of these.
 // GridMixRunner of Gridmix2 gives -keepmap 10 -keepred 40, three times. The result is the
 // remaining lines in byte order. RAS runs it with one reduce.
@@ -97,4 +98,23 @@ func (m *selectionMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	}
 	jobs.EmitSpans(out, b.Data, m.spans, nil)
 	return nil
+}
+
+// The job Combine of Gridmix counts words, and the maps combine their output
+// (Gridmix2, CombinerJobCreator: TokenCounterMapper with IntSumReducer as combiner). The result is
+// "word TAB count". RAS runs it with one reduce.
+//
+// The kvbuffer of the map folds the counts, so the output of a map has each word once for each load
+// of the kvbuffer. As in jobs/wordcount, words are runs of bytes other than blanks.
+//
+// Memory: words are slices of the block.
+
+// NewCombine makes the job.
+func NewCombine() (jobs.Chain, error) {
+	return jobs.Chain{{
+		Name: "combine", Ordered: true, BuiltIn: true,
+		NewMapper:  func() jobs.Mapper { return lines.NewWordCounter(false, false) },
+		NewFolder:  func() jobs.Folder { return jobs.Sum{} },
+		NewReducer: func() jobs.Reducer { return jobs.NewSum() },
+	}}, nil
 }

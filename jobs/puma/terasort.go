@@ -1,6 +1,10 @@
 package puma
 
 import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
 	"strconv"
 	"strings"
 
@@ -9,7 +13,7 @@ import (
 	"mrlocal/jobs/internal/lines"
 )
 
-// This file has a job that sorts binary records of fixed length by their first bytes. It is
+// The next job sorts binary records of fixed length by their first bytes. It is
 // Hadoop's example TeraSort, which PUMA and the papers use. By default a record has 100 bytes and its
 // key 10, as TeraGen makes them (mrlocal gen records). Records with equal keys keep their order.
 //
@@ -76,4 +80,94 @@ func (m *teraSortMapper) Map(b jobs.Block, out jobs.Emitter) error {
 		m.spans = append(m.spans, jobs.Span{Off: uint32(at), Len: uint32(m.bytes)})
 	}
 	return lines.Take("terasort", b, m.spans, out)
+}
+
+// The next job checks the result of a terasort (Hadoop's example
+// TeraValidate). The keys of records must ascend within each file and from file to file, in the
+// order in which the user names the files. The result has a line "error TAB …" for each violation,
+// then "records TAB number" and "checksum TAB sum". The checksum is the sum of the CRC-32 of all
+// records, in hexadecimal, as TeraChecksum prints it. A sort does not change it.
+//
+// A map emits the first and the last key of each block. The key of that record is the position of the
+// block in the input. So the only reduce gets all blocks as one group, in the order of the input.
+//
+// Memory: two keys for each block.
+
+// TeraValidateOptions are the lengths of a record and of its key, in bytes (ParseRecord).
+type TeraValidateOptions struct{ RecordBytes, KeyBytes int }
+
+// NewTeraValidate makes the job.
+func NewTeraValidate(o TeraValidateOptions) (jobs.Chain, error) {
+	return jobs.Chain{{
+		Name: "teravalidate", Reduces: 1, BuiltIn: true, ByFile: true, RecordBytes: o.RecordBytes,
+		GroupBytes: func([]byte) int { return 0 }, // one group: the whole input
+		NewMapper:  func() jobs.Mapper { return &teraValidateMapper{o: o} },
+		NewReducer: func() jobs.Reducer { return &teraValidateReducer{o: o} },
+	}}, nil
+}
+
+// teraValidateMapper checks blocks. key and value are scratch.
+type teraValidateMapper struct {
+	o          TeraValidateOptions
+	key, value []byte
+}
+
+// Map checks a block. The key is the position of the block: file and offset. The value has four
+// numbers of 8 bytes: records, sum of the CRC-32, violations, and offset of the first one. The
+// first key, the last key and the path of the file follow.
+func (m *teraValidateMapper) Map(b jobs.Block, out jobs.Emitter) error {
+	var records, sum, wrong, at uint64
+	var first, last []byte
+	for r := range b.Fixed(m.o.RecordBytes) {
+		key := r[:m.o.KeyBytes]
+		if records == 0 {
+			first = key
+		} else if bytes.Compare(last, key) > 0 {
+			if wrong++; wrong == 1 {
+				at = uint64(b.Offset) + records*uint64(m.o.RecordBytes)
+			}
+		}
+		last = key
+		records++
+		sum += uint64(crc32.ChecksumIEEE(r))
+	}
+	if records == 0 {
+		return nil
+	}
+	m.key = binary.BigEndian.AppendUint32(m.key[:0], uint32(b.File))
+	m.key = binary.BigEndian.AppendUint64(m.key, uint64(b.Offset))
+	m.value = m.value[:0]
+	for _, n := range []uint64{records, sum, wrong, at} {
+		m.value = jobs.AppendUint64(m.value, n)
+	}
+	m.value = append(append(append(m.value, first...), last...), b.Path...)
+	out.Emit(m.key, m.value)
+	return nil
+}
+
+type teraValidateReducer struct{ o TeraValidateOptions }
+
+// Reduce compares the first key of each block with the last key of the block before.
+func (r *teraValidateReducer) Reduce(_ []byte, vs *jobs.Values, out jobs.Emitter) error {
+	var records, sum uint64
+	var last []byte
+	for vs.Next() {
+		v := vs.Value()
+		keys := v[32:]
+		first := keys[:r.o.KeyBytes]
+		next := keys[r.o.KeyBytes : 2*r.o.KeyBytes]
+		path := keys[2*r.o.KeyBytes:]
+		if records > 0 && bytes.Compare(last, first) > 0 {
+			out.Emit([]byte("error"), fmt.Appendf(nil, "%s: the record at byte %d is less than the one before it", path, binary.BigEndian.Uint64(vs.Key()[4:])))
+		}
+		if wrong := jobs.Uint64(v[16:]); wrong > 0 {
+			out.Emit([]byte("error"), fmt.Appendf(nil, "%s: the record at byte %d is less than the one before it; %d such in a block", path, jobs.Uint64(v[24:]), wrong))
+		}
+		last = append(last[:0], next...)
+		records += jobs.Uint64(v)
+		sum += jobs.Uint64(v[8:])
+	}
+	out.Emit([]byte("records"), strconv.AppendUint(nil, records, 10))
+	out.Emit([]byte("checksum"), strconv.AppendUint(nil, sum, 16))
+	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"mrlocal/jobs/internal/lines"
 )
 
-// This file has a job that lists the most frequent words of each host (Term-Vector of PUMA,
+// The next job lists the most frequent words of each host (Term-Vector of PUMA,
 // Purdue's MapReduce benchmarks). A host is a file here. The result has a line for each file, in the
 // order of the input: "file TAB word:count,word:count…", by descending count, then by word. Words
 // with a count below Options.Min are left out.

@@ -6,7 +6,7 @@
 // plane. Programs read report files, so names in the JSON may be added but never
 // changed.
 //
-// A Sampler measures what the process and the cores of the machine do in a real run (cores.go).
+// A Sampler measures what the process and the cores of the machine do in a real run (metrics.go).
 //
 // Memory: a Report is plain data. It keeps neither the Ledger nor anything of a run.
 package report

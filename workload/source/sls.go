@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -185,4 +186,209 @@ func (j *slsJob) addTask(entry int, t *slsTask) error {
 		j.dropped.add(int(min(n, int64(j.most))), "delays of requests for containers")
 	}
 	return nil
+}
+
+// Rumen reads a job trace of Rumen, as its TraceBuilder writes one for SLS, Gridmix and Mumak
+// (Hadoop, hadoop-rumen, LoggedJob, LoggedTask, LoggedTaskAttempt): a JSON object for each job. A
+// task has the times of its last attempt that succeeded. A task without one is not in the
+// workload, and neither are the tasks of set-up and clean-up. Rumen's Folder repeats jobs with their
+// IDs, so a later job of an ID gets a number. It is a Reader.
+func Rumen(name string, r io.Reader, o Reading) (*Set, error) {
+	s := &Set{Notes: []string{"jobs of the Rumen trace " + name}}
+	seen := map[string]int{} // jobs by their IDs
+	err := eachDocument(name, r, func(at string, j *rumenJob) error {
+		b := o.building(at)
+		b.readRumen(j)
+		if b.Name == "" {
+			b.err = errors.New("has no jobID; a job of Rumen is expected, and no topology")
+		}
+		seen[b.Name]++
+		if n := seen[b.Name]; n > 1 {
+			b.Name = fmt.Sprintf("%s-%d", b.Name, n)
+			b.assumed.add(1, "jobs whose ID the trace repeats, which get a number")
+		}
+		return s.build(&b, o)
+	})
+	return s.result(name, err)
+}
+
+// rumenJob has the fields that are read of a LoggedJob.
+type rumenJob struct {
+	ID      text        `json:"jobID"`
+	User    text        `json:"user"`
+	Queue   text        `json:"queue"`
+	Outcome text        `json:"outcome"`
+	Submit  text        `json:"submitTime"`
+	Maps    []rumenTask `json:"mapTasks"`
+	Reduces []rumenTask `json:"reduceTasks"`
+	Others  []struct{}  `json:"otherTasks"`
+}
+
+// rumenTask has the fields that are read of a LoggedTask.
+type rumenTask struct {
+	ID       text           `json:"taskID"`
+	Attempts []rumenAttempt `json:"attempts"`
+}
+
+// rumenAttempt has the fields that are read of a LoggedTaskAttempt. An unknown time is -1, or nil.
+type rumenAttempt struct {
+	Result   string `json:"result"`
+	Start    *int64 `json:"startTime"`
+	End      *int64 `json:"finishTime"`
+	Shuffled int64  `json:"shuffleFinished"`
+	Emitted  int64  `json:"mapOutputBytes"`
+	Copied   int64  `json:"reduceShuffleBytes"`
+	Written  int64  `json:"hdfsBytesWritten"`
+}
+
+// readRumen takes the fields and the tasks of a job.
+func (b *building) readRumen(j *rumenJob) {
+	b.Name, b.User, b.Pool, b.outcome = string(j.ID), string(j.User), string(j.Queue), string(j.Outcome)
+	if ms, bad := j.Submit.number(-1); bad != nil || ms < 0 {
+		b.fail("submitTime %s is not a time in milliseconds", errs.Quote(string(j.Submit)))
+	} else {
+		b.submitted(ms)
+	}
+	b.dropped.add(len(j.Others), droppedOthers)
+	for i := range j.Maps {
+		b.recordRumen(&j.Maps[i], false)
+	}
+	for i := range j.Reduces {
+		b.recordRumen(&j.Reduces[i], true)
+	}
+}
+
+// recordRumen records a task.
+func (b *building) recordRumen(t *rumenTask, reduce bool) {
+	done := (*attempt)(nil)
+	for _, a := range t.Attempts {
+		if !slices.Contains([]string{"SUCCESS", "SUCCEEDED"}, a.Result) {
+			continue
+		}
+		done = &attempt{reduce: reduce, start: orUnknown(a.Start), shuffled: a.Shuffled, end: orUnknown(a.End), bytes: a.Emitted, written: a.Written}
+		if reduce {
+			done.bytes = a.Copied
+		}
+	}
+	if done == nil {
+		b.dropped.add(len(t.Attempts), droppedAttempts)
+		b.dropped.add(1, droppedTasks)
+		return
+	}
+	b.dropped.add(len(t.Attempts)-1, droppedAttempts)
+	b.record(string(t.ID), *done)
+}
+
+// orUnknown returns a time, or -1 if the trace lacks it.
+func orUnknown(ms *int64) int64 {
+	if ms == nil {
+		return -1
+	}
+	return *ms
+}
+
+// These are names in a tally of what was dropped.
+const (
+	droppedAttempts = "attempts that failed, were killed or were replaced"
+	droppedOthers   = "tasks of set-up and clean-up"
+	droppedTasks    = "tasks without an attempt that succeeded"
+)
+
+// mostDocumentBytes bounds a document of a trace in JSON, which has one job.
+const mostDocumentBytes = 256 << 20
+
+// eachDocument reads JSON objects, one after the other, and calls do with each and its place. name is the file, for
+// messages. It holds one object at a time. The first error ends it.
+func eachDocument[T any](name string, r io.Reader, do func(at string, document *T) error) error {
+	in := &lineReader{name: name, r: r}
+	d := json.NewDecoder(in)
+	spaces := int64(0) // between the objects
+	for {
+		spaces -= d.InputOffset()
+		d.More() // goes to the next object
+		in.begin(d.InputOffset())
+		spaces += in.begins
+		document := new(T)
+		err := d.Decode(document)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return in.problem(err, spaces)
+		}
+		if err := do(in.place(in.begins), document); err != nil {
+			return err
+		}
+	}
+}
+
+// lineReader counts the lines that it reads, so that an offset has a line.
+type lineReader struct {
+	name   string
+	r      io.Reader
+	read   int64   // bytes that were read
+	begins int64   // offset of the object that is read now
+	lines  int     // line ends before those in ends
+	ends   []int64 // offsets of the other line ends
+	err    error   // of r, or of an object that is too long
+}
+
+// Read reads from r. It fails if an object is longer than mostDocumentBytes.
+func (l *lineReader) Read(p []byte) (int, error) {
+	if l.read-l.begins > mostDocumentBytes {
+		l.err = fmt.Errorf("a single object is longer than %d MiB", mostDocumentBytes>>20)
+		return 0, l.err
+	}
+	n, err := l.r.Read(p)
+	for i, c := range p[:n] {
+		if c == '\n' {
+			l.ends = append(l.ends, l.read+int64(i))
+		}
+	}
+	l.read += int64(n)
+	if err != nil && err != io.EOF {
+		l.err = err
+	}
+	return n, err
+}
+
+// begin says that the next object begins at offset.
+func (l *lineReader) begin(offset int64) {
+	n := 0
+	for n < len(l.ends) && l.ends[n] < offset {
+		n++
+	}
+	l.begins = offset
+	l.lines += n
+	l.ends = l.ends[n:]
+}
+
+// place returns the place of an offset in the object that is read now: "NAME:LINE".
+func (l *lineReader) place(offset int64) string {
+	line := l.lines + 1
+	for _, end := range l.ends {
+		if end < offset {
+			line++
+		}
+	}
+	return fmt.Sprintf("%s:%d", l.name, line)
+}
+
+// problem returns a decoder's error with its place. spaces is the number of bytes before and between the objects, which
+// the offset of an error of syntax does not count.
+func (l *lineReader) problem(err error, spaces int64) error {
+	at := l.begins
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case l.err != nil:
+		return errs.Inputf(l.place(l.read), "%w", errs.Cause(l.err))
+	case errors.As(err, &syntax):
+		at = spaces + syntax.Offset - 1
+	case errors.As(err, &kind):
+		at += kind.Offset - 1
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		at = l.read
+	}
+	return errs.Inputf(l.place(at), "%s", errs.OfJSON(err))
 }

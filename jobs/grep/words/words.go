@@ -7,7 +7,7 @@
 // the longest word. Each word names the longest other word with which it begins. So all words of a
 // place are known after one search.
 //
-// If words must be whole lines, a hash table of lines is enough (whole.go). If case is ignored, words
+// If words must be whole lines, a hash table of lines is enough (matcher.go). If case is ignored, words
 // and text are folded first (fold.go).
 //
 // Memory: a Dictionary is never changed after New, so Matchers in several goroutines share it. It

@@ -11,7 +11,7 @@
 // changes its home kind (slots.Grant.Rehome), so it is not lent. The shares alone decide when
 // reduces start: the slowstart is 0.
 //
-// The resource usage pipeline is pipeline.go. A map in its I/O period opens an
+// The resource usage pipeline is in shares.go. A map in its I/O period opens an
 // additional map slot. Reduces are bounded in total, in copy, and in sort and compute.
 // The pipeline depends on the changes of phase that the Ledger reports (Observe). Its third
 // part, the kvbuffer that grows, is in package spill.
