@@ -141,6 +141,9 @@ const (
 	FormatNone = output.None
 	FormatGzip = output.Gzip
 	FormatZstd = output.Zstd
+	// FormatBzip2 and FormatDeflate are the formats of Hadoop's BZip2Codec and DefaultCodec.
+	FormatBzip2   = output.Bzip2
+	FormatDeflate = output.Deflate
 )
 
 // The kinds of errors, for errors.Is.

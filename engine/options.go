@@ -199,7 +199,7 @@ func (o *JobOptions) Fields() []setting.Setting {
 		setting.Of("output", "OutputDir", "write part files and _SUCCESS into the new directory `DIR`", "", setting.Text(&o.OutputDir)).InShortHelp(),
 		setting.Of("overwrite", "Overwrite", "let --output replace a directory that mrlocal made; --output-file always replaces its file", "", setting.Toggle(&o.Overwrite)).InShortHelp(),
 		setting.Of("output-file", "OutputFile", "write the result to one `FILE`, which it replaces, or to standard output if it is -", "standard output", setting.Text(&o.OutputFile)).InShortHelp(),
-		setting.Of("compress-output", "CompressOutput", "compress the result, and each part of a directory, in blocks of 1 MiB: `auto|none|gz|zstd`", "auto: by the suffix .gz or .zst of the file", setting.Enum(&o.CompressOutput, "auto", "none", "gz", "zstd")),
+		setting.Of("compress-output", "CompressOutput", "compress the result, and each part of a directory, in blocks of 1 MiB: `auto|none|gz|zstd|bz2|deflate`", "auto: by the suffix .gz or .zst of the file", setting.Enum(&o.CompressOutput, "auto", "none", "gz", "zstd", "bz2", "deflate")),
 		setting.Of("reducers", "Reducers ReducersPerSlot MapOnly", "`N` reduce tasks. 0: map only, if the job allows it; auto:X: X times the reduce slots, such as Hadoop's auto:0.95 (all at once) and auto:1.75 (a second wave)", "chosen by the size of the input", setting.Value{Set: o.readReducers}),
 		setting.Of("block-size", "BlockBytes", "`SIZE` of a split, at least 1KiB", "64MiB, less for small inputs; on HDFS the file's blocks", setting.Size(&o.BlockBytes, 1<<10, math.MaxInt64)),
 		setting.Of("webhdfs", "HDFS.Web", "the web interface of the NameNode is at `HOST:PORT`", "the host of the path, port 9870", setting.Text(&o.HDFS.Web)),
@@ -282,7 +282,7 @@ func (o *JobOptions) validate(job *jobs.Job) error {
 		return errs.Fieldf("Options.OutputDir, Options.OutputFile", "give one of them, not both")
 	case o.OutputDir != "" && o.Stdout != nil, o.OutputFile != "" && o.Stdout != nil && !output.NamesStdout(o.OutputFile):
 		return errs.Fieldf("Options.Stdout", "would get nothing, because the result goes to %s; set one of them", cmp.Or(o.OutputDir, o.OutputFile))
-	case o.CompressOutput > output.Zstd:
+	case o.CompressOutput > output.Deflate:
 		return errs.Fieldf("Options.CompressOutput", "%d: no such format", o.CompressOutput)
 	case o.ReducersPerSlot < 0 || o.ReducersPerSlot > mostPerSlot || o.ReducersPerSlot > 0 && (o.Reducers > 0 || o.MapOnly):
 		return errs.Fieldf("Options.ReducersPerSlot", "%v: must be between 0 and 100, and excludes Reducers and MapOnly", o.ReducersPerSlot)

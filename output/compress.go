@@ -4,10 +4,13 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"strings"
 
+	"github.com/dsnet/compress/bzip2"
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 
 	"mrlocal/internal/errs"
@@ -17,8 +20,9 @@ import (
 // for example a part file on the thread of its attempt. A packQueue compresses several blocks of a text
 // at a time, and writes them in order.
 //
-// Both write a sequence of gzip members or zstd frames, called blocks here. Each block has 1 MiB of
-// text; the last one may have less. The bytes depend only on the text, not on the number of threads.
+// Both write a sequence of gzip members, zstd frames or bzip2 streams, called blocks here. Each block has 1 MiB of
+// text; the last one may have less. A result in deflate is one block, because many decoders of zlib read only the
+// first stream of a file. The bytes depend only on the text, not on the number of threads.
 //
 // Memory: both copy or compress a []byte before the method returns.
 
@@ -32,17 +36,21 @@ const (
 	None
 	Gzip
 	Zstd
+	Bzip2
+	Deflate // one stream of zlib, as Hadoop's DefaultCodec writes it
 )
 
 // Suffix returns the end of the names of compressed files, as in Hadoop.
 func (c Format) Suffix() string {
-	switch c {
-	case Gzip:
-		return ".gz"
-	case Zstd:
-		return ".zst"
+	return [...]string{Gzip: ".gz", Zstd: ".zst", Bzip2: ".bz2", Deflate: ".deflate"}[c]
+}
+
+// blockBytes returns the length of the text of a block.
+func (c Format) blockBytes() int64 {
+	if c == Deflate {
+		return math.MaxInt64
 	}
-	return ""
+	return compressBlockBytes
 }
 
 // Of returns the format of a result in the given file; "" means that the result is not one
@@ -65,8 +73,8 @@ func (c Format) Of(file string) (Format, error) {
 }
 
 const (
-	// compressBlockBytes is the length of the text of a block, a gzip member or a zstd frame. Every
-	// decoder reads a sequence of them as one file. So blocks are compressed independently, and
+	// compressBlockBytes is the length of the text of a block, apart from Deflate. Every
+	// decoder reads a sequence of blocks as one file. So blocks are compressed independently, and
 	// the bytes of a result depend only on its text.
 	compressBlockBytes = 1 << 20
 
@@ -77,24 +85,30 @@ const (
 	packedBufferBytes = 32 << 10  // bytes; gathers the small writes of encoders
 )
 
-// encoder is the common part of gzip.Writer and zstd.Encoder. Close ends a block. Reset begins
+// encoder is the common part of the encoders. Close ends a block. Reset begins
 // one, also after an error.
 type encoder interface {
 	io.WriteCloser
 	Reset(io.Writer)
 }
 
-// Compressor compresses text in blocks of compressBlockBytes. Only one goroutine may use it.
+// bzip2Encoder is the encoder of Bzip2. The Reset of its library returns an error, which is always nil.
+type bzip2Encoder struct{ *bzip2.Writer }
+
+func (e bzip2Encoder) Reset(w io.Writer) { _ = e.Writer.Reset(w) }
+
+// Compressor compresses text in blocks of Format.blockBytes. Only one goroutine may use it.
 type Compressor struct {
 	w       *bufio.Writer
 	encoder encoder
-	left    int  // bytes of text that still fit in the open block; 0: no block is open
-	some    bool // a block was begun
+	block   int64 // bytes of text of a block
+	left    int64 // bytes of text that still fit in the open block; 0: no block is open
+	some    bool  // a block was begun
 }
 
-// NewCompressor makes a Compressor of format c, Gzip or Zstd, that writes to w.
+// NewCompressor makes a Compressor of format c, which is not BySuffix or None, that writes to w.
 func NewCompressor(c Format, w io.Writer) (*Compressor, error) {
-	m := &Compressor{w: bufio.NewWriterSize(w, packedBufferBytes)}
+	m := &Compressor{w: bufio.NewWriterSize(w, packedBufferBytes), block: c.blockBytes()}
 	var err error
 	switch c {
 	case Gzip:
@@ -103,6 +117,13 @@ func NewCompressor(c Format, w io.Writer) (*Compressor, error) {
 	case Zstd:
 		m.encoder, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
 			zstd.WithWindowSize(zstdWindowBytes), zstd.WithLowerEncoderMem(true), zstd.WithZeroFrames(true))
+	case Bzip2:
+		// The level is the memory of a block, in 100 kB. An encoder of level 9 takes 11 MB.
+		var z *bzip2.Writer
+		z, err = bzip2.NewWriter(m.w, &bzip2.WriterConfig{Level: 1})
+		m.encoder = bzip2Encoder{z}
+	case Deflate:
+		m.encoder, err = zlib.NewWriterLevel(m.w, zlib.BestSpeed)
 	default:
 		err = fmt.Errorf("output: compression %d has no encoder", c)
 	}
@@ -122,12 +143,12 @@ func (m *Compressor) Write(text []byte) (int, error) {
 		if m.left == 0 {
 			m.begin()
 		}
-		n := min(len(text), m.left)
+		n := int(min(int64(len(text)), m.left))
 		if _, err := m.encoder.Write(text[:n]); err != nil {
 			return written, err
 		}
 		written, text = written+n, text[n:]
-		if m.left -= n; m.left == 0 {
+		if m.left -= int64(n); m.left == 0 {
 			if err := m.encoder.Close(); err != nil {
 				return written, err
 			}
@@ -139,7 +160,7 @@ func (m *Compressor) Write(text []byte) (int, error) {
 // begin begins a block.
 func (m *Compressor) begin() {
 	m.encoder.Reset(m.w)
-	m.left, m.some = compressBlockBytes, true
+	m.left, m.some = m.block, true
 }
 
 // Close ends the last block and writes it out. An empty text becomes a block without text,
@@ -147,7 +168,7 @@ func (m *Compressor) begin() {
 func (m *Compressor) Close() error {
 	if !m.some {
 		m.begin()
-		if _, err := m.encoder.Write(nil); err != nil { // gzip writes its header with the first Write
+		if _, err := m.encoder.Write(nil); err != nil { // encoders write their header with the first Write
 			return err
 		}
 	}

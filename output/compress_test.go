@@ -2,7 +2,9 @@ package output
 
 import (
 	"bytes"
+	stdbzip2 "compress/bzip2"
 	stdgzip "compress/gzip"
+	stdzlib "compress/zlib"
 	"fmt"
 	"io"
 	"os"
@@ -28,6 +30,12 @@ func unpack(t testing.TB, c Format, data []byte) []byte {
 		return data
 	case Gzip:
 		z, err := stdgzip.NewReader(bytes.NewReader(data))
+		must(t, err)
+		r = z
+	case Bzip2:
+		r = stdbzip2.NewReader(bytes.NewReader(data))
+	case Deflate: // it reads one stream alone
+		z, err := stdzlib.NewReader(bytes.NewReader(data))
 		must(t, err)
 		r = z
 	case Zstd:
@@ -75,10 +83,10 @@ func TestCompressedBytesDependOnTheTextAlone(t *testing.T) {
 			texts[i] = lineText(i, n)
 			want = append(want, texts[i]...)
 		}
-		format := rapid.SampledFrom([]Format{Gzip, Zstd}).Draw(rt, "format")
+		format := rapid.SampledFrom([]Format{Gzip, Zstd, Gzip, Zstd, Deflate, Bzip2}).Draw(rt, "format")
 		name := "result" + format.Suffix()
 		var out bytes.Buffer
-		spec := rapid.SampledFrom([]Spec{{Stdout: &out, Compress: format}, {File: w.path(name)}}).Draw(rt, "place")
+		spec := rapid.SampledFrom([]Spec{{Stdout: &out, Compress: format}, {File: w.path(name), Compress: format}}).Draw(rt, "place")
 		parts := w.parts(len(texts))
 		parts.Compressors = rapid.IntRange(0, 3).Draw(rt, "compressors")
 		target := w.begin(spec, parts)
@@ -102,7 +110,7 @@ func TestCompressedBytesDependOnTheTextAlone(t *testing.T) {
 }
 
 func TestPartFilesAreCompressedAndNamedAsInHadoop(t *testing.T) {
-	for format, suffix := range map[Format]string{Gzip: ".gz", Zstd: ".zst"} {
+	for format, suffix := range map[Format]string{Gzip: ".gz", Zstd: ".zst", Bzip2: ".bz2", Deflate: ".deflate"} {
 		w := newKit(t, 8<<20)
 		for range 2 { // the second directory replaces the first one
 			target := w.begin(Spec{Dir: w.path("out"), Compress: format, Overwrite: true}, w.parts(2))
@@ -189,7 +197,7 @@ func TestASuffixChoosesTheCompression(t *testing.T) {
 		if _, err := Open(Spec{File: t.TempDir() + "/r" + suffix}); !errs.IsUsage(err) || !strings.Contains(err.Error(), strings.ToLower(suffix)) {
 			t.Errorf("%s: %v", suffix, err)
 		}
-		for _, c := range []Format{None, Gzip, Zstd} {
+		for _, c := range []Format{None, Gzip, Zstd, Bzip2, Deflate} {
 			if got, err := c.Of("r" + suffix); got != c || err != nil {
 				t.Errorf("%s: %v, %v; want %v", suffix, got, err, c)
 			}
@@ -197,5 +205,20 @@ func TestASuffixChoosesTheCompression(t *testing.T) {
 	}
 	if got, err := None.Of("r.gz"); got != None || err != nil {
 		t.Errorf("plain text in r.gz: %v, %v", got, err)
+	}
+}
+
+// With DirStyle.OmitEmpty, an attempt that has written nothing has no file. A codec writes some bytes for an empty
+// text.
+func TestACompressedPartWithoutTextIsOmitted(t *testing.T) {
+	for _, format := range []Format{Gzip, Zstd, Bzip2, Deflate} {
+		w := newKit(t, 8<<20)
+		target := w.begin(Spec{Dir: w.path("out"), Compress: format, DirStyle: DirStyle{OmitEmpty: true}}, w.parts(2))
+		for i, text := range []string{"", "text"} {
+			p, err := target.Attempt(i, 0)
+			must(t, put(t, p, err, text).Commit())
+		}
+		must(t, target.Commit())
+		mustList(t, tree(t, w.path("out")), "_SUCCESS", "part-r-00001"+format.Suffix())
 	}
 }

@@ -164,6 +164,9 @@ func (p *packedPart) Commit() error {
 	files := slices.Clone(p.mu.files)
 	p.mu.Unlock()
 	for _, c := range files {
+		if p.of.style.OmitEmpty && !c.some {
+			continue // the end of an empty text would not be empty
+		}
 		if err := c.Close(); err != nil {
 			return err
 		}

@@ -63,13 +63,13 @@ func (k *packQueue) Write(text []byte) (int, error) {
 				return written, err
 			}
 		}
-		n, err := k.text.Write(text[:min(int64(len(text)), compressBlockBytes-k.textBytes)])
+		n, err := k.text.Write(text[:min(int64(len(text)), k.format.blockBytes()-k.textBytes)])
 		k.textBytes += int64(n)
 		written, text = written+n, text[n:]
 		if err != nil {
 			return written, err
 		}
-		if k.textBytes == compressBlockBytes {
+		if k.textBytes == k.format.blockBytes() {
 			if err := k.complete(); err != nil {
 				return written, err
 			}

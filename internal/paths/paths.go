@@ -279,7 +279,7 @@ func IsBeside(name string) bool {
 // PartName matches the names of part files, and of the files of named outputs. Task numbers have at
 // least five digits, as in Hadoop. Compressed files have a suffix.
 func PartName() *regexp.Regexp {
-	return regexp.MustCompile(`^(part-|[0-9A-Za-z]{1,64}-[mr]-)[0-9]{5,}(\.gz|\.zst)?$`)
+	return regexp.MustCompile(`^(part-|[0-9A-Za-z]{1,64}-[mr]-)[0-9]{5,}(\.gz|\.zst|\.bz2|\.deflate)?$`)
 }
 
 // WorkName matches the names of the directories in `_temporary` in which attempts write.
