@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -226,7 +227,7 @@ func abilities() []ability {
 			}
 			j.NewMapper, j.NewReducer, j.NewCombiner = func() jobs.Mapper { return mapper }, func() jobs.Reducer { return reducer }, func() jobs.Reducer { return combiner }
 		})},
-		{of: "OwnAttempt Context Task Number Progress Lasts Read Status Charge", what: "what an attempt reports", want: usualResult, chain: usual(func(j *jobs.Job) {
+		{of: "OwnAttempt Context Task Number Progress Lasts Read Status Charge Dir", what: "what an attempt reports", want: usualResult, chain: usual(func(j *jobs.Job) {
 			mapper := fullOf()
 			mapper.MapperFunc = field
 			mapper.begin = func(own jobs.OwnAttempt) {
@@ -236,6 +237,11 @@ func abilities() []ability {
 				}
 				if own.Status != nil {
 					own.Status("busy")
+				}
+				if own.Dir != nil {
+					if dir, err := own.Dir(); err != nil || dir != "" && !filepath.IsAbs(dir) {
+						panic(fmt.Sprint(dir, err))
+					}
 				}
 			}
 			j.NewMapper = func() jobs.Mapper { return mapper }

@@ -79,6 +79,7 @@ type attempt struct {
 	statuses   statuses
 
 	part    output.Part         // where it writes; nil: a map with reduces, or not opened yet
+	bare    output.Part         // of the files that user code of a map with reduces makes; nil: none
 	text    *textOut            // of part
 	outputs map[string]*textOut // named outputs that user code has asked for
 	texts   []*textOut          // all with a buffer in the lease
@@ -321,7 +322,7 @@ func (a *attempt) reserve() (err error) {
 	return err
 }
 
-// leaveRoom drops what the attempt has not committed, closes the user code that is still open, and gives
+// leaveRoom closes the user code that is still open, drops what the attempt has not committed, and gives
 // back lease and descriptors. It does so even if user code has ended the goroutine, or ends it in a Close.
 func (a *attempt) leaveRoom() {
 	defer a.leaveFDs()
@@ -331,14 +332,17 @@ func (a *attempt) leaveRoom() {
 		}
 		a.measure(slots.PhaseNone)
 		a.lease.Close()
-		a.lease, a.texts, a.outputs = nil, nil, nil
+		a.lease, a.texts, a.outputs, a.bare = nil, nil, nil, nil
+	}()
+	// What is dropped comes after the user code, whose commands may write files until it is closed.
+	defer func() {
+		for _, f := range slices.Backward(a.undo) {
+			f()
+		}
+		a.undo = nil
 	}()
 	// Code that is still open belongs to an attempt that has failed, which keeps its error.
-	defer func() { _ = a.closeUser() }()
-	for _, f := range slices.Backward(a.undo) {
-		f()
-	}
-	a.undo = nil
+	_ = a.closeUser()
 }
 
 // needsMore reports whether the attempt starts again on a larger floor, because a record did not fit.

@@ -11,6 +11,7 @@ import (
 	"mrlocal/internal/errs"
 	"mrlocal/internal/guard"
 	"mrlocal/jobs"
+	"mrlocal/output"
 	"mrlocal/shuffle"
 	"mrlocal/shuffle/record"
 	"mrlocal/slots"
@@ -218,6 +219,12 @@ func (a *mapAttempt) closeOut() (*shuffle.MapOutput, error) {
 func (a *mapAttempt) commit(out *shuffle.MapOutput) error {
 	if a.buf == nil {
 		return a.part.Commit()
+	}
+	if a.bare != nil {
+		// If an earlier attempt has succeeded, and its map output is lost, its files are those of the task.
+		if err := a.bare.Commit(); err != nil && !errors.Is(err, output.ErrLost) {
+			return err
+		}
 	}
 	if a.job.keeper != nil {
 		err := out.Store(func(s shuffle.Stored) error { return a.job.keeper.Commit(int(a.id.Task), s, &a.counters) })

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -289,6 +290,29 @@ func (a *attempt) openOutput(name string) (*textOut, error) {
 		return nil, err
 	}
 	return newTextOut(a, w, outputBytes)
+}
+
+// dir returns the directory for files that user code makes by itself (jobs.OwnAttempt.Dir).
+func (a *attempt) dir() (string, error) {
+	sink, ok := a.job.sink.(*targetSink)
+	switch {
+	case !ok || sink.inOrder:
+		return "", nil
+	case a.part == nil && a.bare == nil: // a map with reduces
+		target, err := sink.begin()
+		if err == nil {
+			a.bare, err = target.Bare(int(a.id.Task), int(a.id.N))
+		}
+		if err != nil {
+			return "", err
+		}
+		a.undo = append(a.undo, a.bare.Abort)
+	}
+	part, ok := cmp.Or(a.part, a.bare).(output.HasDir)
+	if !ok {
+		return "", nil
+	}
+	return part.Dir()
 }
 
 // endOutputs writes the buffers of named outputs, in the order of jobs.Job.Outputs, and ends the

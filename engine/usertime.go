@@ -94,6 +94,10 @@ func (u *userTime) own() jobs.OwnAttempt {
 			u.during(func() { charged = a.charge(bytes) })
 			return charged
 		},
+		Dir: func() (dir string, err error) {
+			u.during(func() { dir, err = a.dir() })
+			return dir, err
+		},
 	}
 	if len(a.job.spec.Outputs) > 0 {
 		own.Output = func(name string) jobs.Emitter {

@@ -207,6 +207,13 @@ type OwnAttempt struct {
 	// Outputs.
 	Output func(name string) Emitter
 
+	// Dir returns the path of a directory of this attempt. If the attempt is the one that counts, the
+	// files and directories in it move into the output directory, those of reduces and of later tasks
+	// last, and replace others of the same name. Otherwise they are removed. The directory of a map
+	// whose job has reduces exists only if user code makes it. The path is "" if the output of the job
+	// is not a directory on this machine. Dir fails if the attempt is killed. It may be nil.
+	Dir func() (string, error)
+
 	// Read counts records, and their bytes, that a map of a job without input has read from
 	// another source. It may be nil.
 	Read func(records, bytes int64)

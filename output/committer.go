@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
+	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
+	"mrlocal/internal/disk"
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/paths"
 )
@@ -40,9 +44,11 @@ type committer struct {
 		sync.Mutex
 		stage  stage
 		state  state
-		tasks  map[int][]string          // by task: the files of the attempt that has won, with paths below the stage
+		tasks  map[string][]string       // by directory of a task: the files of the attempt that has won, with paths below the stage
+		parts  int                       // tasks that write a part and have a winner
 		open   map[*fileAttempt]struct{} // attempts that have not committed
 		merged *fileAttempt              // has all parts in order; nil: each attempt has a file
+		own    bool                      // an attempt with files of user code has won
 	}
 }
 
@@ -75,7 +81,7 @@ type file interface {
 func newCommitter(spec Spec, s stage) *committer {
 	c := &committer{name: spec.Dir, suffix: spec.Compress.Suffix(), style: spec.DirStyle}
 	c.mu.stage = s
-	c.mu.tasks = make(map[int][]string)
+	c.mu.tasks = make(map[string][]string)
 	c.mu.open = make(map[*fileAttempt]struct{})
 	return c
 }
@@ -91,16 +97,21 @@ func (c *committer) start() error {
 	return nil
 }
 
-// attempt makes the directory and the part file of attempt n of a task. It overwrites a local file
-// that an attempt with the same number has left.
-func (c *committer) attempt(task, n int, mapOnly bool) (*fileAttempt, error) {
-	kind := paths.KindLetter(mapOnly)
-	a := &fileAttempt{
-		of: c, task: task,
+// newAttempt returns attempt n of a task, without a part file.
+func (c *committer) newAttempt(task, n int, isMap bool) *fileAttempt {
+	kind := paths.KindLetter(isMap)
+	return &fileAttempt{
+		of:     c,
 		dir:    path.Join(tempName, fmt.Sprintf("attempt_%s_%06d_%d", kind, task, n)),
 		won:    path.Join(tempName, fmt.Sprintf("task_%s_%06d", kind, task)),
 		suffix: fmt.Sprintf("-%s-%05d%s", kind, task, c.suffix),
 	}
+}
+
+// attempt makes the directory and the part file of attempt n of a task. It overwrites a local file
+// that an attempt with the same number has left.
+func (c *committer) attempt(task, n int, mapOnly bool) (*fileAttempt, error) {
+	a := c.newAttempt(task, n, mapOnly)
 	name := "part" + a.suffix
 	if c.style.PlainNames {
 		name = fmt.Sprintf("part-%05d%s", task, c.suffix)
@@ -156,13 +167,19 @@ func (c *committer) publish(parts int) error {
 	if c.mu.state != started {
 		return ErrAborted
 	}
-	if c.mu.merged == nil && len(c.mu.tasks) != parts {
-		return fmt.Errorf("output %s: %d of %d parts were written", quoteName(c.name), len(c.mu.tasks), parts)
+	if c.mu.merged == nil && c.mu.parts != parts {
+		return fmt.Errorf("output %s: %d of %d parts were written", quoteName(c.name), c.mu.parts, parts)
 	}
-	for _, files := range c.mu.tasks {
-		for _, won := range files {
+	local, isLocal := s.files.(*localStage)
+	for _, task := range slices.Sorted(maps.Keys(c.mu.tasks)) {
+		for _, won := range c.mu.tasks[task] {
 			if err := s.move(won, path.Base(won)); err != nil {
 				return err
+			}
+		}
+		if isLocal && c.mu.own {
+			if err := moveAll(local.below(path.Join(task, filesName)), local.stage); err != nil {
+				return fmt.Errorf("output: %w", err)
 			}
 		}
 	}
@@ -207,15 +224,15 @@ func (c *committer) abort() error {
 // fileAttempt is an attempt with a part file, and with files of named outputs. It implements Part.
 type fileAttempt struct {
 	of       *committer
-	task     int
-	dir, won string // directories below the stage before and after the commit
-	suffix   string // of named outputs
-	part     *partFile
+	dir, won string      // directories below the stage before and after the commit
+	suffix   string      // of named outputs
+	part     *partFile   // nil: the attempt is one of Target.Bare
 	ended    atomic.Bool // Commit or Abort was called; only the first of these calls counts
 
 	mu struct {
 		sync.Mutex
 		files []*partFile // part is the first one
+		own   string      // what Dir has returned; "": nothing
 	}
 }
 
@@ -283,6 +300,7 @@ func (a *fileAttempt) Commit() error {
 	for _, f := range files {
 		err = cmp.Or(err, f.Close())
 	}
+	err = cmp.Or(err, a.syncOwn())
 	c := a.of
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -303,7 +321,7 @@ func (a *fileAttempt) Commit() error {
 // removes the directory and returns ErrLost. The caller holds a.of.mu.
 func (a *fileAttempt) win(files []*partFile) error {
 	c := a.of
-	if _, taken := c.mu.tasks[a.task]; taken {
+	if _, taken := c.mu.tasks[a.won]; taken {
 		return errors.Join(ErrLost, c.mu.stage.remove(a.dir))
 	}
 	var won []string
@@ -314,15 +332,21 @@ func (a *fileAttempt) win(files []*partFile) error {
 		}
 	}
 	var err error
-	if len(won) == 0 {
+	hasOwn := a.ownExists()
+	if len(won) == 0 && !hasOwn {
 		err = c.mu.stage.remove(a.dir)
 	} else {
 		err = c.mu.stage.move(a.dir, a.won)
 	}
-	if err == nil {
-		c.mu.tasks[a.task] = won
+	if err != nil {
+		return err
 	}
-	return err
+	c.mu.tasks[a.won] = won
+	c.mu.own = c.mu.own || hasOwn
+	if a.part != nil {
+		c.mu.parts++
+	}
+	return nil
 }
 
 // Abort implements Part.
@@ -338,5 +362,8 @@ func (a *fileAttempt) drop() {
 	defer a.mu.Unlock()
 	for _, f := range a.mu.files {
 		f.file.Abort()
+	}
+	if a.mu.own != "" {
+		_ = disk.RemoveAll(filepath.Dir(a.mu.own)) // if it fails, the removal of `_temporary` does it
 	}
 }

@@ -225,7 +225,7 @@ func lookTemp(temp string) (marked bool, works []string, foreign string, err err
 		at := len(works)
 		works = append(works, e.Name())
 		for _, p := range parts {
-			if !p.Type().IsRegular() || !isPart.MatchString(p.Name()) {
+			if (!p.Type().IsRegular() || !isPart.MatchString(p.Name())) && !(p.IsDir() && p.Name() == filesName) {
 				foreign, works = filepath.Join(e.Name(), p.Name()), works[:at]
 			}
 		}
