@@ -79,6 +79,7 @@ func (s *stage) choose(what string, c Command, otherwise stageKind) error {
 	kinds := map[string]stageKind{
 		"IdentityMapper": identity, "IdentityReducer": identity, "InverseMapper": inverse,
 		"aggregate.ValueAggregatorReducer": aggregate, "aggregate.ValueAggregatorCombiner": aggregate,
+		"FieldSelectionMapReduce": selection,
 	}
 	if kind, known := kinds[strings.TrimPrefix(c.Text, "org.apache.hadoop.mapred.lib.")]; known && isClass(c.Text) {
 		s.kind = kind
@@ -123,8 +124,13 @@ func (w *Work) chooseKinds() error {
 		w.mapper.in.NoKey = w.mapper.in.Format == TextLines && w.conf.Bool("stream.map.input.ignoreKey", w.input.ignoresKey)
 	case inverse:
 		w.mapKinds = [2]Kind{in[1], in[0]}
+	case selection:
+		w.mapKinds = [2]Kind{Text, Text}
 	case aggregate:
 		return refuse(1, "-mapper : %s is not a mapper", w.args.Mapper.Text)
+	}
+	if err := w.chooseFields(); err != nil {
+		return err
 	}
 	for _, s := range []*stage{&w.combiner, &w.reducer} {
 		s.in = Writer{Format: w.formatOf("reduce.input"), Separator: w.separator("stream.reduce.input.field.separator"), Key: w.mapKinds[0], Value: w.mapKinds[1]}
@@ -133,25 +139,30 @@ func (w *Work) chooseKinds() error {
 	// If the mapper is not a command, Hadoop gives the map's output the classes of the reducer's
 	// output. Each map then fails if it emits another class (MapTask, "Type mismatch").
 	if !w.MapOnly && w.mapper.kind != command {
-		declared := [2]Kind{Long, Text}
-		if w.conf.Has("stream.map.output") {
-			declared = w.formatOf("map.output").Kinds()
-		} else if w.reducer.kind == command || w.conf.Has("stream.reduce.output") {
-			declared = w.formatOf("reduce.output").Kinds()
-		}
 		for i, what := range []string{"key", "value"} {
-			if w.conf.Get("mapreduce.map.output."+what+".class", "") == "org.apache.hadoop.io.Text" {
-				declared[i] = Text
-			}
+			declared := w.declared(i, what)
 			// A friendly job goes on. The engine moves bytes, which have no class.
-			if declared[i] != w.mapKinds[i] && !w.o.Friendly {
+			if received := className(w.mapKinds[i]); declared != received && !w.o.Friendly {
 				return &Error{Exit: 1, Lines: []string{
-					fmt.Sprintf("java.lang.Exception: java.io.IOException: Type mismatch in %s from map: expected %s, received %s", what, className(declared[i]), className(w.mapKinds[i])),
+					fmt.Sprintf("java.lang.Exception: java.io.IOException: Type mismatch in %s from map: expected %s, received %s", what, declared, received),
 					"Job not successful!"}}
 			}
 		}
 	}
 	return nil
+}
+
+// declared returns the class that Hadoop expects of what a map without a command emits: of its keys (i 0, what
+// "key") or of its values (1, "value").
+func (w *Work) declared(i int, what string) string {
+	if w.conf.Has("stream.map.output") {
+		return className(w.formatOf("map.output").Kinds()[i])
+	}
+	output := w.conf.Get("mapreduce.job.output."+what+".class", className([...]Kind{Long, Text}[i]))
+	if w.reducer.kind == command || w.conf.Has("stream.reduce.output") {
+		output = className(w.formatOf("reduce.output").Kinds()[i])
+	}
+	return w.conf.Get("mapreduce.map.output."+what+".class", output)
 }
 
 // className returns the full name of Hadoop's class for a kind.
@@ -251,12 +262,9 @@ func (w *Work) chooseOutput() error {
 		w.Compress = output.None
 		return nil
 	}
-	switch class := w.conf.Get("mapreduce.output.fileoutputformat.compress.codec", "org.apache.hadoop.io.compress.DefaultCodec"); class {
-	case "org.apache.hadoop.io.compress.GzipCodec":
-		w.Compress = output.Gzip
-	case "org.apache.hadoop.io.compress.ZStandardCodec":
-		w.Compress = output.Zstd
-	default:
+	class := w.conf.Get("mapreduce.output.fileoutputformat.compress.codec", "org.apache.hadoop.io.compress.DefaultCodec")
+	codecs := map[string]output.Format{"DefaultCodec": output.Deflate, "DeflateCodec": output.Deflate, "GzipCodec": output.Gzip, "ZStandardCodec": output.Zstd, "BZip2Codec": output.Bzip2}
+	if w.Compress = codecs[strings.TrimPrefix(class, "org.apache.hadoop.io.compress.")]; w.Compress == output.BySuffix || !isClass(class) {
 		return failed("mapreduce.output.fileoutputformat.compress.codec : class not built here : %s", class)
 	}
 	return nil

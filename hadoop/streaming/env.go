@@ -23,11 +23,12 @@ func attemptName(id taskID, n int) string {
 // environment returns the variables of a command, NAME=VALUE, for attempt n of a task
 // (PipeMapRed.addJobConfToEnvironment). They are those of this process, the properties of
 // the job, and those of -cmdenv. If a name has several values, only the last one is passed on.
-// dir is the working directory, or "". split is nil in reduces.
+// dir is the working directory, or "". files is the directory of the attempt whose files become part of the
+// output, or "". split is nil in reduces.
 //
 // Properties that the task sets also exist under their old names. Hadoop has some 700
 // default properties; only those that concern tasks are set.
-func (w *Work) environment(id taskID, n int, dir string, split *FileSplit) []string {
+func (w *Work) environment(id taskID, n int, dir, files string, split *FileSplit) []string {
 	c := w.properties()
 	task := func(name, value string) {
 		c[name] = value
@@ -43,8 +44,8 @@ func (w *Work) environment(id taskID, n int, dir string, split *FileSplit) []str
 	task("mapreduce.task.ismap", strconv.FormatBool(kind == "m"))
 	task("mapreduce.job.skiprecords", "false")
 	task("mapreduce.job.user.name", valueOf(w.o.Environ, "USER", "root"))
-	if w.Output != "" {
-		task("mapreduce.task.output.dir", Qualify(w.Output)+"/_temporary/0/_temporary/"+attemptName(id, n))
+	if files != "" {
+		task("mapreduce.task.output.dir", Qualify(files))
 	}
 	if split != nil {
 		task("mapreduce.map.input.file", Qualify(split.Path))
@@ -64,7 +65,11 @@ func (w *Work) environment(id taskID, n int, dir string, split *FileSplit) []str
 	env = append(env, w.added()...)
 	// Hadoop sets these two after all others, so -cmdenv cannot set them. In a friendly job it can
 	// set TMPDIR.
-	env = append(env, "TMPDIR="+valueOf(w.o.Environ, "TMPDIR", "/tmp"))
+	temp := valueOf(w.o.Environ, "TMPDIR", "")
+	if info, err := os.Stat(temp); err != nil || !info.IsDir() {
+		temp = "/tmp"
+	}
+	env = append(env, "TMPDIR="+temp)
 	if w.o.Friendly {
 		env = append(env, w.added()...)
 	}

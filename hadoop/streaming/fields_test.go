@@ -74,7 +74,8 @@ func TestHashesAreThoseOfJava(t *testing.T) {
 func TestInvalidBytesAreReplacedInMaximalParts(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain": "plain", "ä😀": "ä😀", "\xff": "\ufffd", "a\xc3": "a\ufffd", "\xe2\x82x": "\ufffdx", "\xe2\x82\xe2\x82\xac": "\ufffd€",
-		"\xed\xa0\x80": "\ufffd\ufffd\ufffd", "\xf0\x9f\x98": "\ufffd", "\xc0\x80": "\ufffd\ufffd", "\xf5a": "\ufffda",
+		"\xed\xa0\x80": "\ufffd", "\xed\xbf\xbf\xed\xa0": "\ufffd\ufffd", "\xed\xa0a": "\ufffda", "\xed\xed": "\ufffd\ufffd", "\xed\x9f\xbf": "\ud7ff", "\xe0\x80\x80": "\ufffd\ufffd\ufffd",
+		"\xf0\x9f\x98": "\ufffd", "\xc0\x80": "\ufffd\ufffd", "\xf5a": "\ufffda",
 	} {
 		if got := string(ReplaceInvalid([]byte(text))); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

@@ -234,7 +234,8 @@ func BySlice(key []byte, left, right, parts int) (part int, ok bool) {
 
 // ReplaceInvalid returns text with U+FFFD in place of each invalid sequence of UTF-8, as a
 // Java decoder replaces it. It returns text itself if that is valid, otherwise a new slice. An
-// invalid sequence ends before the first byte that no valid one could have there.
+// invalid sequence ends before the first byte that no valid one could have there. For Java a surrogate, encoded in
+// three bytes, is one sequence.
 func ReplaceInvalid(text []byte) []byte {
 	if utf8.Valid(text) {
 		return text
@@ -242,7 +243,12 @@ func ReplaceInvalid(text []byte) []byte {
 	out := make([]byte, 0, len(text)+8)
 	for len(text) > 0 {
 		r, n := utf8.DecodeRune(text)
-		if r == utf8.RuneError && n == 1 {
+		switch isSurrogate := text[0] == 0xED && len(text) > 1 && text[1]&0xE0 == 0xA0; {
+		case isSurrogate && len(text) > 2 && text[2]&0xC0 == 0x80:
+			n = 3
+		case isSurrogate:
+			n = 2
+		case r == utf8.RuneError && n == 1:
 			for n < len(text) && !utf8.FullRune(text[:n+1]) {
 				n++
 			}

@@ -84,7 +84,13 @@ func (r *runner) start(kind string, split *FileSplit) error {
 		return err
 	}
 	r.temp = temp
-	env := w.environment(id, r.attempt.Number, dir, split)
+	files := ""
+	if r.attempt.Dir != nil {
+		if files, err = r.attempt.Dir(); err != nil {
+			return err
+		}
+	}
+	env := w.environment(id, r.attempt.Number, dir, files, split)
 	args, err := resolve(r.stage.words, dir, env)
 	if err != nil {
 		return fmt.Errorf("configuration exception: %w", err)
@@ -186,8 +192,14 @@ func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 	// A class that is built in needs no process.
 	if m.stage.kind != command {
 		err := w.input.each(*split, m.charge, m.read(split), nil, func(key, value []byte) error {
-			if m.stage.kind == inverse {
+			switch m.stage.kind {
+			case inverse:
 				key, value = value, key
+			case selection:
+				if !m.stage.fields.withoutKey {
+					key = w.input.key.AppendString(nil, key)
+				}
+				key, value = m.stage.fields.choose(key, value, true)
 			}
 			m.emit(key, value)
 			return m.attempt.Context.Err()
@@ -268,10 +280,10 @@ func pair(stored []byte) (key, value []byte) {
 }
 
 // textEmitter returns the function that emits a record of the output as text
-// (TextOutputFormat). kinds are those of the key and the value. Without output it only
+// (TextOutputFormat). kinds are those of the key and the value. Without output, or if both are Null, it only
 // counts records in t.
 func (w *Work) textEmitter(out jobs.Emitter, kinds [2]Kind, t *tally) func(key, value []byte) {
-	if w.drops {
+	if w.drops || kinds == [2]Kind{Null, Null} {
 		return func([]byte, []byte) { t.dropped++ }
 	}
 	// The line is built here, because an Emitter writes no TAB next to an empty key or value.
@@ -319,6 +331,8 @@ func (g *groups) reduceKinds() [2]Kind {
 		return g.stage.out.Format.Kinds()
 	case aggregate:
 		return [2]Kind{}
+	case selection:
+		return g.stage.fields.kinds()
 	}
 	return g.work.mapKinds
 }
@@ -374,6 +388,8 @@ func (g *groups) ReduceRecord(key, value []byte, out jobs.Emitter) error {
 		return g.sendRoom()
 	case aggregate:
 		return g.sums.add(key, value, g.emit)
+	case selection:
+		key, value = g.stage.fields.choose(g.work.keyText(key), g.work.mapKinds[1].AppendString(nil, value), false)
 	}
 	g.emit(key, value)
 	return nil

@@ -41,6 +41,7 @@ type SplitOptions struct {
 	Lines         int   // lines of a split (NLineInputFormat); 0: files are divided by bytes
 	Recursive     bool  // read directories inside directories; false: they are an error, unless IgnoreSubdirs is set
 	IgnoreSubdirs bool  // leave them out
+	NoHidden      bool  // a hidden file that an input names by itself does not exist, as in Hadoop
 }
 
 // file is an input file, with its length when Plan looked.
@@ -86,6 +87,9 @@ func (o *SplitOptions) find(inputs []string) ([]file, error) {
 		matches, err := glob(path)
 		if err != nil {
 			return nil, err
+		}
+		if o.NoHidden {
+			matches = slices.DeleteFunc(matches, func(m string) bool { return hidden(filepath.Base(m)) })
 		}
 		if len(matches) == 0 {
 			says := "Input Pattern %s matches 0 files"

@@ -112,6 +112,7 @@ type stage struct {
 	command string
 	in      Writer
 	out     WireReader
+	fields  *fieldSelection // of a selection
 }
 
 // stageKind says what does the work of a stage: a command, or a class of Hadoop that is
@@ -124,6 +125,7 @@ const (
 	identity                   // IdentityMapper, IdentityReducer
 	inverse                    // InverseMapper: it swaps key and value
 	aggregate                  // ValueAggregatorReducer, ValueAggregatorCombiner
+	selection                  // FieldSelectionMapReduce
 )
 
 // New makes a job from its arguments. It reads the sizes of input files, and with
@@ -215,6 +217,7 @@ func (w *Work) plan() error {
 	}
 	o.Recursive = w.conf.Bool("mapreduce.input.fileinputformat.input.dir.recursive", false)
 	o.IgnoreSubdirs = w.conf.Bool("mapreduce.input.fileinputformat.input.dir.nonrecursive.ignore.subdirs", false)
+	o.NoHidden = !w.o.Friendly
 	if o.Lines, err = w.input.linesPerMap(w.conf); err != nil {
 		return err
 	}

@@ -35,9 +35,10 @@ func newWork(t *testing.T, o Options, args ...string) *Work {
 
 // The getenv of C takes the first value of a name, so there must be only one.
 func TestACommandGetsOnlyTheLastValueOfAVariable(t *testing.T) {
-	o := Options{Environ: []string{"TZ=UTC", "TMPDIR=/here", "PWD=/", "some_name=inherited"}}
-	env := newWork(t, o, "-D", "some.name=property", "-cmdenv", "TZ=JST-9").environment(taskID{"m", 0}, 0, "/work", nil)
-	for _, want := range []string{"TZ=JST-9", "TMPDIR=/here", "PWD=/work", "some_name=property"} {
+	here := t.TempDir()
+	o := Options{Environ: []string{"TZ=UTC", "TMPDIR=" + here, "PWD=/", "some_name=inherited"}}
+	env := newWork(t, o, "-D", "some.name=property", "-cmdenv", "TZ=JST-9").environment(taskID{"m", 0}, 0, "/work", "", nil)
+	for _, want := range []string{"TZ=JST-9", "TMPDIR=" + here, "PWD=/work", "some_name=property"} {
 		name, _, _ := strings.Cut(want, "=")
 		got := slices.DeleteFunc(slices.Clone(env), func(v string) bool { return !strings.HasPrefix(v, name+"=") })
 		if !slices.Equal(got, []string{want}) {
@@ -48,10 +49,20 @@ func TestACommandGetsOnlyTheLastValueOfAVariable(t *testing.T) {
 
 // Hadoop sets TMPDIR after the variables of -cmdenv.
 func TestOnlyFriendlyJobsMaySetTMPDIR(t *testing.T) {
-	for friendly, want := range map[bool]string{false: "TMPDIR=/here", true: "TMPDIR=/there"} {
-		o := Options{Environ: []string{"TMPDIR=/here"}, Friendly: friendly}
-		if env := newWork(t, o, "-cmdenv", "TMPDIR=/there").environment(taskID{"m", 0}, 0, "", nil); !slices.Contains(env, want) {
+	here := t.TempDir()
+	for friendly, want := range map[bool]string{false: "TMPDIR=" + here, true: "TMPDIR=/there"} {
+		o := Options{Environ: []string{"TMPDIR=" + here}, Friendly: friendly}
+		if env := newWork(t, o, "-cmdenv", "TMPDIR=/there").environment(taskID{"m", 0}, 0, "", "", nil); !slices.Contains(env, want) {
 			t.Errorf("%q, want %s", env, want)
+		}
+	}
+}
+
+// Hadoop sets TMPDIR to the directory of Java, which exists. That of this process may not.
+func TestTMPDIRIsADirectoryThatExists(t *testing.T) {
+	for _, environ := range [][]string{nil, {"TMPDIR="}, {"TMPDIR=" + t.TempDir() + "/missing"}} {
+		if env := newWork(t, Options{Environ: environ}).environment(taskID{"m", 0}, 0, "", "", nil); !slices.Contains(env, "TMPDIR=/tmp") {
+			t.Errorf("%q: %q", environ, env)
 		}
 	}
 }
