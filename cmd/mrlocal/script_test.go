@@ -58,6 +58,8 @@ func TestScripts(t *testing.T) {
 				return os.Geteuid() == 0, nil
 			case "long":
 				return testkit.Long(), nil
+			case "mrjob":
+				return exec.Command("python3", "-c", "import mrjob").Run() == nil, nil
 			case "checked": // also each build with the race detector, which has memory of its own
 				return invariant.Enabled, nil
 			}
