@@ -18,7 +18,7 @@ import (
 // with the maps, and with a map output that is lost. The result is the same as without copies, and
 // the copy phase reads and writes what it copies.
 func TestReducesThatCopyBytes(t *testing.T) {
-	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(77, 2_000_000)}})
+	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(77, 1_000_000)}})
 	atOnce := slots.PPM(0)
 	for name, change := range map[string]func(o *engine.Options){
 		"from memory":    func(*engine.Options) {},

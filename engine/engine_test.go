@@ -183,7 +183,7 @@ func TestOptionsNeverChangeTheAnswer(t *testing.T) {
 }
 
 func TestStreamsGiveWhatFilesGive(t *testing.T) {
-	data := text(21, 1_500_000)
+	data := text(21, 500_000)
 	var zipped bytes.Buffer
 	for half := range 2 { // two members
 		w := gzip.NewWriter(&zipped)
