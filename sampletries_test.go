@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mrlocal"
+	"mrlocal/internal/testkit"
 	"mrlocal/jobs"
 )
 
@@ -85,6 +86,9 @@ func TestASampleIsTriedAgain(t *testing.T) {
 	in := input(t, text.String())
 	for _, way := range []string{"fails", "panics", "ends its goroutine", "fails in flush", "fails in its first attempt"} {
 		for _, from := range []int{0, 1, 30, 61} {
+			if from%2 == 1 && !testkit.Long() {
+				continue
+			}
 			for _, c := range []struct{ failures, attempts int }{{1, 2}, {3, 4}, {1, 1}, {4, 4}} {
 				f := &flaky{way: way, from: from, failures: c.failures, tries: map[string]int{}}
 				job := jobs.Job{
