@@ -30,8 +30,17 @@ func countTool(e Env, o mrlocal.Options) *flags.Command {
 		own("top,,Top", setting.Count(&job.Top, 1, math.MaxInt32)), own("min,,Min", setting.Count(&job.Min, 0, math.MaxInt64)), own("max,,Max", setting.Count(&job.Max, 1, math.MaxInt64)),
 		bareFlag("only-delimited,s,Delimited", &job.Delimited), bareFlag("words,w,Words", &job.Words), does("alnum,,Alnum", func() { job.Words, job.Alnum = true, true }),
 		bareFlag("ignore-case,i", &job.IgnoreCase), bareFlag("zero-terminated,z,ZeroEnded", &job.ZeroEnded), does("count,c", func() {}),
+		c.number("sum", count.Sum), c.number("mean", count.Mean), c.number("min-of", count.MinOf), c.number("max-of", count.MaxOf), bareFlag("distinct,,Distinct", &job.Distinct),
 		bareFlag("csv,,CSV", &job.CSV), bareFlag("json,,JSON", &job.JSON), bareFlag("no-header", &c.csv.noHeader), bareFlag("lenient", &c.csv.lenient),
 	}, c.run)
+}
+
+// number returns the flag that asks for a number of a column. It may be repeated.
+func (c *countCommand) number(flag string, op count.Op) setting.Setting {
+	return own(flag+",,Values", setting.Value{Many: true, Set: func(column string) error {
+		c.job.Values = append(c.job.Values, count.Value{Op: op, Column: column})
+		return nil
+	}})
 }
 
 // readFields reads -f. As in cut, only one list is allowed.

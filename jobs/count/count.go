@@ -51,6 +51,11 @@ type Options struct {
 	// few lines again. The result is the same. It is ignored unless lines are counted.
 	Different bool
 
+	// Values are numbers of each key, printed behind it. Without Fields, all records have one key, which is not
+	// printed. Values do not go with ZeroEnded, nor with Words unless Fields is set.
+	Values   []Value
+	Distinct bool // the result is the number of different keys alone
+
 	JSON       bool  // records of the result are JSON objects
 	IgnoreCase bool  // A to Z count as a to z, and are printed as such
 	ZeroEnded  bool  // NUL ends each line of input and output
@@ -75,10 +80,19 @@ func New(o Options) (jobs.Chain, error) {
 		delim = jobs.NUL
 	}
 	between, last := newFormat, newFormat // between the jobs of the chain, and of the result
+	numbers, err := o.newValues()
+	if err != nil {
+		return nil, err
+	}
+	if len(o.Values) > 0 && !o.CSV {
+		last = func() lines.CountFormat {
+			return &withValues{values: numbers, separator: o.separator(), total: o.total()}
+		}
+	}
 	if o.JSON {
 		names := o.names()
 		list, _ := o.ranges()
-		last = func() lines.CountFormat { return &objects{newFormat(), names, list} }
+		last = func() lines.CountFormat { return &objects{newFormat(), names, list, numbers, o.total()} }
 	}
 	if o.Top == 0 {
 		between = last
@@ -92,7 +106,21 @@ func New(o Options) (jobs.Chain, error) {
 		NewReducer: func() jobs.Reducer { return lines.NewSum(keep, between()) },
 		BuiltIn:    true,
 	}
-	if o.Different && !o.Words && !o.CSV && o.Fields == "" {
+	switch {
+	case len(o.Values) > 0:
+		own := func() *values { v := *numbers; return &v }
+		count.NewMapper = func() jobs.Mapper {
+			return &valueMapper{keyMapper: newKeyMapper(delim.Byte(), o.IgnoreCase, o.appendKey()), ends: delim, values: own()}
+		}
+		count.NewFolder = func() jobs.Folder { return own() }
+		count.NewReducer = func() jobs.Reducer {
+			return &valueReducer{values: own(), sum: lines.NewSum(keep, between()), end: !o.CSV}
+		}
+	case o.Distinct:
+		count.Ordered = false
+		count.NewReducer = func() jobs.Reducer { return &different{keep: keep} }
+		return jobs.Chain{count, o.distinctJob(delim)}, nil
+	case o.Different && !o.Words && !o.CSV && o.Fields == "":
 		count.NewMapper = func() jobs.Mapper { return &wholeMapper{delim: delim.Byte(), fold: o.IgnoreCase} }
 		count.NewFolder = nil
 		count.NewReducer = func() jobs.Reducer { return lines.NewTally(keep, between()) }
@@ -124,12 +152,16 @@ func (o *Options) compile() (func() jobs.Mapper, error) {
 		return nil, errs.Fieldf("Options.Alnum", "is for words, without fields")
 	case o.Words && o.ZeroEnded && o.Fields == "":
 		return nil, errs.Fieldf("Options.Words, Options.ZeroEnded", "give one of them, not both: no word has a newline")
-	case o.Delimiter != "" && (o.Words || o.Fields == "" && !o.CSV):
+	case o.Delimiter != "" && (o.Words || o.Fields == "" && !o.CSV && len(o.Values) == 0):
 		return nil, errs.Fieldf("Options.Delimiter", "needs %s, and does not go with %s", errs.Field("Options.Fields"), errs.Field("Options.Words"))
 	case len(o.Delimiter) > 1:
 		return nil, errs.Fieldf("Options.Delimiter", "%q: must be one byte", o.Delimiter)
 	case o.Delimited && (o.CSV || o.Fields == ""):
 		return nil, errs.Fieldf("Options.Delimited", "is for fields, and not for CSV")
+	case len(o.Values) > 0 && (o.ZeroEnded || o.Words && o.Fields == ""):
+		return nil, errs.Fieldf("Options.Values", "does not go with %s, nor with %s without %s", errs.Field("Options.ZeroEnded"), errs.Field("Options.Words"), errs.Field("Options.Fields"))
+	case o.Distinct && (o.Top > 0 || len(o.Values) > 0):
+		return nil, errs.Fieldf("Options.Distinct", "is one number: it goes without a top and without numbers of columns")
 	case o.Fields != "" && !o.Words && !o.CSV && o.separator() == delim:
 		return nil, errs.Fieldf("Options.Delimiter", "is the byte that ends lines")
 	}
@@ -139,19 +171,30 @@ func (o *Options) compile() (func() jobs.Mapper, error) {
 		}
 		return func() jobs.Mapper { return newLineMapper(delim, o.IgnoreCase) }, nil
 	}
-	list, err := o.ranges()
-	if err != nil {
+	if _, err := o.ranges(); err != nil {
 		return nil, err
 	}
+	appendKey := o.appendKey()
+	return func() jobs.Mapper { return newKeyMapper(delim, o.IgnoreCase, appendKey) }, nil
+}
+
+// total reports whether all records have one key, which is not printed.
+func (o *Options) total() bool { return len(o.Values) > 0 && o.Fields == "" }
+
+// appendKey returns the function that appends the key of a record. compile has checked the options.
+func (o *Options) appendKey() func(dst, record []byte) ([]byte, bool) {
+	if o.total() {
+		return func(dst, _ []byte) ([]byte, bool) { return dst, true }
+	}
+	list, _ := o.ranges()
 	k := keys{list: list, separator: o.separator(), delimited: o.Delimited}
-	appendKey := k.appendFields
 	switch {
 	case o.CSV:
-		appendKey = k.appendColumns
+		return k.appendColumns
 	case o.Words:
-		appendKey = k.appendWords
+		return k.appendWords
 	}
-	return func() jobs.Mapper { return newKeyMapper(delim, o.IgnoreCase, appendKey) }, nil
+	return k.appendFields
 }
 
 // separator returns the byte between fields.
@@ -195,14 +238,24 @@ type objects struct {
 	lines.CountFormat
 	names []string // of the values, as JSON; behind them, the numbers of columns stand
 	list  []span   // the columns
+	*values
+	total bool // there is no key
 }
 
 // Append implements lines.CountFormat. NUL ends each value in the key of a table.
 func (f *objects) Append(dst, key []byte, count uint64) []byte {
 	dst = strconv.AppendUint(append(dst, `{"count":`...), count, 10)
+	key, numbers := f.cut(key)
+	_, isTable := f.CountFormat.(*table)
+	if isTable || len(numbers) > 0 {
+		key = bytes.TrimSuffix(key, []byte{0})
+	}
 	values := [][]byte{key}
-	if _, ok := f.CountFormat.(*table); ok {
-		values = bytes.Split(bytes.TrimSuffix(key, []byte{0}), []byte{0})
+	switch {
+	case f.total:
+		values = nil
+	case isTable:
+		values = bytes.Split(key, []byte{0})
 	}
 	for i, value := range values {
 		name := ""
@@ -213,6 +266,13 @@ func (f *objects) Append(dst, key []byte, count uint64) []byte {
 		}
 		text, _ := json.Marshal(string(value)) // a string has a form in JSON
 		dst = append(append(append(append(dst, ','), name...), ':'), text...)
+	}
+	for i, number := range numbers {
+		name, _ := json.Marshal(f.values.names[i])
+		if len(number) == 0 {
+			number = []byte("null")
+		}
+		dst = append(append(append(append(dst, ','), name...), ':'), number...)
 	}
 	return append(dst, '}')
 }

@@ -108,8 +108,12 @@ func (o *Options) parseRange(word string) (s span, problem string) {
 // AppendHeader appends the header of a CSV result: the word count, then the names of the
 // counted columns. New must accept the options.
 func (o *Options) AppendHeader(dst []byte) []byte {
+	if o.Distinct {
+		return append(dst, "distinct"...)
+	}
 	dst = append(dst, "count"...)
-	for _, name := range o.counted() {
+	values, _ := o.newValues()
+	for _, name := range append(o.counted(), values.names...) {
 		dst = lines.AppendCSV(append(dst, o.separator()), []byte(name), o.separator())
 	}
 	return dst
@@ -117,6 +121,9 @@ func (o *Options) AppendHeader(dst []byte) []byte {
 
 // counted returns the names of the counted columns of CSV with a header.
 func (o *Options) counted() (names []string) {
+	if o.total() {
+		return nil
+	}
 	list, _ := o.ranges() // New has refused what is wrong
 	for _, s := range list {
 		first := min(s.first-1, uint64(len(o.Header)))

@@ -43,16 +43,19 @@ type Kept struct {
 	Top      int64  // only the Top most frequent keys, by descending count, then by key; 0: all
 }
 
+// Keeps reports whether a key with that count is kept, apart from Top.
+func (o Kept) Keeps(count uint64) bool { return count >= o.Min && (o.Max == 0 || count <= o.Max) }
+
 // maxHeap is the most counts in a heap, which then takes 512 KiB. With a larger Kept.Top, the
 // first job leaves out nothing early, and the second job does all the work.
 const maxHeap = 1 << 16
 
 // NewSum makes the reducer of the first job, for one attempt. The values have the format of
 // jobs.Sum.
-func NewSum(o Kept, f CountFormat) jobs.Reducer { return &sum{o: o, format: f, best: best{n: o.Top}} }
+func NewSum(o Kept, f CountFormat) *Sum { return &Sum{o: o, format: f, best: best{n: o.Top}} }
 
-// sum adds the counts of each key, and emits the keys that Kept keeps.
-type sum struct {
+// Sum adds the counts of each key, and emits the keys that Kept keeps.
+type Sum struct {
 	o      Kept
 	format CountFormat
 	best   best
@@ -60,23 +63,23 @@ type sum struct {
 }
 
 // Reduce emits a key and the sum of its values as one record.
-func (s *sum) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+func (s *Sum) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	var total uint64
 	for vs.Next() {
 		total += jobs.Uint64(vs.Value())
 	}
-	s.emit(key, total, out)
+	s.Emit(key, total, out)
 	return nil
 }
 
 // NewTally makes a reducer like that of NewSum. It counts the values of a key instead of adding
 // them.
 func NewTally(o Kept, f CountFormat) jobs.Reducer {
-	return &tally{sum{o: o, format: f, best: best{n: o.Top}}}
+	return &tally{Sum{o: o, format: f, best: best{n: o.Top}}}
 }
 
 // tally counts the records of each key.
-type tally struct{ sum }
+type tally struct{ Sum }
 
 // Reduce emits a key and the number of its values as one record.
 func (t *tally) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
@@ -84,13 +87,13 @@ func (t *tally) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	for vs.Next() {
 		total++
 	}
-	t.emit(key, total, out)
+	t.Emit(key, total, out)
 	return nil
 }
 
-// emit emits a key if Kept keeps it.
-func (s *sum) emit(key []byte, total uint64, out jobs.Emitter) {
-	if total < s.o.Min || s.o.Max > 0 && total > s.o.Max {
+// Emit emits a key with its count if Kept keeps it. The keys of an attempt ascend.
+func (s *Sum) Emit(key []byte, total uint64, out jobs.Emitter) {
+	if !s.o.Keeps(total) {
 		return
 	}
 	// Keys ascend, so a key with the least count of the heap ranks behind all keys in it.
