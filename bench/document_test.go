@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"mrlocal/internal/errs"
 	"mrlocal/workload"
 )
 
@@ -97,7 +98,7 @@ func paperName(key string) string { return cmp.Or(key, "Other experiments") }
 // table writes a heading, a table of all figures, and one of all checks.
 func (p *ofPaper) table(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n### %s\n\n", paperName(p.key))
-	wrap(b, "", Summary(p.of))
+	b.WriteString(errs.Wrap(Summary(p.of), "", "", 118) + "\n")
 	b.WriteString("\n| experiment | figure | theirs | ours | in band | fitted |\n| --- | --- | --- | --- | --- | --- |\n")
 	var checks bytes.Buffer
 	for _, r := range p.of {

@@ -422,7 +422,7 @@ experiments:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := r.Text(); !regexp.MustCompile(`two slots save +4\d(\.\d)? % +4\d(\.\d)? to 4\d`).Match(text) {
+	if text := r.Text(); !regexp.MustCompile(`two slots save\s+4\d(\.\d)? %\s+4\d(\.\d)? to 4\d`).Match(text) {
 		t.Errorf("%s", text)
 	}
 	if len(r.Lines) > 0 || bytes.Contains(bench.CSV([]*bench.Result{r}), []byte("save")) || strings.Contains(bench.Summary([]*bench.Result{r}), "1 figure") {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"mrlocal/internal/errs"
 	"mrlocal/view/svg"
@@ -19,20 +18,19 @@ import (
 // mostRows is the number of rows of a table of runs; a chart shows more runs.
 const mostRows = 16
 
-// Text returns the result for a terminal: the figures, what was assumed and fitted, the claims of
+// Text returns the result as text for errs.Fit: the figures, what was assumed and fitted, the claims of
 // docs/papers, the reasons of open figures, and the runs.
 func (r *Result) Text() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: %s\n%s; %s, %s, %s\n", r.Name, r.Title, r.Paper, r.file.Name, errs.Counted(len(r.trials), "run"), errs.Counted(r.seeds, "seed"))
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "  #\tfigure\tpaper\tours\t95 %%\tverdict\n")
+	fmt.Fprintln(&b, "#\tfigure\tpaper\tours\t95 %\tverdict")
 	// Claims have the numbers of their figures, and reasons the number of theirs.
 	var claims, reasons []string
 	shown := map[string][]string{}
 	for i := range r.Lines {
 		l := &r.Lines[i]
 		number := strconv.Itoa(i + 1)
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\n", number, l.What, l.Paper, l.Shown, l.interval(), l.judgement())
+		fmt.Fprintf(&b, "%s\t%s\t%s\t%s\t%s\t%s\n", number, l.What, l.Paper, l.Shown, l.interval(), l.judgement())
 		if l.Claim != "" {
 			if shown[l.Claim] == nil {
 				claims = append(claims, l.Claim)
@@ -45,9 +43,8 @@ func (r *Result) Text() []byte {
 	}
 	for i := range r.Readings {
 		ours, within := r.reading(i)
-		fmt.Fprintf(t, "\t%s\t\t%s\t%s\tthe paper has no figure\n", r.Readings[i].What, ours, within)
+		fmt.Fprintf(&b, "\t%s\t\t%s\t%s\tthe paper has no figure\n", r.Readings[i].What, ours, within)
 	}
-	_ = t.Flush() // never fails: it writes into memory
 	for i, c := range claims {
 		claims[i] = fmt.Sprintf("%q: %s", c, strings.Join(shown[c], ", "))
 	}
@@ -59,7 +56,7 @@ func (r *Result) Text() []byte {
 			fmt.Fprintf(&b, "%s:\n", list.name)
 		}
 		for _, item := range list.items {
-			wrap(&b, "- ", item)
+			fmt.Fprintf(&b, "- %s\n", item)
 		}
 	}
 	if len(r.trials) <= mostRows {
@@ -99,13 +96,11 @@ func (r *Result) runTable(b *bytes.Buffer) {
 	}
 	prefix := strings.Join(common, " ")
 	fmt.Fprintf(b, "Runs: %s with\n", prefix)
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprint(t, "  flags\tmakespan (s)\tmean job (s)\tutilisation (%)\tmoves\tJain\n")
+	fmt.Fprint(b, "flags\tmakespan (s)\tmean job (s)\tutilisation (%)\tmoves\tJain\n")
 	for i, d := range r.first.done {
 		flags := strings.TrimSpace(strings.TrimPrefix(r.first.trials[i].line(), prefix))
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%.1f\t%d\t%.3f\n", flags, short(d.MakespanSeconds), short(d.MeanJobSeconds()), 100*d.Utilisation, d.Moves, d.Jain)
+		fmt.Fprintf(b, "%s\t%s\t%s\t%.1f\t%d\t%.3f\n", flags, short(d.MakespanSeconds), short(d.MeanJobSeconds()), 100*d.Utilisation, d.Moves, d.Jain)
 	}
-	_ = t.Flush() // never fails: it writes into memory
 }
 
 // interval returns the 95 % interval of ours; "": there is none.
@@ -213,15 +208,6 @@ func yes(is bool) string {
 		return "yes"
 	}
 	return "no"
-}
-
-// lineColumns is the number of characters of a line of prose.
-const lineColumns = 118
-
-// wrap writes text as lines of at most lineColumns characters. The first line begins with mark, and
-// the others are indented by its width.
-func wrap(b *bytes.Buffer, mark, text string) {
-	b.WriteString(errs.Wrap(text, mark, strings.Repeat(" ", len(mark)), lineColumns) + "\n")
 }
 
 // Charts returns functions that write the charts which the experiments define, as SVG. It fails if an expression is

@@ -27,7 +27,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"mrlocal/workload"
 )
@@ -85,14 +84,12 @@ func LoadWorkload(name string) (*workload.File, error) {
 	return workload.Parse("bench/workloads/"+name, text)
 }
 
-// List returns a table with a line for each experiment: name, title, paper.
+// List returns a table for errs.Fit with a line for each experiment: name, title, paper.
 func List(all []*Experiment) []byte {
 	var b bytes.Buffer
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, x := range all {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", x.Name, x.Title, x.Paper)
+		fmt.Fprintf(&b, "%s\t%s\t%s\n", x.Name, x.Title, x.Paper)
 	}
-	_ = t.Flush() // into memory
 	return b.Bytes()
 }
 

@@ -3,8 +3,10 @@ package trace
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
+	"strings"
 	"time"
+
+	"mrlocal/internal/errs"
 )
 
 // StepOptions say how to write the counts of a timeline.
@@ -37,35 +39,32 @@ func (t *Timeline) Steps(w io.Writer, o StepOptions) error {
 	if room := max(1, (o.Width-stepColumns)/poolColumns); shown > room {
 		shown = max(1, room-1)
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	names, titles := "\t\t", "step\ttime\t"
+	var table strings.Builder
+	table.WriteString("step\ttime")
 	for _, p := range t.Pools[:shown] {
-		names, titles = names+"\t"+o.Word(p)+"\t", titles+"maps\treduces\t"
+		fmt.Fprintf(&table, "\t%[1]s maps\t%[1]s reduces", o.Word(p))
 	}
 	if others := len(t.Pools) - shown; others > 0 {
-		names, titles = names+fmt.Sprintf("\t%d others\t", others), titles+"maps\treduces\t"
+		fmt.Fprintf(&table, "\t%[1]d others: maps\t%[1]d others: reduces", others)
 	}
-	if shown > 0 {
-		fmt.Fprintln(table, names)
-	}
-	fmt.Fprintln(table, titles)
+	table.WriteByte('\n')
 	for i, counts := range t.Counts(o.Step) {
-		fmt.Fprintf(table, "%d\t%v\t", i+1, time.Duration(i)*o.Step)
+		fmt.Fprintf(&table, "%d\t%v", i+1, time.Duration(i)*o.Step)
 		var others [Kinds]int
 		for p, n := range counts {
 			if p < shown {
-				fmt.Fprintf(table, "%d\t%d\t", n[Map], n[Reduce])
+				fmt.Fprintf(&table, "\t%d\t%d", n[Map], n[Reduce])
 				continue
 			}
 			others[Map] += n[Map]
 			others[Reduce] += n[Reduce]
 		}
 		if shown < len(counts) {
-			fmt.Fprintf(table, "%d\t%d\t", others[Map], others[Reduce])
+			fmt.Fprintf(&table, "\t%d\t%d", others[Map], others[Reduce])
 		}
-		fmt.Fprintln(table)
+		table.WriteByte('\n')
 	}
-	if err := table.Flush(); err != nil {
+	if _, err := io.WriteString(w, errs.Fit(table.String(), o.Width)); err != nil {
 		return fmt.Errorf("write steps: %w", err)
 	}
 	return nil

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"mrlocal/internal/errs"
 	"mrlocal/internal/inorder"
@@ -196,10 +195,10 @@ func (c *column) text(x stats.Interval) string {
 	// The half has two significant digits. The mean has as many decimals, because further ones are not
 	// certain.
 	digits := max(0, min(6, 1-int(math.Floor(math.Log10(half)))))
-	return fmt.Sprintf("%.*f ± %.*f%s", digits, scale*x.Mean, digits, half, c.unit)
+	return fmt.Sprintf("%.*f"+errs.Sticky+"±"+errs.Sticky+"%.*f%s", digits, scale*x.Mean, digits, half, c.unit)
 }
 
-// Table returns a table for people: a row for each cell, with means and intervals. With several seeds
+// Table returns a table for errs.Fit: a row for each cell, with means and intervals. With several seeds
 // and cells, a table of the paired differences from the base follows. With one seed the table has the
 // speedups, and a line on the best row.
 func (s *Study) Table() []byte {
@@ -290,16 +289,15 @@ func (s *Study) differences(b *bytes.Buffer) {
 // gets from of. bases says whether cells with which others are compared have rows.
 func (s *Study) rows(b *bytes.Buffer, columns []column, bases bool, of func(cell int, c *column) string) {
 	titles := figures(columns, func(c column) string { return c.title })
-	rows := [][]string{slices.Concat(s.names, []string{"policy"}, titles)}
+	fmt.Fprintln(b, strings.Join(slices.Concat(s.names, []string{"policy"}, titles), "\t"))
 	for cell := range s.cells() {
 		if !bases && cell == s.base(cell) {
 			continue
 		}
 		t := s.Trial(cell * s.seeds)
 		texts := figures(columns, func(c column) string { return of(cell, &c) })
-		rows = append(rows, slices.Concat(t.Words, []string{t.Policy}, texts))
+		fmt.Fprintln(b, strings.Join(slices.Concat(t.Words, []string{t.Policy}, texts), "\t"))
 	}
-	grid(b, rows, nil)
 }
 
 // verdict formats the difference of a metric of a cell from its base. To seconds it adds the
@@ -320,19 +318,6 @@ func (s *Study) verdict(cell int, c *column) string {
 		text += fmt.Sprintf(" (%+.1f%%)", 100*d.Mean/base.Mean)
 	}
 	return text
-}
-
-// grid writes rows of cells, aligned to the right. Each row has its note behind it; nil: there are none.
-func grid(b *bytes.Buffer, rows [][]string, notes []string) {
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for i, row := range rows {
-		line := strings.Join(row, "\t") + "\t"
-		if notes != nil {
-			line += notes[i]
-		}
-		fmt.Fprintln(t, line)
-	}
-	_ = t.Flush() // into memory
 }
 
 // header returns the names of the columns of a run in CSV: the settings, the policy, the seed, and all

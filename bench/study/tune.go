@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"time"
 
 	"mrlocal/internal/errs"
@@ -315,7 +314,7 @@ func (r *Run) mean(p period) float64 {
 	return sum.Seconds() / float64(max(1, tasks))
 }
 
-// Text returns the result for people: a line on the job, a table for each choice, and the flags.
+// Text returns the result as text for errs.Fit: a line on the job, a table for each choice, and the flags.
 func (r *Result) Text() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: %s, %s, blocks of %d bytes; under %s, medians of %s each\n", r.Job, errs.Counted(r.Maps, "map"), errs.Counted(r.Reduces, "reduce"), r.BlockBytes, r.Policy, errs.Counted(r.Rounds, "run"))
@@ -333,23 +332,21 @@ func (r *Result) Text() []byte {
 func (c *Choice) write(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n%s: Avg_k is the mean time of %s, P = %d\n", c.Flag, c.Measured, c.Tasks)
 	fastest := c.fastest()
-	rows, verdicts := [][]string{{"k", "Avg_k", "Avg_k/k", "Gain", "Lose", "makespan"}}, []string{""}
+	b.WriteString("k\tAvg_k\tAvg_k/k\tGain\tLose\tmakespan\tverdict\n")
 	for i := range c.Rows {
 		row := &c.Rows[i]
 		// Gain and Lose compare a row with the best one, so the best row has none.
 		gain, lose := "-", "-"
-		verdict := "  the paper's best"
+		verdict := "the paper's best"
 		if row.Verdict != best {
 			gain, lose = seconds(row.GainS), seconds(row.LoseS)
-			verdict = "  " + row.Verdict
+			verdict = row.Verdict
 		}
 		if row == fastest {
 			verdict += "; the fastest run"
 		}
-		rows = append(rows, []string{strconv.Itoa(row.Slots), seconds(row.AvgS), seconds(row.PerSlotS), gain, lose, seconds(row.MakespanS)})
-		verdicts = append(verdicts, verdict)
+		fmt.Fprintf(b, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Slots, seconds(row.AvgS), seconds(row.PerSlotS), gain, lose, seconds(row.MakespanS), verdict)
 	}
-	grid(b, rows, verdicts)
 	if c.Best == 0 {
 		fmt.Fprintf(b, "no bound: less than %.0f %% of a reduce's time\n", 100*negligible)
 	}

@@ -249,7 +249,7 @@ func TestTextAndReport(t *testing.T) {
 	want := `job: 12 maps, 0 reduces, blocks of 4194304 bytes; under fair, medians of 1 run each
 
 --map-slots: Avg_k is the mean time of a map, from its start to its commit, P = 12
-  k   Avg_k  Avg_k/k  Gain   Lose  makespan
+  k   Avg_k  Avg_k/k  Gain   Lose  makespan  verdict
   1  10.00s   10.00s   0µs  60.00s     1.00s  too few
   2  10.00s    5.00s     -      -     1.00s  the paper's best; the fastest run
 no more were measured; --map-slots measures more
@@ -263,7 +263,7 @@ flags:
 	// The run with one slot contradicts the guideline.
 	r.Choices[0].Rows[0].MakespanS = 0.9
 	for _, line := range []string{"900ms too few; the fastest run\n", "1.00s the paper's best\n"} {
-		if got := strings.ReplaceAll(string(r.Text()), "  ", " "); !strings.Contains(got, line) {
+		if got := strings.ReplaceAll(string(r.Text()), "\t", " "); !strings.Contains(got, line) {
 			t.Errorf("%s\nhas no line %q", got, line)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"mrlocal/internal/errs"
 	"mrlocal/internal/stats"
@@ -309,12 +308,13 @@ func (v *Validation) MedianErrors() (makespan, job float64) {
 	return stats.Median(makespans), stats.Median(jobs)
 }
 
-// Text returns the comparison for people. A table comes first, then the medians of the errors, the
+// Text returns the comparison as text for errs.Fit. A table comes first, then the medians of the errors, the
 // order of the policies, and the changes of the speed of the machine.
 func (v *Validation) Text() []byte {
-	rows := [][]string{{"policy", "job", "real", "95 %", "simulated", "95 %", "error"}}
+	var b bytes.Buffer
+	b.WriteString("policy\tjob\treal\t95 %\tsimulated\t95 %\terror\n")
 	add := func(policy, job string, real, sim float64, c *Compared) {
-		rows = append(rows, append([]string{policy, job}, strings.Fields(fmt.Sprintf("%.3fs ±%.3fs %.3fs ±%.3fs %+.1f%%", real, c.RealHigh-real, sim, c.SimHigh-sim, 100*c.Error))...))
+		fmt.Fprintf(&b, "%s\t%s\t%.3fs\t±%.3fs\t%.3fs\t±%.3fs\t%+.1f%%\n", policy, job, real, c.RealHigh-real, sim, c.SimHigh-sim, 100*c.Error)
 	}
 	for i := range v.Policies {
 		p := &v.Policies[i]
@@ -323,8 +323,6 @@ func (v *Validation) Text() []byte {
 			add("", j.Name, j.Real, j.Sim, &j.Compared)
 		}
 	}
-	var b bytes.Buffer
-	grid(&b, rows, nil)
 	makespan, job := v.MedianErrors()
 	fmt.Fprintf(&b, "\nmedian error: makespans %.1f%%, jobs %.1f%%\n", 100*makespan, 100*job)
 	if len(v.Policies) > 1 {

@@ -27,14 +27,10 @@ func makePolicies(e Env) *flags.Command {
 				return 0, err
 			}
 			var text bytes.Buffer
-			width := 0 // of the first column, which has the names
 			for _, p := range registry.All() {
-				width = max(width, len(p.Name))
+				fmt.Fprintf(&text, "%s\t%s\n\t%s\n", p.Name, p.Line, p.Paper)
 			}
-			for _, p := range registry.All() {
-				fmt.Fprintf(&text, "%-*s  %s\n%*s  %s\n", width, p.Name, p.Line, width, "", p.Paper)
-			}
-			return Done, e.Write(text.Bytes())
+			return Done, e.Print(text.Bytes())
 		}}
 }
 

@@ -48,6 +48,12 @@ func (e Env) Write(text []byte) error {
 	return unlessGone(err)
 }
 
+// width returns the number of columns of a line on standard output.
+func (e Env) width() int { return term.TerminalOf(e.Getenv).Width(e.Stdout) }
+
+// Print writes text as Write does, laid out for the width of standard output.
+func (e Env) Print(text []byte) error { return e.Write([]byte(errs.Fit(string(text), e.width()))) }
+
 // openReport checks the file of --report, as Work.Open does. If it is standard output, tables go to standard error.
 func (e *Env) openReport(w work, path string) (*auxFile, error) {
 	file, err := w.Open("report", path)
@@ -65,7 +71,7 @@ func (e *Env) printResult(file *auxFile, found interface{ Text() []byte }) error
 			return err
 		}
 	}
-	return e.Write(found.Text())
+	return e.Print(found.Text())
 }
 
 // noteLine returns the line of a note.

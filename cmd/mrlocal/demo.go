@@ -87,7 +87,7 @@ func (c *demoCommand) run(ctx context.Context, words []string) error {
 	case err != nil:
 		return err
 	case c.list && len(words) == 0:
-		return list(c.Stdout)
+		return list(c.Env)
 	case len(words) > 1 || c.list:
 		return errs.Optionf(errs.Quote(words[len(words)-1]), "one word too many")
 	}
@@ -97,7 +97,7 @@ func (c *demoCommand) run(ctx context.Context, words []string) error {
 	}
 	// One column stays free, because some terminals break a line that fills the last one. Lines of
 	// more than 100 columns are hard to read.
-	s := &session{Env: c.Env, lesson: l, fast: c.speed == "fast" || c.page.On && c.speed == "", width: min(100, term.Width(c.Stdout)) - 1}
+	s := &session{Env: c.Env, lesson: l, fast: c.speed == "fast" || c.page.On && c.speed == "", width: min(100, c.Env.width()) - 1}
 	// The input is made before the lesson begins, so that a full disk ends it at once.
 	cleanUp, err := s.prepare(ctx)
 	if err != nil {
@@ -116,18 +116,17 @@ func (c *demoCommand) run(ctx context.Context, words []string) error {
 }
 
 // list writes a line for each lesson: its name, its title and its papers.
-func list(w io.Writer) error {
+func list(e Env) error {
 	var b strings.Builder
 	for _, name := range lesson.Names() {
 		l, err := lesson.Load(name)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(&b, "%-11s %s [%s]\n", name, l.Title, strings.Join(l.Papers, ", "))
+		fmt.Fprintf(&b, "%s\t%s [%s]\n", name, l.Title, strings.Join(l.Papers, ", "))
 	}
 	b.WriteString("mrlocal demo NAME runs one; with --ui on a page in the browser\n")
-	_, err := io.WriteString(w, b.String())
-	return err
+	return e.Print([]byte(b.String()))
 }
 
 // teach runs the lesson on the terminal. For each run it asks the questions, makes the run with its
@@ -258,7 +257,7 @@ func (c *session) outcomes() error {
 	}
 	if last.Totals().Lent > 0 {
 		c.say("\nThe first slot that %s lent:\n", c.lesson.Runs[len(c.runs)-1].Title())
-		if err := explain.Sentences(c.Stdout, bytes.NewReader(last.file.Bytes()), explain.Options{Policy: registry.ForReplay, FirstLent: true, WhyIdle: -1}); err != nil {
+		if err := explain.Sentences(c.Stdout, bytes.NewReader(last.file.Bytes()), explain.Options{Policy: registry.ForReplay, FirstLent: true, WhyIdle: -1, Width: c.width}); err != nil {
 			return err
 		}
 	}

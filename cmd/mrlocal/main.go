@@ -30,7 +30,6 @@ import (
 	"mrlocal/internal/errs"
 	"mrlocal/internal/flags"
 	"mrlocal/internal/setting"
-	"mrlocal/internal/term"
 	"mrlocal/sim"
 	"mrlocal/slots/policy"
 )
@@ -78,7 +77,7 @@ func table() []entry {
 // program returns mrlocal with its commands.
 func program(e Env) *flags.Program {
 	p := &flags.Program{Name: "mrlocal", Usage: "MapReduce on the files and cores of one machine", About: about, Version: versionText(), Write: e.Write, Width: func() int {
-		return min(100, term.Width(e.Stdout)) // longer lines are hard to read
+		return min(100, e.width()) // longer lines are hard to read
 	}}
 	for _, c := range table() {
 		p.Commands = append(p.Commands, flags.Entry{Name: c.name, Make: func() *flags.Command {

@@ -60,7 +60,7 @@ func (c *reproduceCommand) run(ctx context.Context, line *flags.Line) (int, erro
 		text, err := bench.Files(some)
 		return Done, errors.Join(err, c.Write(text))
 	case c.list:
-		return Done, c.Write(bench.List(some))
+		return Done, c.Print(bench.List(some))
 	}
 	if c.html, err = (&work{Stdout: c.Stdout}).Open("html", c.htmlPath); err != nil {
 		return 0, err
@@ -117,7 +117,7 @@ func (c *reproduceCommand) runAll(ctx context.Context, all []*bench.Experiment) 
 		}
 		results = append(results, r)
 		if c.format == "text" {
-			if err := c.Write(append(r.Text(), '\n')); err != nil {
+			if err := c.Print(append(r.Text(), '\n')); err != nil {
 				return err
 			}
 		}
@@ -127,5 +127,9 @@ func (c *reproduceCommand) runAll(ctx context.Context, all []*bench.Experiment) 
 		return err
 	}
 	charts, err := bench.Charts(results)
-	return errors.Join(err, c.Write(text), c.html.saveTable("The papers' figures and ours", bench.CSV(results), true, charts))
+	write := c.Write
+	if c.format == "text" {
+		write = c.Print
+	}
+	return errors.Join(err, write(text), c.html.saveTable("The papers' figures and ours", bench.CSV(results), true, charts))
 }

@@ -176,6 +176,7 @@ func makeExplain(e Env) *flags.Command {
 // run prints the answer to the question that the flags ask. Without a question it prints all decisions
 // of the run.
 func (c *explainCommand) run(ctx context.Context, line *flags.Line) (int, error) {
+	c.Width = c.Env.width()
 	c.HasAt, c.HasSlot = line.Has("at"), line.Has("slot")
 	filtered := c.HasSlot || c.Lent || c.Job != ""
 	// --slot, --lent and --job filter decisions. --task and --why-idle ask other questions.

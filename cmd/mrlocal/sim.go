@@ -194,7 +194,7 @@ func (c *simCommand) runSeeds(ctx context.Context, line *flags.Line, name string
 	if out != nil {
 		return exitCode(study.Failed()), errors.Join(report.WriteJSON(out, reports), out.Close())
 	}
-	return exitCode(study.Failed()), c.Write(study.Table())
+	return exitCode(study.Failed()), c.Print(study.Table())
 }
 
 // simulation has the options with which a workload file is simulated.
@@ -240,15 +240,11 @@ func printReports(e Env, files *files, reports []*report.Report, verbose bool) e
 	if out := files.report; out != nil {
 		return errors.Join(report.WriteJSON(out, reports), out.Close())
 	}
-	// A single write for the whole table keeps lines of standard error from appearing inside it.
-	var b bytes.Buffer
-	if verbose && report.WriteFigures(&b, reports...) == nil { // into memory
-		b.WriteByte('\n')
+	text := report.Table(reports, e.width())
+	if verbose {
+		text = report.Figures(reports...) + "\n" + text
 	}
-	if err := report.WriteTable(&b, reports); err != nil {
-		return err
-	}
-	return e.Write(b.Bytes())
+	return e.Print([]byte(text))
 }
 
 // compareRuns compares two recorded runs and writes the result to standard output. The gantts have the

@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"syscall"
 
 	"mrlocal"
 	"mrlocal/bench/study"
@@ -158,7 +157,7 @@ func (c *sweepCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 		return 0, err
 	}
 	defer cleanUp()
-	failed, err := c.files.write(ctx, s, work{Inputs: []string{s.name}, Stdout: c.Stdout}, c.Stderr, notes(c.Stderr))
+	failed, err := c.files.write(ctx, s, work{Inputs: []string{s.name}, Stdout: c.Stdout}, c.Env, notes(c.Stderr))
 	return exitCode(failed), err
 }
 
@@ -305,10 +304,10 @@ type sweep struct {
 	simulate study.Simulate
 }
 
-// write makes the runs of a sweep and writes its table to w.Stdout, and the files. If a file is standard
-// output, the table goes to stderr. note gets the notes of the runs. failed reports whether jobs of a run
+// write makes the runs of a sweep and writes its table to e.Stdout, and the files. If a file is standard
+// output, the table goes to e.Stderr. note gets the notes of the runs. failed reports whether jobs of a run
 // did not succeed, in the runs that the file of --results had too.
-func (s *sweepFiles) write(ctx context.Context, o *sweep, w work, stderr io.Writer, note func(string)) (failed bool, err error) {
+func (s *sweepFiles) write(ctx context.Context, o *sweep, w work, e Env, note func(string)) (failed bool, err error) {
 	files, err := s.open(w)
 	if n := o.plan.Swept(); err == nil && s.heat != "" && n != 2 {
 		err = errs.Optionf("--heat", "needs two swept settings, and there are %d", n)
@@ -326,14 +325,13 @@ func (s *sweepFiles) write(ctx context.Context, o *sweep, w work, stderr io.Writ
 	if err = errors.Join(err, results.Close()); err != nil {
 		return false, err
 	}
-	stdout := w.Stdout
 	for _, f := range files {
 		if f.OnStdout() {
-			stdout = stderr
+			e.Stdout = e.Stderr
 		}
 	}
 	// The table comes first, so that a file that cannot be written does not hide it. All files are tried.
-	if _, err := stdout.Write(done.Table()); err != nil && !errors.Is(err, syscall.EPIPE) {
+	if err := e.Print(done.Table()); err != nil {
 		return false, err
 	}
 	heading := cmp.Or(s.title, filepath.Base(o.name))

@@ -124,7 +124,7 @@ func (p *Picture) Of(name string, runs int, w io.Writer, getenv func(string) str
 // Options returns the options of gantts on the stream w. getenv is such as os.Getenv.
 func (p *Picture) Options(w io.Writer, getenv func(string) string) trace.GanttOptions {
 	t := TerminalOf(getenv)
-	return trace.GanttOptions{Width: cmp.Or(p.Width, Width(w)), By: p.By, Word: errs.OneLine, Marks: true, Colour: IsTerminal(w) && !t.Dumb && !t.NoColor}
+	return trace.GanttOptions{Width: cmp.Or(p.Width, t.Width(w)), By: p.By, Word: errs.OneLine, Marks: true, Colour: IsTerminal(w) && !t.Dumb && !t.NoColor}
 }
 
 // steps writes the counts of running tasks below a gantt.
@@ -141,9 +141,9 @@ func (p *Picture) steps(b *bytes.Buffer, line *trace.Timeline, width int) {
 	_ = line.Steps(b, trace.StepOptions{Step: step, Width: width, Word: errs.OneLine})
 }
 
-// Width returns the width of the terminal w in columns. If w is not a terminal, it returns
+// Width returns t.Columns, else the width of the terminal w in columns. If w is not a terminal, it returns
 // defaultWidth.
-func Width(w io.Writer) int {
+func (t Terminal) Width(w io.Writer) int {
 	columns, _ := sizeOf(w)()
-	return cmp.Or(columns, defaultWidth)
+	return cmp.Or(t.Columns, columns, defaultWidth)
 }

@@ -84,7 +84,7 @@ const (
 // takes longer than quietTime. Elsewhere, and on a dumb terminal, it shows nothing. line is as for NewScreen.
 func NewQuietScreen(stderr io.Writer, dumb bool, line func(error) string) *Screen {
 	s := &Screen{out: outbox{to: stderr}, line: line, quiet: true}
-	if !dumb && IsTerminal(stderr) && Width(stderr) >= leastWidth {
+	if !dumb && IsTerminal(stderr) && (Terminal{}).Width(stderr) >= leastWidth {
 		s.show(&live{w: &s.out, size: sizeOf(stderr), picture: oneLine}, lineInterval)
 		s.tears = true
 	}

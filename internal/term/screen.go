@@ -6,12 +6,14 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/term"
 
+	"mrlocal/internal/errs"
 	"mrlocal/slots/report"
 	"mrlocal/trace"
 )
@@ -20,6 +22,7 @@ import (
 // goroutine may call its methods.
 type Screen struct {
 	line    func(err error) string // returns the line of a note
+	width   int                    // of the table
 	quiet   bool                   // there is no table unless Verbose is true
 	picture *Picture
 
@@ -53,13 +56,18 @@ type Terminal struct {
 	Dumb    bool // it cannot move its cursor
 	NoColor bool // its user wants no colours, and no inverse cells
 	ASCII   bool // its characters are not UTF-8
+	Columns int  // of its lines; 0: those that the system knows
 }
 
-// TerminalOf reads TERM, NO_COLOR and the locale with getenv, such as os.Getenv.
+// TerminalOf reads TERM, NO_COLOR, COLUMNS and the locale with getenv, such as os.Getenv.
 func TerminalOf(getenv func(string) string) Terminal {
 	locale := cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG"))
 	utf := strings.Contains(strings.ToLower(strings.ReplaceAll(locale, "-", "")), "utf8")
-	return Terminal{Dumb: getenv("TERM") == "dumb", NoColor: getenv("NO_COLOR") != "", ASCII: !utf}
+	columns, err := strconv.Atoi(getenv("COLUMNS"))
+	if err != nil || columns < leastColumns || columns > mostColumns {
+		columns = 0
+	}
+	return Terminal{Dumb: getenv("TERM") == "dumb", NoColor: getenv("NO_COLOR") != "", ASCII: !utf, Columns: columns}
 }
 
 // NewScreen returns the screen of one run. mode is a value of --progress:
@@ -72,7 +80,7 @@ func TerminalOf(getenv func(string) string) Terminal {
 // A terminal that cannot move its cursor, or that is too small for the block, gets plain. picture
 // may be nil. Otherwise Watch lets it watch the run too. line returns the line of a note, with its newline.
 func NewScreen(stderr io.Writer, mode string, t Terminal, picture *Picture, line func(error) string) *Screen {
-	s := &Screen{out: outbox{to: stderr}, line: line, quiet: mode == "none" || mode == "json", picture: picture}
+	s := &Screen{out: outbox{to: stderr}, line: line, width: t.Width(stderr), quiet: mode == "none" || mode == "json", picture: picture}
 	size := sizeOf(stderr)
 	columns, rows := size()
 	switch {
@@ -162,10 +170,11 @@ func (s *Screen) Table(r *report.Report) {
 		return
 	}
 	s.Write(held)
-	_, _ = io.WriteString(s.out.to, table(r))
+	text := table(r, s.width)
 	if s.Verbose {
-		_ = report.WriteFigures(s.out.to, r)
+		text += errs.Fit(report.Figures(r), s.width)
 	}
+	_, _ = io.WriteString(s.out.to, text)
 }
 
 // stacks is a writer for the stacks of user code that has failed. It passes whole lines to the screen.

@@ -123,7 +123,7 @@ func TestNamesOfJobsAreEscaped(t *testing.T) {
 		t.Errorf("the line of a tool\n got  %q\n want %q", got, want)
 	}
 	r := &report.Report{Policy: "fair", Jobs: []report.JobReport{{Name: name}}}
-	if text := table(r); !strings.Contains(text, escaped+" ") {
+	if text := table(r, 120); !strings.Contains(text, escaped+" ") {
 		t.Errorf("the table: %q", text)
 	}
 	if all := Failures(r); len(all) != 1 || !strings.HasSuffix(all[0], ": "+escaped) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -17,22 +16,21 @@ import (
 // summary.
 const mostRows = 50
 
-// table returns a row for each job of a run that has ended, and a line on the whole run.
-func table(r *report.Report) string {
+// table returns a row for each job of a run that has ended, and a line on the whole run, in lines of at most width
+// columns.
+func table(r *report.Report, width int) string {
 	var b strings.Builder
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "job\tmaps\treduces\tinput\trecords in\trecords out\tspilled\tmap phase\treduce phase\twall\t")
+	b.WriteString("job\tmaps\treduces\tinput\trecords in\trecords out\tspilled\tmap phase\treduce phase\twall\n")
 	for i := range r.Jobs[:min(len(r.Jobs), mostRows)] {
-		row(t, &r.Jobs[i])
+		row(&b, &r.Jobs[i])
 	}
-	_ = t.Flush() // into memory
 	if more := len(r.Jobs) - mostRows; more > 0 {
 		fmt.Fprintf(&b, "and %d more jobs, which --report lists\n", more)
 	}
-	return b.String() + summary(r)
+	return errs.Fit(b.String()+summary(r), width)
 }
 
-// row writes the row of a job to w, a tabwriter.
+// row writes the row of a job to w.
 func row(w io.Writer, j *report.JobReport) {
 	c := &j.Counters
 	out := c.ReduceOutputRecords
@@ -44,7 +42,7 @@ func row(w io.Writer, j *report.JobReport) {
 	if j.Reduces > 0 {
 		reduce = seconds(j.FinishS - mapsDone)
 	}
-	fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", errs.OneLine(j.Name), j.Maps, j.Reduces,
+	fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", errs.OneLine(j.Name), j.Maps, j.Reduces,
 		bytesOf(c.MapInputBytes), humanize.Comma(c.MapInputRecords), humanize.Comma(out), bytesOf(c.SpilledBytes),
 		seconds(mapsDone-j.StartS), reduce, seconds(j.FinishS-j.SubmitS))
 }
@@ -72,8 +70,10 @@ func summary(r *report.Report) string {
 		seconds(r.MakespanSeconds), rate, r.Policy, len(r.Slots), 100*r.Utilisation, lent, bytesOf(r.PeakRSSBytes))
 }
 
-// bytesOf formats a number of bytes with a binary unit. A negative number counts as 0.
-func bytesOf(n int64) string { return humanize.IBytes(uint64(max(0, n))) }
+// bytesOf formats a number of bytes with a binary unit, for errs.Fit. A negative number counts as 0.
+func bytesOf(n int64) string {
+	return strings.Replace(humanize.IBytes(uint64(max(0, n))), " ", errs.Sticky, 1)
+}
 
 // seconds formats a time in seconds with about three digits.
 func seconds(s float64) string {

@@ -19,8 +19,8 @@ func TestTheTableShowsARun(t *testing.T) {
 				Counters: report.Counters{MapInputRecords: 45_000}},
 		},
 	}
-	testkit.Golden(t, "testdata/table.txt", []byte(table(r)))
-	testkit.Golden(t, "testdata/table-empty.txt", []byte(table(&report.Report{Policy: "fair"})))
+	testkit.Golden(t, "testdata/table.txt", []byte(table(r, 120)))
+	testkit.Golden(t, "testdata/table-empty.txt", []byte(table(&report.Report{Policy: "fair"}, 120)))
 }
 
 func TestTheTableOfManyJobsIsCut(t *testing.T) {
@@ -28,7 +28,7 @@ func TestTheTableOfManyJobsIsCut(t *testing.T) {
 	for i := range r.Jobs {
 		r.Jobs[i].Counters.MapInputBytes = 1 << 20
 	}
-	text := table(r)
+	text := table(r, 120)
 	if lines := strings.Count(text, "\n"); lines != 1+mostRows+2 || !strings.Contains(text, "\nand 10 more jobs, which --report lists\n") || !strings.Contains(text, "(30 MiB/s)") {
 		t.Errorf("%d lines:\n%s", lines, text)
 	}

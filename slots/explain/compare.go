@@ -1,13 +1,11 @@
 package explain
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"mrlocal/internal/errs"
@@ -44,30 +42,28 @@ func Compare(w io.Writer, a, b Recorded, o trace.GanttOptions) (differ bool, err
 		}
 	}
 	// at counts the decisions that are the same, including their times if all are.
-	out := bufio.NewWriter(w)
-	at, differ, err := writeFirst(out, both)
+	var out, text strings.Builder
+	at, differ, err := writeFirst(&text, both)
 	if err != nil {
 		return false, err
 	}
-	if writeJobs(out, both) {
-		differ = true
+	differ = writeJobs(&text, both) || differ
+	if !differ {
+		fmt.Fprintf(&text, "Both runs made the same %s at the same times.\n", errs.Counted(at, "decision"))
 	}
+	out.WriteString(errs.Fit(text.String(), o.Width))
 	if differ {
 		o.Cell = max(both[0].line.Cell(o.Width), both[1].line.Cell(o.Width))
 		for _, r := range both {
-			fmt.Fprintf(out, "\n%s:\n", r.title())
+			out.WriteString(errs.Fit(fmt.Sprintf("\n%s:\n", r.title()), o.Width))
 			o.Names = func(job int32) string { return errs.OneLine(r.line.Name(job)) }
-			if err := r.line.Gantt(out, o); err != nil {
+			if err := r.line.Gantt(&out, o); err != nil {
 				return false, err
 			}
 		}
-		if err := writeFigures(out, both); err != nil {
-			return false, err
-		}
-	} else {
-		fmt.Fprintf(out, "Both runs made the same %s at the same times.\n", errs.Counted(at, "decision"))
+		out.WriteString(errs.Fit(figuresOf(both), o.Width))
 	}
-	if err := out.Flush(); err != nil {
+	if _, err := io.WriteString(w, out.String()); err != nil {
 		return false, fmt.Errorf("write comparison: %w", err)
 	}
 	return differ, nil
@@ -181,7 +177,7 @@ func (o *outline) add(e *trace.Event, texts []string) {
 // writeFirst writes the first decision that differs, with its reasons. If all decisions are
 // the same, it writes the first decision that was made at another time. It returns the
 // number of decisions before that one, and whether there is a difference.
-func writeFirst(w *bufio.Writer, both [2]*outline) (at int, differ bool, err error) {
+func writeFirst(w *strings.Builder, both [2]*outline) (at int, differ bool, err error) {
 	a, b := both[0].decisions, both[1].decisions
 	// same returns how many decisions at the start of both runs are equal.
 	same := func(equal func(x, y decided) bool) int {
@@ -253,7 +249,7 @@ const mostDifferent = 50
 // writeJobs writes a table of the jobs that differ in their times or in their loans, with
 // the makespan in the last row. It reports whether there is a difference, and writes nothing
 // without one. Jobs are matched by id. If their names differ, the row has both.
-func writeJobs(w *bufio.Writer, both [2]*outline) bool {
+func writeJobs(w *strings.Builder, both [2]*outline) bool {
 	a, b := both[0], both[1]
 	var rows []string
 	for i := range max(len(a.jobs), len(b.jobs)) {
@@ -276,19 +272,17 @@ func writeJobs(w *bufio.Writer, both [2]*outline) bool {
 			// Positive: the job took longer in the second run.
 			difference = signed(y.ended - y.submitted - x.ended + x.submitted)
 		}
-		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%d\t", name, x.took(), y.took(), difference, x.lent, y.lent))
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%d", name, x.took(), y.took(), difference, x.lent, y.lent))
 	}
 	if len(rows) == 0 && a.line.End == b.line.End {
 		return false
 	}
 	fmt.Fprintf(w, "\nFirst is %s, second is %s. %s %s:\n", a.title(), b.title(), errs.Counted(len(rows), "job"), verb(len(rows), "differs", "differ"))
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "job\tfirst\tsecond\tdifference\tloans of first\tof second\t")
+	w.WriteString("job\tfirst\tsecond\tdifference\tloans of first\tof second\n")
 	for _, r := range rows[:min(len(rows), mostDifferent)] {
-		fmt.Fprintln(t, r)
+		fmt.Fprintln(w, r)
 	}
-	fmt.Fprintf(t, "whole run\t%s\t%s\t%s\t%d\t%d\t\n", seconds(a.line.End), seconds(b.line.End), signed(b.line.End-a.line.End), a.loans(), b.loans())
-	_ = t.Flush() // Compare gets an error of w at w.Flush
+	fmt.Fprintf(w, "whole run\t%s\t%s\t%s\t%d\t%d\n", seconds(a.line.End), seconds(b.line.End), signed(b.line.End-a.line.End), a.loans(), b.loans())
 	if len(rows) > mostDifferent {
 		fmt.Fprintf(w, "(and %d more jobs)\n", len(rows)-mostDifferent)
 	}
@@ -314,21 +308,18 @@ func signed(d time.Duration) string {
 	return "0"
 }
 
-// writeFigures writes the figures of two runs side by side. They come from a replay of each
-// run. If a run cannot be replayed, because this program lacks its policy, writeFigures says
-// so and writes no figures.
-func writeFigures(w *bufio.Writer, both [2]*outline) error {
+// figuresOf returns the figures of two runs side by side. They come from a replay of each
+// run. If a run cannot be replayed, because this program lacks its policy, figuresOf says so.
+func figuresOf(both [2]*outline) string {
 	var reports []*report.Report
 	for _, o := range both {
 		r, err := o.figures()
 		if err != nil {
-			fmt.Fprintf(w, "\nNo figures: %s cannot be replayed here: %v\n", o.title(), err)
-			return nil
+			return fmt.Sprintf("\nNo figures: %s cannot be replayed here: %v\n", o.title(), err)
 		}
 		reports = append(reports, r)
 	}
-	fmt.Fprintln(w)
-	return report.WriteMetrics(w, []string{"first", "second"}, reports)
+	return "\n" + report.MetricsTable([]string{"first", "second"}, reports)
 }
 
 // figures returns the report of a run, by a replay. It has each job of a chain as a job of

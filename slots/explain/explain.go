@@ -59,6 +59,7 @@ type Options struct {
 	Open      bool   // the run goes on: a file without its last line is not an error
 	FirstLent bool   // the answer is the first decision that lent a slot
 	Limit     int    // the largest number of decisions; 0: all
+	Width     int    // of the lines, in columns; 0: 80
 	Name      string // of the file, for errors; "": events
 
 	// Policy makes the policy of a recorded configuration..
@@ -269,10 +270,10 @@ func (t *explainer) begin(l *slots.Ledger) {
 	t.err = t.mode.begin()
 }
 
-// print writes text. It keeps an error of the writer in t.err, so that its many callers
+// print writes text in lines of Options.Width. It keeps an error of the writer in t.err, so that its many callers
 // need not check it. The error ends the replay at the next event.
 func (t *explainer) print(text string) {
-	if _, err := t.w.WriteString(text); err != nil && t.err == nil {
+	if _, err := t.w.WriteString(errs.Fit(text, t.o.Width)); err != nil && t.err == nil {
 		t.err = fmt.Errorf("write sentences: %w", err)
 	}
 }

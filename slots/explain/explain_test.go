@@ -377,7 +377,7 @@ func TestSpillsBelongToTheStory(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := explain.Sentences(&out, &file, explain.Options{Policy: registry.ForReplay, WhyIdle: -1, Task: "J01/m/1"}); err != nil {
+	if err := explain.Sentences(&out, &file, explain.Options{Policy: registry.ForReplay, WhyIdle: -1, Task: "J01/m/1", Width: 120}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "attempt 0 failed after 2.0s, having spilled 2 times (3.0 MiB). This is failure 1;"; !strings.Contains(out.String(), want) || strings.Count(out.String(), "spilled") != 1 {

@@ -184,7 +184,7 @@ func (s *stretch) add(at time.Duration, text string) {
 // comparison and is never shown.
 func withoutNumbers(text string) string {
 	var words []string
-	for w := range strings.FieldsSeq(strings.ReplaceAll(text, sticky, " ")) {
+	for w := range strings.FieldsSeq(strings.ReplaceAll(text, errs.Sticky, " ")) {
 		if strings.Trim(w, "0123456789.,;:()/s") != "" && !slices.Contains([]string{"was", "were", "is", "are"}, w) {
 			words = append(words, strings.TrimSuffix(w, "s"))
 		}

@@ -79,7 +79,7 @@ func WhyIdle(r io.Reader, slot int, at time.Duration, o Options) (string, error)
 
 // oneLine joins the lines of paragraphs, and replaces unbreakable spaces by plain ones.
 func oneLine(text string) string {
-	return strings.Join(strings.Fields(strings.ReplaceAll(text, sticky, " ")), " ")
+	return strings.Join(strings.Fields(strings.ReplaceAll(text, errs.Sticky, " ")), " ")
 }
 
 // reasons replays r and yields the reason of decision seq, or those of all decisions if seq

@@ -55,7 +55,7 @@ func (m *selection) add(p paragraph) {
 	// lentWords say what all lines of this list have in common.
 	if m.t.o.Lent {
 		text, _, _ = strings.Cut(firstSentence(text), lentWords)
-		text += fmt.Sprintf(" (%v).\n", p.rule)
+		text = strings.ReplaceAll(fmt.Sprintf("%s (%v).", text, p.rule), " ", errs.Sticky) + "\n" // one line, however long
 	}
 	m.text.WriteString(text)
 	if p.topic.decision() {

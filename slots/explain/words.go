@@ -54,15 +54,8 @@ func upper(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// sticky stands for a space at which paragraphOf must not break a line. It writes a space there.
-const sticky = "\x00"
-
-// Lines have at most lineColumns columns, unless a single word is longer. All lines of a
-// paragraph but the first are indented.
-const (
-	lineColumns = 100
-	indent      = "    "
-)
+// indent stands before all lines of a paragraph but the first.
+const indent = "    "
 
 // firstSentence returns the first sentence of a paragraph, in one line.
 func firstSentence(text string) string {
@@ -74,17 +67,16 @@ func firstSentence(text string) string {
 }
 
 // paragraphOf returns a paragraph of a first sentence and further parts, which ends with a
-// newline. Each part starts a line and is wrapped. Empty parts are left out.
+// newline. Each part is a line, which print folds. Empty parts are left out.
 func paragraphOf(first string, parts ...string) string {
 	var b strings.Builder
-	wrap := func(text, prefix string) {
-		if text != "" {
-			b.WriteString(strings.ReplaceAll(errs.Wrap(text, prefix, prefix+indent, lineColumns), sticky, " ") + "\n")
+	for i, text := range append([]string{first}, parts...) {
+		if text != "" && i > 0 {
+			b.WriteString(indent)
 		}
-	}
-	wrap(first, "")
-	for _, p := range parts {
-		wrap(p, indent)
+		if text != "" {
+			b.WriteString(strings.Join(strings.Fields(text), " ") + "\n")
+		}
 	}
 	return b.String()
 }
@@ -158,7 +150,7 @@ func (t *explainer) slotKind(id slots.SlotID) string {
 func numbers(all []slots.Number) string {
 	words := make([]string, len(all))
 	for i, n := range all {
-		words[i] = n.Name + sticky + "=" + sticky + strings.ReplaceAll(n.Value(), " ", sticky)
+		words[i] = n.Name + errs.Sticky + "=" + errs.Sticky + strings.ReplaceAll(n.Value(), " ", errs.Sticky)
 	}
 	return strings.Join(words, ", ")
 }

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"mrlocal/internal/errs"
 	"strings"
 	"testing"
 	"time"
@@ -25,17 +26,17 @@ func TestThingsAreListed(t *testing.T) {
 }
 
 func TestAParagraphIsWrappedAndIndented(t *testing.T) {
-	long := strings.Repeat("word ", 24) + "n" + sticky + "=" + sticky + "1"
-	want := strings.Repeat("word ", 19) + "word\n    " + strings.Repeat("word ", 4) + "n = 1\n    part.\n"
-	if got := paragraphOf(long, "", "part."); got != want {
+	long := strings.Repeat("word ", 24) + "n" + errs.Sticky + "=" + errs.Sticky + "1"
+	want := strings.Repeat("word ", 15) + "word\n  " + strings.Repeat("word ", 8) + "n = 1\n    part.\n"
+	if got := errs.Fit(paragraphOf(long, "", "part."), 80); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
 func TestWhatStaysTheSameWhileNumbersChange(t *testing.T) {
-	a := withoutNumbers("the gate of J01 was closed with 3 of 8 maps done. 1 reduce was pending, load" + sticky + "=" + sticky + "0.50 (2/4).")
-	b := withoutNumbers("the gate of J01 was closed with 4 of 8 maps done. 12 reduces were pending, load" + sticky + "=" + sticky + "0.75 (3/4).")
-	c := withoutNumbers("the gate of J02 was closed with 4 of 8 maps done. 12 reduces were pending, load" + sticky + "=" + sticky + "0.75 (3/4).")
+	a := withoutNumbers("the gate of J01 was closed with 3 of 8 maps done. 1 reduce was pending, load" + errs.Sticky + "=" + errs.Sticky + "0.50 (2/4).")
+	b := withoutNumbers("the gate of J01 was closed with 4 of 8 maps done. 12 reduces were pending, load" + errs.Sticky + "=" + errs.Sticky + "0.75 (3/4).")
+	c := withoutNumbers("the gate of J02 was closed with 4 of 8 maps done. 12 reduces were pending, load" + errs.Sticky + "=" + errs.Sticky + "0.75 (3/4).")
 	if a != b || a == c {
 		t.Errorf("\n%s\n%s\n%s", a, b, c)
 	}

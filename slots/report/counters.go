@@ -1,14 +1,11 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
-	"text/tabwriter"
 )
 
 // Counters are the job counters of Hadoop 1.0.3 (Task.Counter, JobInProgress.Counter) and
@@ -73,11 +70,11 @@ func (c *Counters) add(d *Counters, sign int64, of string) {
 	}
 }
 
-// WriteCounters writes the counters of each report, summed over all of its jobs, one per line,
+// counters returns the counters of each report, summed over all of its jobs, one per line,
 // with the names of the report file. It leaves out counters that are 0. If there are several
-// reports, it writes the policy above the counters of each. It fails if w does.
-func WriteCounters(w io.Writer, reports ...*Report) error {
-	var b bytes.Buffer
+// reports, the policy stands above the counters of each. errs.Fit lays the text out.
+func counters(reports []*Report) string {
+	var b strings.Builder
 	for _, r := range reports {
 		if len(reports) > 1 {
 			fmt.Fprintln(&b, r.Policy)
@@ -87,17 +84,14 @@ func WriteCounters(w io.Writer, reports ...*Report) error {
 			sum.Add(&r.Jobs[i].Counters)
 			sum.add(&r.Jobs[i].Counters, 1, "attempts")
 		}
-		t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 		for field, value := range reflect.ValueOf(sum).Fields() {
 			if n := value.Int(); n != 0 {
 				name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-				fmt.Fprintf(t, "%s\t%d\t\n", name, n)
+				fmt.Fprintf(&b, "%s\t%d\n", name, n)
 			}
 		}
-		_ = t.Flush() // writes to memory, which does not fail
 	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return b.String()
 }
 
 // Notes keeps the notes of a run for its report. The zero value is ready to use.

@@ -1,12 +1,9 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"math"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"mrlocal/internal/machine"
@@ -138,44 +135,33 @@ func (r *Report) Slowdowns() (mean, most float64) {
 	return mean / float64(max(1, n)), most
 }
 
-// WriteFigures writes all metrics and all counters of each report. It fails if w does.
-func WriteFigures(w io.Writer, reports ...*Report) error {
+// Figures returns all metrics and all counters of each report, as text that errs.Fit lays out.
+func Figures(reports ...*Report) string {
 	var names []string
 	for _, r := range reports {
 		names = append(names, r.Policy)
 	}
-	if err := WriteMetrics(w, names, reports); err != nil {
-		return err
-	}
-	return WriteCounters(w, reports...)
+	return MetricsTable(names, reports) + counters(reports)
 }
 
-// WriteMetrics writes a table with a line for each metric and a column for each report. names are
-// the headings of the columns. It leaves out metrics that are 0 or NaN in all reports. It fails if w
-// does.
-func WriteMetrics(w io.Writer, names []string, reports []*Report) error {
-	var b bytes.Buffer
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "figure\t")
-	for _, name := range names {
-		fmt.Fprintf(t, "%s\t", name)
-	}
-	fmt.Fprintln(t)
+// MetricsTable returns a table for errs.Fit with a line for each metric and a column for each report. names are
+// the headings of the columns. It leaves out metrics that are 0 or NaN in all reports.
+func MetricsTable(names []string, reports []*Report) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "figure\t%s\n", strings.Join(names, "\t"))
 	for _, m := range Metrics() {
 		known := false
-		line := m.Title + "\t"
+		line := m.Title
 		for _, r := range reports {
 			x := m.Of(r)
 			known = known || x > 0
-			line += strings.Replace(fmt.Sprintf("%.6g\t", x), "NaN", "-", 1)
+			line += strings.Replace(fmt.Sprintf("\t%.6g", x), "NaN", "-", 1)
 		}
 		if known {
-			fmt.Fprintln(t, line)
+			fmt.Fprintln(&b, line)
 		}
 	}
-	_ = t.Flush() // writes to memory, which does not fail
-	_, err := w.Write(b.Bytes())
-	return err
+	return b.String()
 }
 
 // sampleEvery is the least time between two events about the cores of the machine.

@@ -20,9 +20,10 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"text/tabwriter"
+	"strings"
 	"time"
 
+	"mrlocal/internal/errs"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
 )
@@ -473,35 +474,31 @@ func WriteJSON(w io.Writer, reports []*Report) error {
 	return err
 }
 
-// WriteTable writes a table with a row for each report, to compare policies. If jobs of a run did
-// not succeed, a column has their number. It fails if w does.
-func WriteTable(w io.Writer, reports []*Report) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+// Table returns a table with a row for each report, to compare policies, in lines of at most width columns; 0: 80. If
+// jobs of a run did not succeed, a column has their number.
+func Table(reports []*Report, width int) string {
+	var b strings.Builder
 	failed := FailedColumn(reports)
-	if _, err := fmt.Fprintln(t, "policy\tmakespan\tmean job time\tutilisation\tmoves\tfairness (Jain)\tlent\thoarding\t"+failed[0]); err != nil {
-		return err
-	}
+	fmt.Fprintln(&b, "policy\tmakespan\tmean job time\tutilisation\tmoves\tfairness (Jain)\tlent\thoarding"+failed[0])
 	// Whole columns are formatted together, so that their numbers have the same form.
 	makespan := durations(reports, func(r *Report) float64 { return r.MakespanSeconds })
 	mean := durations(reports, (*Report).MeanJobSeconds)
 	lent := durations(reports, func(r *Report) float64 { return r.LentSlotSeconds })
 	hoarding := durations(reports, func(r *Report) float64 { return r.HoardingSlotSeconds })
 	for i, r := range reports {
-		if _, err := fmt.Fprintf(t, "%s\t%s\t%s\t%.1f%%\t%d\t%.3f\t%s\t%s\t%s\n", r.Policy, makespan[i], mean[i], 100*r.Utilisation, r.Moves, r.Jain, lent[i], hoarding[i], failed[i+1]); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "%s\t%s\t%s\t%.1f%%\t%d\t%.3f\t%s\t%s%s\n", r.Policy, makespan[i], mean[i], 100*r.Utilisation, r.Moves, r.Jain, lent[i], hoarding[i], failed[i+1])
 	}
-	return t.Flush()
+	return errs.Fit(b.String(), width)
 }
 
-// FailedColumn returns a column of a table for a tabwriter: its title, then the number of failed jobs
+// FailedColumn returns a column of a table for errs.Fit, behind a tab: its title, then the number of failed jobs
 // of each report. All cells are empty if no job failed.
 func FailedColumn(reports []*Report) []string {
 	column := make([]string, 1+len(reports))
 	if slices.ContainsFunc(reports, func(r *Report) bool { return len(r.FailedJobs()) > 0 }) {
-		column[0] = "failed jobs\t"
+		column[0] = "\tfailed jobs"
 		for i, r := range reports {
-			column[i+1] = strconv.Itoa(len(r.FailedJobs())) + "\t"
+			column[i+1] = "\t" + strconv.Itoa(len(r.FailedJobs()))
 		}
 	}
 	return column
