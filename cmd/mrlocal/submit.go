@@ -25,7 +25,7 @@ import (
 const programWord = "program"
 
 // submitHelp is the help of mrlocal submit.
-const submitHelp = "Hadoop Streaming starts children that do the work. A child is this mrlocal, which the job carries to the cluster. It may also be a static program of your own (mrlocal submit ./PROGRAM), whose main begins with stream.Main. The parts of the output, one after the other, are the result that mrlocal run writes."
+const submitHelp = "Hadoop Streaming, or with --engine spark a driver for spark-submit, starts children that do the work. A child is this mrlocal, which the job carries to the cluster. It may also be a static program of your own (mrlocal submit ./PROGRAM), whose main begins with stream.Main. The parts of the output, one after the other, are the result that mrlocal run writes."
 
 // submitCommand has the options of mrlocal submit for one job.
 type submitCommand struct {
@@ -43,7 +43,7 @@ func makeSubmit(e Env) *flags.Command {
 		c := &submitCommand{Env: e, job: j, o: submit.Options{Job: j.Name, Hadoop: "hadoop"}}
 		return &flags.Command{Run: c.run, Settings: append(c.settings(), j.Own...)}
 	}
-	c := forEachJob("run a job on a Hadoop cluster, through Hadoop Streaming", submitHelp, "JOB [FLAGS]", of)
+	c := forEachJob("run a job on a cluster, through Hadoop Streaming or Spark", submitHelp, "JOB [FLAGS]", of)
 	c.Sub = append(c.Sub, flags.Entry{Name: programWord, Make: func() *flags.Command {
 		program := of(&job{NamedJob: &NamedJob{}})
 		program.Usage, program.Args, program.Long = "a program with a job of its own: mrlocal submit ./PROGRAM", c.Args, c.Long
@@ -56,13 +56,15 @@ func makeSubmit(e Env) *flags.Command {
 func (c *submitCommand) settings() []setting.Setting {
 	o := &c.o
 	return append([]setting.Setting{
+		setting.Of("engine", "Engine", "run the job by `hadoop|spark`", "hadoop", setting.Enum(&o.Engine, "hadoop", "spark")),
 		setting.Of("input", "Inputs", "read the file or directory `URI`, as hdfs://HOST:PORT/PATH; may be repeated", "", setting.List(&o.Inputs)),
-		setting.Of("property", "Properties", "set a property of Hadoop, `NAME=VALUE`; may be repeated", "", setting.List(&o.Properties)),
+		setting.Of("property", "Properties", "set a property of Hadoop or Spark, `NAME=VALUE`; may be repeated", "", setting.List(&o.Properties)),
 		setting.Of("output", "Output", "write the parts into the new directory `URI`", "", setting.Text(&o.Output)),
 		setting.Of("reducers", "Reducers", "`N` reduce tasks of the first job", "1", setting.Count(&o.Reducers, 1, mrlocal.MostReducers)),
 		setting.Of("queue", "Queue", "submit to the queue `NAME` of YARN", "the cluster's", setting.Text(&o.Queue)),
-		setting.Of("job-name", "Name", "the `NAME` of the job in YARN", "mrlocal JOB", setting.Text(&o.Name)),
+		setting.Of("job-name", "Name", "the `NAME` of the job on the cluster", "mrlocal JOB", setting.Text(&o.Name)),
 		setting.Of("hadoop", "Hadoop", "the command of Hadoop is `PATH`", "hadoop, in the search path", setting.Text(&o.Hadoop)),
+		setting.Of("spark-submit", "Submit", "the command of Spark is `PATH`", "spark-submit, in the search path", setting.Text(&o.Submit)),
 		setting.Of("streaming-jar", "Jar", "hadoop-streaming is `PATH`", "share/hadoop/tools/lib next to the command", setting.Text(&o.Jar)),
 		setting.Of("binary", "Binary", "the children are `PATH`, a static mrlocal", "this one", setting.Text(&o.Binary)),
 		setting.Of("files", "Files", "the input has `N` files, for a job that depends on their number", "", setting.Count(&o.Files, 1, 1<<31-1)),
@@ -104,7 +106,7 @@ func (c *submitCommand) run(ctx context.Context, line *flags.Line) (code int, er
 	if c.print {
 		return Done, c.printPlan()
 	}
-	if s.Jar == "" {
+	if s.Jar == "" && s.Engine == submit.Hadoop {
 		if s.Jar, err = submit.Jar(s.Hadoop); err != nil {
 			return 0, err
 		}
@@ -173,7 +175,9 @@ func (c *submitCommand) listener() submit.Listener {
 // path of the jar is the usual one, submit.HomeJar.
 func (c *submitCommand) printPlan() error {
 	s := c.o
-	s.Jar = cmp.Or(s.Jar, submit.HomeJar)
+	if s.Engine == submit.Hadoop {
+		s.Jar = cmp.Or(s.Jar, submit.HomeJar)
+	}
 	plan, err := submit.New(s)
 	if err != nil {
 		return err

@@ -43,6 +43,7 @@ func (c *child) runMap(stdin io.Reader) error {
 		// The file ends with standard input, unless that is one of several splits of a file.
 		b.Data, b.Last = data, c.o.Task.InputFile == "" && ended
 		c.counters[mapInputBytes] += int64(len(data))
+		c.counters[mapInputRecords] += int64(bytes.Count(data, []byte{'\n'}))
 		if err := m.Map(b, out); err != nil {
 			return err
 		}
@@ -264,7 +265,7 @@ func (r *rawOut) spill() {
 
 // write writes the chunk. c.out keeps the first error.
 func (r *rawOut) write() {
-	line := append(append(r.line[:0], r.c.wire.position...), 0)
+	line := append(append(r.c.wire.appendPart(r.line[:0], 0), r.c.wire.position...), 0)
 	line = appendHex(line, r.seq)
 	r.seq++
 	line = append(line, '\t')

@@ -195,6 +195,7 @@ func (c *child) runReduce(stdin io.Reader) error {
 		}
 	}
 	for groups := shuffle.ByPrefix(g, c.job.GroupBytes); groups.NextGroup(); {
+		c.counters[reduceInputGroups]++
 		if err := reduce(groups.Key(), groups.Values(), out); err != nil {
 			return err
 		}
@@ -202,6 +203,7 @@ func (c *child) runReduce(stdin io.Reader) error {
 			return err
 		}
 	}
+	c.counters[reduceInputRecords] = g.records
 	if f, ok := reducer.(jobs.Flusher); ok && g.err == nil {
 		if err := f.Flush(out); err != nil {
 			return err
@@ -225,6 +227,7 @@ func (r *resultOut) Emit(key, value []byte) {
 
 // record writes a record in a form from which Hadoop's TextOutputFormat makes the same bytes.
 func (r *resultOut) record(line []byte) {
+	r.c.counters[reduceOutputRecords]++
 	switch {
 	case r.c.closing:
 		r.c.emittedLate()
@@ -240,9 +243,9 @@ func (r *resultOut) record(line []byte) {
 		_, _ = r.c.out.Write(head[:])
 		_, _ = r.c.out.Write(line)
 		_, _ = r.c.out.Write([]byte{7, 0, 0, 0, 0})
-	case bytes.IndexByte(line, '\r') >= 0:
+	case !r.c.o.Spark && bytes.IndexByte(line, '\r') >= 0:
 		r.err = errCarriageReturn
-	case bytes.IndexByte(line, '\n') >= 0:
+	case !r.c.o.Spark && bytes.IndexByte(line, '\n') >= 0:
 		r.err = errNewline
 	default:
 		_, _ = r.c.out.Write(line)

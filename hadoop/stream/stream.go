@@ -95,7 +95,10 @@ type Options struct {
 	// of Hadoop must then not have a job with Begin.
 	Files int
 
-	Results    Results
+	Results Results
+	// Spark writes the wire and the results as the driver of package submit reads them. Each record on
+	// the wire begins with the number of its reduce, and needs no label. A result may hold any bytes.
+	Spark      bool
 	TableBytes int64 // first size of the kvbuffer in which a map folds or combines values; 0: 64 MiB
 
 	Task Task
@@ -114,6 +117,7 @@ func (o *Options) Fields() []setting.Setting {
 		setting.Of("in-order", "InOrder", "values of a key keep the order of the input", "", setting.Toggle(&o.InOrder)),
 		setting.Of("files", "Files", "the input has `N` files", "1 outside of Hadoop", setting.Count(&o.Files, 1, 1<<31-1)),
 		setting.Of("results", "Results", "write results as `text|typedbytes`: carriage returns need typedbytes, which needs UTF-8", "text", setting.Enum(&o.Results, "text", "typedbytes")),
+		setting.Of("spark", "Spark", "write records and results for the driver of mrlocal submit --engine spark", "", setting.Toggle(&o.Spark)),
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -27,7 +28,8 @@ import (
 
 // hadoop does the work of Hadoop Streaming: it divides files into splits and runs a child for each. It sends
 // each record to a reduce by the hash of its key, and sorts by the key alone. Values of equal keys
-// come in any order. The result is all parts, one after the other.
+// come in any order. The result is all parts, one after the other. With o.Spark it does the work of the
+// driver of Spark: records name their reduces, and those without a label that of Hadoop's hash.
 func hadoop(t testing.TB, chain jobs.Chain, o Options, files []jobtest.File, splitBytes int, rng *rand.Rand) (string, error) {
 	type record struct{ key, line string }
 	o.Reduces = max(o.Reduces, 1)
@@ -50,8 +52,20 @@ func hadoop(t testing.TB, chain jobs.Chain, o Options, files []jobtest.File, spl
 				if strings.ContainsAny(line, "\r\n") {
 					t.Fatalf("a line that Hadoop divides: %q", line)
 				}
+				p, hashed := 0, true
+				if o.Spark {
+					var err error
+					if p, err = strconv.Atoi(line[:5]); err != nil {
+						t.Fatalf("%q names no reduce", line)
+					}
+					line, hashed = line[5:], !chain[max(o.Step-1, 0)].Ordered && !o.InOrder
+				}
 				key, _, _ := strings.Cut(line, "\t")
-				p := int(hashOf(1, []byte(key))&0x7fffffff) % o.Reduces
+				if to := int(hashOf(1, []byte(key))&0x7fffffff) % o.Reduces; !o.Spark {
+					p = to
+				} else if hashed && p != to {
+					t.Fatalf("%q goes to %d, want %d", line, p, to)
+				}
 				parts[p] = append(parts[p], record{key, line})
 			}
 			from = max(end, 1)
@@ -67,7 +81,7 @@ func hadoop(t testing.TB, chain jobs.Chain, o Options, files []jobtest.File, spl
 			key, value, _ := strings.Cut(r.line, "\t")
 			fmt.Fprintf(&in, "%s\t%s\n", key, value) // TextInputWriter always writes the TAB
 		}
-		if len(part) == 0 {
+		if len(part) == 0 && !o.Spark {
 			continue // the output of such a reduce is dropped
 		}
 		if err := Run(context.Background(), chain, Reduce, o, &in, &out, io.Discard); err != nil {
@@ -181,10 +195,14 @@ func TestChildrenUnderHadoopGiveTheBytesOfTheEngine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
 				var files []jobtest.File
+				spark := rapid.Bool().Draw(rt, "spark")
 				for i := range rapid.IntRange(1, 3).Draw(rt, "files") {
 					text := rapid.StringOfN(rapid.RuneFrom([]rune("aabbcC  \n\n\t\x00\x01\x0b\x0dé1209")), 0, 300, -1).Draw(rt, "text")
 					if text != "" && !strings.HasSuffix(text, "\n") {
 						text += "\n"
+					}
+					if spark {
+						text = strings.ReplaceAll(text, "é", "\xff") // any bytes pass
 					}
 					files = append(files, jobtest.File{Path: fmt.Sprintf("hdfs://h:1/in/%c", 'a'+i), Data: []byte(text)})
 				}
@@ -198,7 +216,10 @@ func TestChildrenUnderHadoopGiveTheBytesOfTheEngine(t *testing.T) {
 				chain := c.make()
 				for step := range chain {
 					o := c.o
-					o.Step, o.Results, o.Files, o.Inputs = step+1, TypedBytes, len(files), []string{"hdfs://h:1/in"}
+					o.Step, o.Results, o.Files, o.Inputs, o.Spark = step+1, TypedBytes, len(files), []string{"hdfs://h:1/in"}, spark
+					if spark {
+						o.Results = Text
+					}
 					if step > 0 {
 						o.Reduces = 1
 					}

@@ -26,7 +26,8 @@ import (
 // less than any byte of a longer key.
 //
 // The value of a sum is a decimal number. A position is the place of the record in the input.
-// Keys have it if the order of values matters. A label leads the record to its reduce.
+// Keys have it if the order of values matters. A label leads the record to its reduce. With Options.Spark
+// the number of the reduce stands before the key, in five digits, and there is no label.
 const (
 	escape   = 1   // the first byte of an escape
 	escaped  = 14  // bytes below it are escaped
@@ -66,6 +67,7 @@ func appendUnescaped(dst, p []byte) ([]byte, error) {
 // wire writes and reads the records of one job.
 type wire struct {
 	folder   jobs.Folder // of the attempt; nil: the job has none
+	parts    bool        // records begin with their reduces (Options.Spark)
 	sums     bool        // values are 8 bytes, as those of jobs.Sum, and decimal on the wire
 	inOrder  bool        // keys have positions
 	reduces  int
@@ -82,7 +84,7 @@ type wire struct {
 
 // newWire makes the wire of a job. input is the number of the input to which the file of a map belongs.
 func newWire(job *jobs.Job, o Options, input int) wire {
-	w := wire{reduces: o.Reduces, inOrder: o.InOrder && job.NewReducer != nil, target: job.Partition, ordered: job.Ordered && job.NewReducer != nil}
+	w := wire{reduces: o.Reduces, parts: o.Spark, inOrder: o.InOrder && job.NewReducer != nil, target: job.Partition, ordered: job.Ordered && job.NewReducer != nil}
 	if job.NewFolder != nil {
 		w.folder = job.NewFolder()
 		switch w.folder.(type) {
@@ -129,17 +131,25 @@ func (w *wire) part(key []byte, parts int) (part int, escaped []byte, label bool
 // record returns the line of a record, borrowed until the next call.
 func (w *wire) record(key, value []byte) []byte {
 	part, escaped, label := w.part(key, w.reduces)
-	line := append(w.line[:0], escaped...)
+	line := append(w.appendPart(w.line[:0], part), escaped...)
 	if w.inOrder {
 		line = append(append(line, 0), w.position...)
 		line = appendHex(line, w.seq)
 		w.seq++
 	}
-	if label {
+	if label && !w.parts {
 		line = appendLabel(append(line, 0), part, w.reduces)
 	}
 	w.line = w.appendValue(line, value)
 	return w.line
+}
+
+// appendPart appends the number of a reduce as five digits, for Spark only.
+func (w *wire) appendPart(dst []byte, part int) []byte {
+	for d := jobs.MostReducers / 10; w.parts && d > 0; d /= 10 {
+		dst = append(dst, byte('0'+part/d%10))
+	}
+	return dst
 }
 
 // appendValue appends TAB, value and newline. It leaves out TAB before an empty value, because
@@ -206,6 +216,10 @@ const (
 	mapOutputRecords
 	combineInputRecords
 	combineOutputRecords
+	mapInputRecords
+	reduceInputGroups
+	reduceInputRecords
+	reduceOutputRecords
 	counters
 )
 
@@ -220,8 +234,10 @@ func (c *child) writeCounters() {
 	}
 	// The names are those of the report, except the first. Hadoop takes MAP_INPUT_BYTES of any group for
 	// an old name of its own counter "Bytes Read" (AbstractCounters.findCounter).
-	for i, name := range [counters]string{"INPUT_BYTES", "MAP_OUTPUT_RECORDS", "COMBINE_INPUT_RECORDS", "COMBINE_OUTPUT_RECORDS"} {
-		if c.counters[i] > 0 {
+	for i, name := range [counters]string{"INPUT_BYTES", "MAP_OUTPUT_RECORDS", "COMBINE_INPUT_RECORDS", "COMBINE_OUTPUT_RECORDS",
+		"MAP_INPUT_RECORDS", "REDUCE_INPUT_GROUPS", "REDUCE_INPUT_RECORDS", "REDUCE_OUTPUT_RECORDS"} {
+		// Hadoop counts the last four itself.
+		if c.counters[i] > 0 && (i < mapInputRecords || c.o.Spark) {
 			fmt.Fprintf(c.stderr, "reporter:counter:%s,%s,%d\n", CounterGroup, name, c.counters[i])
 		}
 	}

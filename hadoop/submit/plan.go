@@ -1,17 +1,18 @@
-// Package submit runs jobs of this module on a Hadoop cluster, through Hadoop Streaming.
+// Package submit runs jobs of this module on a cluster, through Hadoop Streaming or Spark.
 //
-// A Plan is a list of commands of Hadoop. Each job of the chain has a command. Further commands
-// remove the directories between the jobs. New makes the plan without a request to the cluster, so a user
-// can read it first. Run then runs the commands and reads the text that Hadoop prints.
+// A Plan for Hadoop is a list of commands. Each job of the chain has a command. Further commands
+// remove the directories between the jobs. A Plan for Spark is one command, spark-submit, with a driver
+// in Python that runs all jobs (driver.py). New makes the plan without a request to the cluster, so a
+// user can read it first. Run then runs the commands and reads the text that they print.
 //
 //	Options ──New──► Plan ──Text──► a shell
-//	                 └────Run────► hadoop ──printed text──► progress, report
+//	                 └────Run────► hadoop, spark-submit ──printed text──► progress, report
 //
 // The children of the jobs are mrlocal stream (package stream), or a program with jobs of its own
-// (Program). Hadoop ships the binary with each job. A total order over several reduces needs cuts.
-// The caller samples them and names their file.
+// (Program). The cluster ships the binary with each job. A total order over several reduces needs cuts.
+// For Hadoop the caller samples them and names their file. The driver of Spark samples them itself.
 //
-// Memory: the plan, and of Hadoop's output the last line and the cause of a failure. Package stream
+// Memory: the plan, and of the printed text the last line and the cause of a failure. Package stream
 // is the child, and package report holds the outcome.
 package submit
 
@@ -20,6 +21,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"mrlocal/hadoop/stream"
 	"mrlocal/internal/errs"
@@ -27,25 +29,36 @@ import (
 	"mrlocal/jobs"
 )
 
-// Options describe the jobs and how they run. Chain, Inputs, Output, Jar and Binary are required. New
-// copies the slices that the plan keeps.
+// Engine is what runs the children on the cluster.
+type Engine uint8
+
+const (
+	Hadoop Engine = iota // Hadoop Streaming
+	Spark                // a driver for spark-submit
+)
+
+// Options describe the jobs and how they run. Chain, Inputs, Output and Binary are required, and Jar for
+// Hadoop. New copies the slices that the plan keeps.
 type Options struct {
+	Engine Engine
 	// Chain has at least one job. New reads its names and numbers of reduces, and which of its
 	// functions are set. It never calls a function.
 	Chain jobs.Chain
 	// Job is the name by which mrlocal stream knows the chain. It is empty for a program that has
 	// one chain only (Program).
-	Job    string
-	Args   []string // flags of the job itself
-	Inputs []string // files and directories, as hdfs: URIs
-	Output string   // a directory that does not exist yet, as an hdfs: URI
+	Job  string
+	Args []string // flags of the job itself
+	// Inputs are files and directories, and Output is a directory that does not exist yet. Hadoop takes
+	// hdfs: URIs. Spark takes URIs of any scheme and absolute paths of its default file system.
+	Inputs []string
+	Output string
 
 	Reducers int // of the first job; 0: one
 	// Name is the name of the job in YARN; "": "mrlocal" and the name of the job. In a chain of
 	// several jobs, "N of M" follows it.
 	Name  string
 	Queue string // of YARN; "": the cluster's default
-	// Properties are properties of Hadoop, as NAME=VALUE. They come behind those of this package,
+	// Properties are properties of Hadoop or Spark, as NAME=VALUE. They come behind those of this package,
 	// so they replace them.
 	Properties []string
 	Results    stream.Results
@@ -53,13 +66,18 @@ type Options struct {
 	Files      int  // number of input files; required if the first job has Begin
 
 	Hadoop string // path or name of the command hadoop; "": "hadoop"
+	Submit string // path or name of the command spark-submit; "": "spark-submit"
 	Jar    string // path of the jar of Hadoop Streaming; see the function Jar
 	Binary string // path of the program that the children run: a static mrlocal, or a user's own
 	Cuts   string // path of the file of cuts, if NeedsCuts; "": "cuts"
 }
 
-// NeedsCuts reports whether the first job is a total order over several reduces.
-func (o *Options) NeedsCuts() bool {
+// NeedsCuts reports whether the caller must sample cuts: the engine is Hadoop, and the first job is a
+// total order over several reduces.
+func (o *Options) NeedsCuts() bool { return o.Engine == Hadoop && o.hasCuts() }
+
+// hasCuts reports whether the first job is a total order over several reduces.
+func (o *Options) hasCuts() bool {
 	j := &o.Chain[0]
 	return o.Reducers > 1 && j.Ordered && j.Partition == nil && j.NewReducer != nil
 }
@@ -69,13 +87,15 @@ func (o *Options) NeedsCuts() bool {
 type Plan struct {
 	Steps   []Step
 	between []string // output directories of all jobs but the last, to be removed at the end
-	hadoop  string   // the command: a path, or a name in the search path
+	command string   // hadoop or spark-submit: a path, or a name in the search path
+	driver  string   // text of the program for spark-submit; "": the command is hadoop
+	jobs    []string // names of the jobs that the driver runs
 }
 
-// Step is a command that runs one job on Hadoop.
+// Step is a command that runs one job on Hadoop, or all jobs of the chain on Spark.
 type Step struct {
-	Job  string   // name of the job
-	Args []string // of the command hadoop
+	Job  string   // name of the job, or of the first one
+	Args []string // of the command
 }
 
 // childName is the name of the binary in the working directory of a task. Hadoop makes it a link to
@@ -92,7 +112,10 @@ func New(o Options) (*Plan, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	p := &Plan{hadoop: cmp.Or(o.Hadoop, "hadoop")}
+	if o.Engine == Spark {
+		return o.sparkPlan(), nil
+	}
+	p := &Plan{command: cmp.Or(o.Hadoop, "hadoop")}
 	// inputs are those of the current job, first those of the chain.
 	inputs := o.Inputs
 	for i := range o.Chain {
@@ -113,7 +136,7 @@ func New(o Options) (*Plan, error) {
 	return p, nil
 }
 
-// check returns an error for options that Hadoop cannot do. The error names the field to change.
+// check returns an error for options that the cluster cannot do. The error names the field to change.
 // The same mistake on the cluster would cost the start of a job.
 func (o *Options) check() error {
 	switch {
@@ -121,8 +144,6 @@ func (o *Options) check() error {
 		return errs.Fieldf("Options.Inputs", "name a file or directory of the cluster, as hdfs://HOST:PORT/PATH")
 	case o.Output == "":
 		return errs.Fieldf("Options.Output", "name a new directory of the cluster, as hdfs://HOST:PORT/PATH")
-	case !hdfs.Is(o.Output):
-		return errs.Fieldf("Options.Output", "%s: not on a cluster; write hdfs://HOST:PORT/PATH", o.Output)
 	// The reduce task of a job without a reducer sorts the lines back into their order. Several such
 	// tasks would each have a part of that order.
 	case o.Chain[0].NewReducer == nil && o.Reducers > 1:
@@ -130,7 +151,11 @@ func (o *Options) check() error {
 	// GenericOptionsParser takes a comma as the end of a path, and # as the start of the name of a
 	// link. The path must also be a valid URI.
 	case strings.ContainsAny(o.Binary, ",# %"):
-		return errs.Fieldf("Options.Binary", "%s: Hadoop's -files takes no comma, #, %% or space in a path", o.Binary)
+		return errs.Fieldf("Options.Binary", "%s: a cluster ships no file with a comma, #, %% or space in its path", o.Binary)
+	case o.Engine == Spark && o.Results != stream.Text:
+		return errs.Fieldf("Options.Results", "not for Spark, where text may have any bytes")
+	case o.Engine == Spark && o.Jar != "":
+		return errs.Fieldf("Options.Jar", "not for Spark, which does not use Hadoop Streaming")
 	}
 	if o.Chain[0].Begin != nil && o.Files <= 0 {
 		return errs.Fieldf("Options.Files", "%s has Begin, which gets the number of input files", o.Chain[0].Name)
@@ -141,12 +166,18 @@ func (o *Options) check() error {
 	if err := checkQueue("Options.Queue", o.Queue); err != nil {
 		return err
 	}
-	for _, in := range o.Inputs {
+	for i, path := range append([]string{o.Output}, o.Inputs...) {
+		object := "Options.Inputs"
+		if i == 0 {
+			object = "Options.Output"
+		}
 		switch {
-		case !hdfs.Is(in):
-			return errs.Fieldf("Options.Inputs", "%s: not on a cluster; write hdfs://HOST:PORT/PATH", in)
-		case strings.Contains(in, ","):
-			return errs.Fieldf("Options.Inputs", "%s: Hadoop takes a comma for the end of a path", in)
+		case o.Engine == Spark && !(strings.HasPrefix(path, "/") || strings.Contains(path, "://")) || !utf8.ValidString(path):
+			return errs.Fieldf(object, "%s: write /PATH, hdfs://HOST:PORT/PATH or another URI that Spark reads", errs.Quote(path))
+		case o.Engine == Hadoop && !hdfs.Is(path):
+			return errs.Fieldf(object, "%s: not on a cluster; write hdfs://HOST:PORT/PATH", path)
+		case i > 0 && o.Engine == Hadoop && strings.Contains(path, ","):
+			return errs.Fieldf(object, "%s: Hadoop takes a comma for the end of a path", path)
 		}
 	}
 	for _, property := range o.Properties {
@@ -180,19 +211,24 @@ func checkQueue(object, queue string) error {
 	return nil
 }
 
+// reduces returns the number of reduces of job i of the chain, from 0, and whether it needs cuts.
+// Options.Reducers and cuts concern the first job alone. A later job has one reduce.
+func (o *Options) reduces(i int) (n int, cuts bool) {
+	if n = 1; i == 0 {
+		n, cuts = max(1, o.Reducers), o.hasCuts()
+	}
+	// A job may set its own number of reduces.
+	return cmp.Or(o.Chain[i].Reduces, n), cuts
+}
+
+// name returns the name of the application.
+func (o *Options) name() string { return cmp.Or(o.Name, "mrlocal "+cmp.Or(o.Job, o.Chain[0].Name)) }
+
 // step returns the arguments of hadoop for job i of the chain, from 0. Generic options (-D, -files)
 // come first, because Hadoop takes none after the first other option.
 func (o *Options) step(i int, inputs []string, output string) ([]string, error) {
-	// Options.Reducers and cuts concern the first job alone. A later job has one reduce.
-	reduces, cuts := 1, false
-	if i == 0 {
-		reduces, cuts = max(1, o.Reducers), o.NeedsCuts()
-	}
-	// A job may set its own number of reduces.
-	if p := o.Chain[i].Reduces; p > 0 {
-		reduces = p
-	}
-	name := cmp.Or(o.Name, "mrlocal "+cmp.Or(o.Job, o.Chain[0].Name))
+	reduces, cuts := o.reduces(i)
+	name := o.name()
 	if len(o.Chain) > 1 {
 		name += fmt.Sprintf(" %d of %d", i+1, len(o.Chain))
 	}
@@ -227,11 +263,7 @@ func (o *Options) step(i int, inputs []string, output string) ([]string, error) 
 	child := o.child(i, reduces, cuts, inputs)
 	args = append(args, "-files", files)
 	for _, side := range [][2]string{{"map", "-mapper"}, {"reduce", "-reducer"}} {
-		words := []string{childName, "stream", side[0]}
-		if o.Job != "" {
-			words = append(words, o.Job)
-		}
-		line, err := joinCommand(append(words, child...))
+		line, err := joinCommand(append([]string{childName, "stream", side[0]}, child...))
 		if err != nil {
 			return nil, err
 		}
@@ -247,12 +279,15 @@ func (o *Options) step(i int, inputs []string, output string) ([]string, error) 
 // value. It expands this variable, which is not set, to an empty text (Configuration.substituteVars).
 const noSeparator = "${env.MRLOCAL_NO_SEPARATOR:-}"
 
-// child returns the arguments of a child behind the name of its job. i counts jobs from 0, while
+// child returns the arguments of a child behind its side. i counts jobs from 0, while
 // --step counts them from 1. mrlocal stream and stream.Main must know each flag. A flag with the
 // child's default value is left out.
 func (o *Options) child(i, reduces int, cuts bool, inputs []string) []string {
-	// The slice is copied, because each step appends other flags to it.
-	args := append([]string(nil), o.Args...)
+	var args []string
+	if o.Job != "" {
+		args = append(args, o.Job)
+	}
+	args = append(args, o.Args...)
 	if i > 0 {
 		args = append(args, "--step="+strconv.Itoa(i+1))
 	}
@@ -276,6 +311,9 @@ func (o *Options) child(i, reduces int, cuts bool, inputs []string) []string {
 	}
 	if o.Results == stream.TypedBytes {
 		args = append(args, "--results=typedbytes")
+	}
+	if o.Engine == Spark {
+		args = append(args, "--spark")
 	}
 	return args
 }
@@ -310,11 +348,14 @@ func (p *Plan) Text(cuts []string) string {
 	if cuts != nil {
 		fmt.Fprintf(&b, "%s >%s\n", shellLine(cuts), cutsName)
 	}
+	if p.driver != "" {
+		fmt.Fprintf(&b, "cat >%s <<'END'\n%sEND\n", driverName, p.driver)
+	}
 	for _, s := range p.Steps {
-		fmt.Fprintf(&b, "%s\n", shellLine(append([]string{p.hadoop}, s.Args...)))
+		fmt.Fprintf(&b, "%s\n", shellLine(append([]string{p.command}, s.Args...)))
 	}
 	for _, dir := range p.between {
-		fmt.Fprintf(&b, "%s\n", shellLine(append([]string{p.hadoop}, removal(dir)...)))
+		fmt.Fprintf(&b, "%s\n", shellLine(append([]string{p.command}, removal(dir)...)))
 	}
 	return b.String()
 }

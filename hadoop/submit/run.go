@@ -70,6 +70,9 @@ type Listener struct {
 // An error is of kind errs.BadInput if Hadoop refused a job, and of kind errs.JobFailed if a job
 // failed.
 func (p *Plan) Run(ctx context.Context, l Listener) (*report.Report, error) {
+	if p.driver != "" {
+		return p.runSpark(ctx, l)
+	}
 	begun := time.Now()
 	// The cluster schedules, so the report names its scheduler. No policy of ours decides.
 	r := &report.Report{Schema: 1, Kind: "submit", Policy: "yarn", Slots: []report.Slot{}}
@@ -105,7 +108,7 @@ func (p *Plan) Run(ctx context.Context, l Listener) (*report.Report, error) {
 // and returns nil. They may outlive this process.
 func (p *Plan) clean(ctx context.Context, wait bool) error {
 	for _, dir := range p.between {
-		c := exec.Command(p.hadoop, removal(dir)...)
+		c := exec.Command(p.command, removal(dir)...)
 		detach(c)
 		switch {
 		case !wait:
@@ -130,35 +133,26 @@ func lastLine(text string) string {
 // run runs one job, reads the text that Hadoop prints, and fills in job. begun is when Run began. If
 // ctx ends, run kills the job on the cluster, which would go on without the command.
 func (p *Plan) run(ctx context.Context, s *Step, job *report.JobReport, begun time.Time, l Listener) error {
-	c := exec.Command(p.hadoop, s.Args...)
-	detach(c) // Ctrl-C must end the command only after the job, by the function below
-	read, write, err := os.Pipe()
+	c := exec.Command(p.command, s.Args...)
+	read, err := start(c, "Options.Hadoop")
 	if err != nil {
 		return err
 	}
 	defer read.Close()
-	// Both streams go to one pipe, so that their lines keep their order.
-	c.Stdout, c.Stderr = write, write
-	err = c.Start()
-	// The command has a copy of this end. The pipe ends only when both are closed.
-	write.Close()
-	if err != nil {
-		return errs.Fieldf("Options.Hadoop", "%s: %w", p.hadoop, errs.Cause(err))
-	}
 	w := watcher{job: job, l: l}
 	// This function runs on a goroutine of its own, so it reads the ID under a lock. As long as there
 	// is not an ID, the cluster has no job, and it is enough to kill the command.
 	stop := context.AfterFunc(ctx, func() {
 		if id := w.jobID(); id != "" {
 			l.Note("killing " + id)
-			k := exec.Command(p.hadoop, "org.apache.hadoop.mapred.JobClient", "-kill", id)
+			k := exec.Command(p.command, "org.apache.hadoop.mapred.JobClient", "-kill", id)
 			detach(k)
 			_ = k.Start() // the command may outlive this process
 		}
 		_ = c.Process.Kill()
 	})
 	defer stop()
-	w.read(read, begun)
+	eachLine(read, func(line string) { w.line(line, begun) })
 	err = c.Wait()
 	switch {
 	case ctx.Err() != nil:
@@ -172,12 +166,32 @@ func (p *Plan) run(ctx context.Context, s *Step, job *report.JobReport, begun ti
 	return nil
 }
 
-// read passes each line of in, the output of Hadoop, to w.line, until in ends.
-func (w *watcher) read(in io.Reader, begun time.Time) {
+// start starts a command and returns a pipe with all that it prints. object is the option to name in an
+// error. Ctrl-C must end the command only after the job, so it gets no signals from the terminal.
+func start(c *exec.Cmd, object string) (printed io.ReadCloser, err error) {
+	detach(c)
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	// Both streams go to one pipe, so that their lines keep their order.
+	c.Stdout, c.Stderr = write, write
+	err = c.Start()
+	// The command has a copy of this end. The pipe ends only when both are closed.
+	write.Close()
+	if err != nil {
+		read.Close()
+		return nil, errs.Fieldf(object, "%s: %w", c.Path, errs.Cause(err))
+	}
+	return read, nil
+}
+
+// eachLine calls do with each line of in, without its end, until in ends.
+func eachLine(in io.Reader, do func(line string)) {
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadString('\n')
-		w.line(strings.TrimRight(line, "\r\n"), begun)
+		do(strings.TrimRight(line, "\r\n"))
 		if err != nil {
 			return
 		}

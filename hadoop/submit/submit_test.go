@@ -83,6 +83,13 @@ func TestWhatHadoopCannotDoIsRefusedByName(t *testing.T) {
 		"blank at its end":         func(s *Options) { s.Properties = []string{"mapreduce.job.queuename=root.a "} },
 		"both kinds of quotes":     func(s *Options) { s.Args = []string{`-e '"`} },
 		"an empty word":            func(s *Options) { s.Args = []string{""} },
+		"in.txt: write /PATH":      func(s *Options) { s.Engine, s.Jar, s.Inputs = Spark, "", []string{"in.txt"} },
+		"out: write /PATH":         func(s *Options) { s.Engine, s.Jar, s.Output = Spark, "", "out" },
+		"another URI":              func(s *Options) { s.Engine, s.Jar, s.Inputs = Spark, "", []string{"/a\xff"} },
+		"may have any bytes":       func(s *Options) { s.Engine, s.Jar, s.Results = Spark, "", stream.TypedBytes },
+		"does not use Hadoop":      func(s *Options) { s.Engine = Spark },
+		"ships no file":            func(s *Options) { s.Engine, s.Jar, s.Binary = Spark, "", "/a,b" },
+		"Options.Reducers":         func(s *Options) { s.Engine, s.Jar, s.Reducers, s.Chain[0].NewReducer = Spark, "", 2, nil },
 	} {
 		s := spec(t)
 		change(&s)

@@ -144,6 +144,8 @@ func (w *watcher) count(name string, n int64) {
 	own := map[string]*int64{
 		"INPUT_BYTES": &c.MapInputBytes, "MAP_OUTPUT_RECORDS": &c.MapOutputRecords,
 		"COMBINE_INPUT_RECORDS": &c.CombineInputRecords, "COMBINE_OUTPUT_RECORDS": &c.CombineOutputRecords,
+		"MAP_INPUT_RECORDS": &c.MapInputRecords, "REDUCE_INPUT_GROUPS": &c.ReduceInputGroups,
+		"REDUCE_INPUT_RECORDS": &c.ReduceInputRecords, "REDUCE_OUTPUT_RECORDS": &c.ReduceOutputRecords,
 	}
 	hadoop := map[string]*int64{
 		"Map input records": &c.MapInputRecords, "Map output bytes": &c.MapOutputBytes,
