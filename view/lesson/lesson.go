@@ -36,6 +36,22 @@ func Names() []string {
 	return []string{"grep", "borrow", "motive", "order", "percentages", "pools", "spill", "straggler", "deadlines", "overlap"}
 }
 
+// Title is the name of a lesson, and its title.
+type Title struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+}
+
+// Simulated returns the lessons that Simulate can run, in the order of Names.
+func Simulated() (all []Title) {
+	for _, name := range Names() {
+		if l, err := Load(name); err == nil && l.Input == nil { // a test loads all lessons
+			all = append(all, Title{name, l.Title})
+		}
+	}
+	return all
+}
+
 // Lesson is a lesson as its file has it. The caller of Load owns it.
 type Lesson struct {
 	Name     string `json:"name"`

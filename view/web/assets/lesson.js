@@ -16,9 +16,9 @@ export class Lesson {
     this.box = byID('lesson');
   }
 
-  /** open asks for the lesson and shows its beginning. */
-  async open() {
-    Object.assign(this, await ask('lesson'));
+  /** open shows the beginning of a lesson. Without an answer it asks for the lesson of the page. */
+  async open(answer) {
+    Object.assign(this, answer ?? await ask('lesson'));
     const { time } = this.page;
     document.title = 'mrlocal: ' + this.title;
     document.body.classList.add('predicting');
@@ -205,7 +205,7 @@ export class Lesson {
     const claims = this.outcomes.map((o) => element('li', { textContent: `${o.text}: ${o.holds ? 'holds' : 'does not hold in these runs'}` }));
     const score = this.asked ? `You were right ${this.right} of ${this.asked} times. ` : '';
     this.log.prepend(element('div', { className: 'claims' }, element('p', { textContent: score + 'What the lesson claims:' }), element('ul', {}, ...claims)));
-    if (this.following) this.log.prepend(element('p', {}, 'Next lesson: ', element('code', { textContent: `mrlocal demo ${this.following} --ui` })));
+    if (this.following) this.log.prepend(element('p', { className: 'following' }, element('a', { className: 'button', href: '#lesson=' + this.following.name, textContent: `Next lesson: ${this.following.title}` })));
     this.page.time.follow();
     this.page.refreshed();
   }

@@ -47,11 +47,12 @@ class Page {
   }
 
   async open() {
-    this.lasts('loading', offline ? 'Loading the simulator…' : 'Loading…');
+    this.lasts('loading', 'Loading…');
     const { runs, lesson } = await ask('runs').finally(() => this.lasts('loading'));
-    const play = location.hash.startsWith('#play');
+    const play = location.hash.startsWith('#play'), name = new URLSearchParams(location.hash.slice(1)).get('lesson');
     addEventListener('hashchange', () => location.reload()); // the reader has opened a link to another state
-    this.other(play, runs);
+    this.other(play, runs, name);
+    if (name) return this.learn(name);
     if (!runs.length || play) {
       document.title = 'mrlocal: playground';
       this.playground = new Playground(this);
@@ -72,6 +73,20 @@ class Page {
     setTimeout(() => this.poll(), POLL);
   }
 
+  // learn shows the lesson of that name, whose runs are simulated. The address keeps its name.
+  async learn(name) {
+    this.taught = true;
+    this.lessonName = name;
+    this.lasts('loading', 'Simulating the lesson…');
+    const answer = await ask('lesson', { name }).finally(() => this.lasts('loading')), { Lesson } = await import('./lesson.js');
+    this.time.show(0);
+    for (const r of answer.runs) this.add(new Run(r.id, r.title));
+    await this.load();
+    await (this.lesson = new Lesson(this)).open(answer);
+    this.taught = false;
+    this.restore();
+  }
+
   // behind loads the run that the playground shows behind each variant; id is null if there is none.
   async behind(id, runs) {
     const of = runs.find((r) => r.id === id);
@@ -86,9 +101,9 @@ class Page {
     location.hash = (await address({ workload: workloadOf(run), policies: [run.policy], settings: {} })) + '&base=' + run.id;
   }
 
-  // other shows a link from the runs to the playground, or back.
-  other(play, runs) {
-    if (!runs.length) return;
+  // other shows a link from the runs or a lesson to the playground, or back.
+  other(play, runs, lesson) {
+    if (!runs.length && !lesson) return;
     const link = byID('other');
     link.hidden = false;
     link.textContent = play ? 'the runs' : 'playground';
@@ -447,6 +462,7 @@ class Page {
     clearTimeout(this.saving);
     this.saving = setTimeout(() => {
       const { time, selected: s } = this, at = new URLSearchParams(), on = this.shown().map((r) => r.id).join();
+      if (this.lessonName) at.set('lesson', this.lessonName);
       if (on !== this.runs.slice(0, 2).map((r) => r.id).join()) at.set('on', on);
       if (time.from > 0 || time.to < time.end) at.set('window', `${Math.round(time.from)},${Math.round(time.to)}`);
       if (this.shownTab !== 'shares') at.set('tab', this.shownTab);

@@ -7,7 +7,10 @@ const MOST_SECONDS = 10; // real time of one simulation
 
 export class Offline {
   constructor() {
-    this.loaded = Promise.all([unpacked('lab.wasm.gz').then((bytes) => WebAssembly.compile(bytes)), fetch('site.json').then((r) => r.json())]);
+    this.site = fetch('site.json').then((r) => r.json());
+    // The answers of the first screen of recorded runs are files, so that it does not wait for the simulator.
+    this.first = unpacked('first.json.gz').then((bytes) => JSON.parse(new TextDecoder().decode(bytes))).catch(() => ({}));
+    this.loaded = Promise.all([unpacked('lab.wasm.gz').then((bytes) => WebAssembly.compile(bytes)), this.site]);
     this.loaded.catch((e) => this.end(e, true));
     this.waiting = new Map(); // questions without an answer, by number
     this.asked = this.drafts = this.workers = 0;
@@ -28,7 +31,7 @@ export class Offline {
     };
     worker.onerror = (e) => this.end(new Error(e.message || 'the simulator does not start'), true);
     // The playground needs recorded runs only to show one behind its variants.
-    this.loaded.then(([module, site]) => worker.postMessage({ module, runs: location.hash.startsWith('#play') && !location.hash.includes('&base=') ? [] : site.runs }), () => {});
+    this.loaded.then(([module, site]) => worker.postMessage({ module, runs: /^#(play|lesson)/.test(location.hash) && !location.hash.includes('&base=') ? [] : site.runs }), () => {});
   }
 
   // end ends the worker, and rejects its questions with reason. Then it starts another worker, unless forever is set.
@@ -75,9 +78,11 @@ export class Offline {
   /** ask answers a question with the parameters q. */
   async ask(question, q) {
     if (question === 'runs') {
-      const [, { runs }] = await this.loaded;
+      const { runs } = await this.site;
       return { status: 200, text: JSON.stringify({ runs: runs.map(({ name }, i) => ({ id: String(i), name, policy: '', ended: true, seq: 0 })) }) };
     }
+    const known = (await this.first)[question + '?' + q];
+    if (known) return { status: 200, text: JSON.stringify(known) };
     const ids = q.getAll('run');
     q.delete('run');
     for (const run of ids) {

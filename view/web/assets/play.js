@@ -22,11 +22,15 @@ export class Playground {
   async open() {
     document.body.classList.add('playing');
     byID('editor').hidden = false;
-    const [{ examples }, { policies }] = await Promise.all([ask('examples'), ask('policies')]);
+    const [{ examples, lessons }, { policies }] = await Promise.all([ask('examples'), ask('policies')]);
     this.examples = examples;
     const choice = byID('example');
-    choice.replaceChildren(element('option', { value: '', textContent: 'your own' }), ...examples.map((e) => element('option', { value: e.name, textContent: e.title })));
-    choice.addEventListener('change', () => this.example(choice.value));
+    choice.replaceChildren(element('option', { value: '', textContent: 'your own' }), ...examples.map((e) => element('option', { value: e.name, textContent: e.title })),
+      element('optgroup', { label: 'lessons' }, ...lessons.map((l) => element('option', { value: '#lesson=' + l.name, textContent: l.title }))));
+    choice.addEventListener('change', () => {
+      if (choice.value.startsWith('#')) location.hash = choice.value;
+      else this.example(choice.value);
+    });
     byID('ticks').replaceChildren(...policies.map((p) => {
       const box = element('input', { type: 'checkbox', value: p.name });
       box.addEventListener('change', () => this.run());

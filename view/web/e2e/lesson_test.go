@@ -53,12 +53,35 @@ func TestALessonAsksBeforeItShows(t *testing.T) {
 		t.Errorf("%s buttons are left at the end of the lesson", got)
 	}
 	text := eval(t, tab, said)
-	for _, want := range []string{"You were right 1 of 2 times.", "pi-dhfs needs about half the time of fair: holds", "pi-dhfs lends slots: holds", "the map slot 0 is idle until the end", "Next lesson: mrlocal demo motive --ui"} {
+	for _, want := range []string{"You were right 1 of 2 times.", "pi-dhfs needs about half the time of fair: holds", "pi-dhfs lends slots: holds", "the map slot 0 is idle until the end", "Next lesson: Why slots are lent"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the lesson does not say %q: %s", want, text)
 		}
 	}
 	until(t, tab, "getComputedStyle(document.querySelector('#overview')).visibility === 'visible'")
+	push(t, tab, "#lesson .following a")
+	until(t, tab, "document.querySelector('#lesson h2')?.textContent === 'Why slots are lent [DHFS13]'")
+}
+
+// The playground of a site has the lessons that can be simulated. Each ends with a link to the next one.
+func TestASiteHasLessons(t *testing.T) {
+	tab := open(t, served(t, playground(t)))
+	until(t, tab, "document.querySelector('#mistake.good') !== null")
+	do(t, tab, chromedp.Evaluate("(e => { e.value = '#lesson=deadlines'; e.dispatchEvent(new Event('change')); })(document.querySelector('#example'))", nil))
+	until(t, tab, "document.querySelector('#lesson h2')?.textContent === 'A job with a deadline [RAS11]'")
+	if got := eval(t, tab, "document.querySelector('.lanes canvas').dataset.bars"); got != "0" {
+		t.Errorf("%s bars are drawn before the lesson begins", got)
+	}
+	do(t, tab, chromedp.Evaluate("Array.from(document.querySelectorAll('#lesson button')).find(b => b.textContent === 'Show all').click()", nil))
+	until(t, tab, "document.querySelector('#lesson .claims')?.innerText.includes(': holds')")
+	push(t, tab, "#inspector button") // the simulator has the events
+	until(t, tab, "document.querySelector('#inspector .rule') !== null")
+	push(t, tab, "#lesson .following a")
+	until(t, tab, "document.querySelector('#lesson h2')?.textContent.startsWith('Reduces that wait')")
+	do(t, tab, chromedp.Evaluate("Array.from(document.querySelectorAll('#lesson button')).find(b => b.textContent === 'Show all').click()", nil))
+	until(t, tab, "document.querySelector('#lesson .claims') && !document.querySelector('#lesson .following')") // the last one
+	push(t, tab, "#other")
+	until(t, tab, "document.querySelector('#mistake.good') !== null")
 }
 
 // A page of recorded runs loads no lesson.

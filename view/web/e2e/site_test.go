@@ -122,6 +122,33 @@ func TestRecordedRunsStandOnASite(t *testing.T) {
 	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('16 tasks under 2 policies')")
 }
 
+// The first screen of recorded runs does not wait for the simulator.
+func TestASiteShowsItsRunsBeforeTheSimulatorIsLoaded(t *testing.T) {
+	dir, names := recorded(t, borrow, "fair", "pi-dhfs")
+	for i := range names {
+		names[i] = filepath.Join(dir, names[i])
+	}
+	if err := export(filepath.Join(dir, "site"), names...); err != nil {
+		t.Fatal(err)
+	}
+	files, wait := http.FileServer(http.Dir(filepath.Join(dir, "site"))), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/lab.wasm.gz" {
+			<-wait
+		}
+		files.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	load := sync.OnceFunc(func() { close(wait) })
+	t.Cleanup(load)
+	tab := open(t, server.URL+"/")
+	until(t, tab, "Array.from(document.querySelectorAll('.lanes canvas'), c => c.dataset.bars).join() === '16,16'")
+	until(t, tab, "document.querySelector('#headline').textContent.includes('pi-dhfs') && document.querySelector('#inspector').innerText.includes('ended last')")
+	load()
+	push(t, tab, "#inspector button")
+	until(t, tab, "document.querySelector('#inspector .rule') !== null")
+}
+
 // TestASiteOfPython serves a site with Python's file server, which most people have.
 func TestASiteOfPython(t *testing.T) {
 	python, err := exec.LookPath("python3")

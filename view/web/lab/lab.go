@@ -123,7 +123,7 @@ func (l *Lab) Answer(ctx context.Context, name string, q url.Values) ([]byte, er
 	case "runs":
 		return l.runsJSON()
 	case "lesson":
-		return l.lessonJSON()
+		return l.lessonJSON(ctx, q.Get("name"))
 	case "headline":
 		return l.together(q["run"], func(runs []view.Named) ([]byte, error) {
 			return json.Marshal(map[string]string{"text": view.Headline(runs)})
@@ -137,7 +137,7 @@ func (l *Lab) Answer(ctx context.Context, name string, q url.Values) ([]byte, er
 		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(map[string]any{"examples": all})
+		return json.Marshal(map[string]any{"examples": all, "lessons": lesson.Simulated()})
 	}
 	look := map[string]func(*view.Model, *params) []byte{"model": model, "curves": curves, "below": below, "path": path, "shuffle": shuffle}[name]
 	ask := map[string]func(context.Context, *Run, *params) ([]byte, error){"why": why, "idle": idle}[name]

@@ -2,7 +2,11 @@ package lab
 
 import (
 	"embed"
+
+	"bytes"
+	"context"
 	"encoding/json"
+	"io"
 	"slices"
 
 	"mrlocal/view"
@@ -33,7 +37,7 @@ type lessonInfo struct {
 	Runs     []lessonRun      `json:"runs"`
 	Items    []lesson.Item    `json:"items"`
 	Outcomes []lesson.Outcome `json:"outcomes"`
-	Next     string           `json:"following"` // the name of the next lesson; "": this is the last one
+	Next     *lesson.Title    `json:"following"` // the next lesson that can be simulated; nil: this is the last one
 }
 
 // lessonRun is a run of the lesson.
@@ -42,20 +46,33 @@ type lessonRun struct {
 	Title string `json:"title"`
 }
 
-// lessonJSON answers with the notes of the lesson, each with its event, and with the outcomes of its
-// claims. It fails with Gone if there is no lesson.
-func (l *Lab) lessonJSON() ([]byte, error) {
-	x := l.lesson()
+// lessonJSON answers with the notes of a lesson, each with its event, and with the outcomes of its
+// claims. It simulates the runs of the lesson of that name. The name "" stands for the lesson that Teach has set, and
+// lessonJSON fails with Gone if there is none.
+func (l *Lab) lessonJSON(ctx context.Context, name string) ([]byte, error) {
+	x, runs := l.lesson(), l.list()
+	if name != "" {
+		var err error
+		if x, err = lesson.Load(name); err != nil {
+			return nil, err
+		}
+		if runs, err = l.learn(ctx, x); err != nil {
+			return nil, err
+		}
+	}
 	if x == nil {
 		return nil, errNoLesson
 	}
 	info := lessonInfo{Name: x.Name, Title: x.Title, About: x.About, Papers: x.Papers}
-	if names := lesson.Names(); x.Name != names[len(names)-1] {
-		info.Next = names[slices.Index(names, x.Name)+1]
+	after := lesson.Names()
+	after = after[slices.Index(after, x.Name)+1:]
+	for _, next := range lesson.Simulated() {
+		if info.Next == nil && slices.Contains(after, next.Name) {
+			info.Next = &next
+		}
 	}
-	runs := l.list()[:len(x.Runs)]
 	var models []*view.Model
-	for i, r := range runs {
+	for i, r := range runs[:len(x.Runs)] {
 		info.Runs = append(info.Runs, lessonRun{r.ID, x.Runs[i].Title()})
 		// The runs have ended, so their models do not change without the lock.
 		_ = r.with(func(m *view.Model) error { models = append(models, m); return nil })
@@ -117,4 +134,28 @@ func examples() ([]Example, error) {
 		all[i].Workload = string(text)
 	}
 	return all, nil
+}
+
+// learn simulates the runs of a lesson, and adds them as drafts.
+func (l *Lab) learn(ctx context.Context, x *lesson.Lesson) (runs []*Run, err error) {
+	release, err := l.awaitTurn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	for i := range x.Runs {
+		var events bytes.Buffer
+		if err := x.Simulate(ctx, i, &events, nil); err != nil {
+			return nil, err
+		}
+		r, err := Recorded(x.Runs[i].Title(), func(<-chan struct{}) (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader(events.Bytes())), nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		l.draft(r)
+		runs = append(runs, r)
+	}
+	return runs, nil
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/url"
 	"testing"
 
+	"mrlocal/internal/errs"
 	"mrlocal/view/lesson"
 	"mrlocal/view/web/lab"
 )
@@ -64,5 +66,27 @@ func TestALessonTiesItsNotesToEvents(t *testing.T) {
 	}
 	if text, _ := l.Answer(t.Context(), "runs", nil); !bytes.Contains(text, []byte(`"lesson":true`)) {
 		t.Errorf("%s", text)
+	}
+}
+
+func TestALessonByNameIsSimulated(t *testing.T) {
+	var l lab.Lab
+	for _, x := range lesson.Simulated() {
+		text, err := l.Answer(t.Context(), "lesson", url.Values{"name": {x.Name}})
+		var got struct {
+			Runs      []struct{ ID string }
+			Following struct{ Name string }
+		}
+		if err != nil || json.Unmarshal(text, &got) != nil || len(got.Runs) < 2 || got.Following.Name == "spill" || (got.Following.Name == "") != (x.Name == "overlap") {
+			t.Fatalf("%s: %v, %s", x.Name, err, text)
+		}
+		if _, err := l.Answer(t.Context(), "model", url.Values{"run": {got.Runs[0].ID}}); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range []string{"grep", "spill", "../borrow"} {
+		if _, err := l.Answer(t.Context(), "lesson", url.Values{"name": {name}}); !errs.IsUsage(err) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -17,9 +17,11 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
@@ -135,6 +137,13 @@ func fill(dir string, mode fs.FileMode, m *module, o *Options) error {
 		}
 		c.Runs = append(c.Runs, runOfDir{filepath.Base(run.Name), at})
 	}
+	first, err := firstScreen(o.Runs)
+	if err == nil {
+		files["first.json.gz"], err = packed(first)
+	}
+	if err != nil {
+		return err
+	}
 	files[nameFile], _ = json.MarshalIndent(c, "", "  ") // never fails: a struct of texts
 	files[nameFile] = append(files[nameFile], '\n')
 	for name, text := range files {
@@ -143,6 +152,35 @@ func fill(dir string, mode fs.FileMode, m *module, o *Options) error {
 		}
 	}
 	return nil
+}
+
+// firstScreen returns the answers that the page needs to draw its first screen, as a JSON object by question and
+// parameters. With them the page draws the runs before the simulator is loaded.
+func firstScreen(runs []*lab.Run) ([]byte, error) {
+	var l lab.Lab
+	answers := map[string]json.RawMessage{}
+	answer := func(name, parameters string) error {
+		q, _ := url.ParseQuery(parameters) // never fails: the texts are below
+		text, err := l.Answer(context.Background(), name, q)
+		answers[name+"?"+parameters] = text
+		return err
+	}
+	shown := ""
+	for i, run := range runs {
+		id := "run=" + l.Add(run).ID
+		if err := errors.Join(answer("model", id+"&from=0"), answer("path", id)); err != nil {
+			return nil, err
+		}
+		if i < 2 { // that many runs are on the first screen
+			shown = strings.TrimPrefix(shown+"&"+id, "&")
+		}
+	}
+	if shown != "" {
+		if err := answer("headline", shown); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(answers)
 }
 
 // pack compresses the events of a run into the new file to. A host serves the file as it is, and
