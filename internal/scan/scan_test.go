@@ -3,6 +3,7 @@ package scan
 import (
 	"bytes"
 	"math/bits"
+	"slices"
 	"strings"
 	"testing"
 
@@ -265,4 +266,42 @@ func BenchmarkKernels(b *testing.B) {
 			})
 		}
 	}
+}
+
+// Triples mark each place at which one of them begins. They mark no other place if the parts of their sets fit in the
+// eight buckets of the kernel.
+func TestTriplesAreMarked(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var all []Triple
+		most := 0
+		for range rapid.IntRange(1, 12).Draw(rt, "triples") {
+			var triple Triple
+			parts := 1
+			for k := range triple {
+				for range rapid.IntRange(1, 3).Draw(rt, "ranges") {
+					from := rapid.Byte().Draw(rt, "from")
+					for c := int(from); c < min(256, int(from)+rapid.IntRange(1, 30).Draw(rt, "size")); c++ {
+						triple[k][c] = true
+					}
+				}
+				parts *= len(triple[k].products())
+			}
+			all = append(all, triple)
+			most += parts
+		}
+		data := testkit.Guarded(t, rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(rt, "data"))
+		words := len(data)/64 + 1
+		want := marks(data, words, func(data []byte) bool {
+			return slices.ContainsFunc(all, func(triple Triple) bool {
+				return len(data) >= 3 && triple[0][data[0]] && triple[1][data[1]] && triple[2][data[2]]
+			})
+		})
+		got := make([]uint64, words)
+		NewTriples(all).Mark(got, data)
+		for w := range got {
+			if got[w]&want[w] != want[w] || most <= 8 && got[w] != want[w] {
+				rt.Fatalf("word %d: %b, want %b, %d parts", w, got[w], want[w], most)
+			}
+		}
+	})
 }

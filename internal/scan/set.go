@@ -185,6 +185,76 @@ func (s *Set) begins(data []byte) bool {
 	return false
 }
 
+// ByteSet is a set of bytes.
+type ByteSet [256]bool
+
+// Triple is a sequence of byte sets, one for each byte of the text.
+type Triple [setColumns]ByteSet
+
+// Triples marks the places at which one of its triples begins. It may mark others, too: a bucket of the kernel compares
+// the two halves of a byte one after the other, so sets of many forms share buckets if there are too many for eight.
+type Triples struct{ tables tables }
+
+// NewTriples returns Triples that mark all places of all.
+func NewTriples(all []Triple) *Triples {
+	t := &Triples{tables{offsets: [setColumns]uint64{0, 1, 2}}}
+	var exact []Triple
+	for _, triple := range all {
+		parts := []Triple{triple}
+		for k, set := range triple {
+			var cut []Triple
+			for _, p := range parts {
+				for _, part := range set.products() {
+					p[k] = part
+					cut = append(cut, p)
+				}
+			}
+			parts = cut
+		}
+		exact = append(exact, parts...)
+	}
+	if len(exact) <= 8 {
+		all = exact
+	}
+	for i, triple := range all {
+		for k, set := range triple {
+			for c, in := range set {
+				if in {
+					t.tables.low[k][c&15] |= 1 << (i % 8)
+					t.tables.high[k][c>>4] |= 1 << (i % 8)
+				}
+			}
+		}
+	}
+	return t
+}
+
+// products returns parts of s, which is not empty. A byte is in a part if both of its halves occur there.
+func (s ByteSet) products() (parts []ByteSet) {
+	var lows [][16]bool
+	for high := range 16 {
+		low := [16]bool(s[16*high:])
+		if low == ([16]bool{}) {
+			continue
+		}
+		i := slices.Index(lows, low)
+		if i < 0 {
+			i = len(lows)
+			lows, parts = append(lows, low), append(parts, ByteSet{})
+		}
+		copy(parts[i][16*high:], low[:])
+	}
+	return parts
+}
+
+// Mark implements Marker.
+func (t *Triples) Mark(hits []uint64, data []byte) bool {
+	return kernel{tables: &t.tables}.places(hits, data, setColumns)
+}
+
+// Tune implements Marker. There is nothing to choose.
+func (t *Triples) Tune([]byte) {}
+
 // kernel marks whole words, by tables or, if tables is nil, by columns. It is a struct and not a
 // function value, because arguments of a function value would be allocated.
 type kernel struct {

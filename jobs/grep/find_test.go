@@ -104,7 +104,7 @@ func TestLiteralsOfPatterns(t *testing.T) {
 func FuzzSelect(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"foo|bar", "foo\nbar baz\n"}, {`\bs.*k\b`, "S k\nſ \u212a"}, {"(?i)straße", "STRASSE\nstraße"},
-		{`[[:^word:]]+`, "a-\xff\n"}, {"a*?b|", "aab\n\nb"}, {`(?m)^$`, "a\n\n"}, {"[^\\x00-\\x{10ffff}]|é", "é"},
+		{`[[:^word:]]+`, "a-\xff\n"}, {"a*?b|", "aab\n\nb"}, {`\d{1,3}(\.\d{1,3}){3}`, "1.2\n1.2.3.4\n"}, {"[a-f]+[0-9]k", "b1k\n1kcc"}, {`(?m)^$`, "a\n\n"}, {"[^\\x00-\\x{10ffff}]|é", "é"},
 	} {
 		for _, bits := range []uint8{0, 1, 2, 4 + 32, 8, 16, 64, 64 + 4} {
 			f.Add(seed[0], []byte(seed[1]), bits)

@@ -13,9 +13,10 @@
 // A block is searched in one of four ways (search.go). Literals that each match must contain
 // (package words) are marked, one bit for each offset, in windows of the block (find.go,
 // internal/scan). If a literal is the whole pattern, the marks decide. Otherwise a lineMatcher
-// (search.go) decides about the lines that contain a literal. If there is no such literal, or if too
-// many lines contain one, the lineMatcher searches whole blocks. Patterns that are many strings are a
-// dictionary (package words), which searches whole blocks, too.
+// (search.go) decides about the lines that contain a literal. Where literals are common or not known, three
+// byte sets that each match contains, such as [0-9], [.] and [0-9], are marked in their place. If there is
+// neither, or if too many lines contain one, the lineMatcher searches whole blocks. Patterns that are many
+// strings are a dictionary (package words), which searches whole blocks, too.
 //
 // Memory: a mapper has at most 80 KiB of output, 32 KiB of marks and twice 10 MiB of automata
 // (package dfa). The automata are charged to the memory bound of the run, and so is a dictionary, once

@@ -24,6 +24,7 @@ type program struct {
 	searches sync.Pool // searches of mappers that have ended; later mappers reuse their finders
 
 	literals []words.Literal   // each match contains one of these; nil if not known
+	triples  []scan.Triple     // each match contains one of these; nil if not known, or if there are literals
 	several  bool              // matches may span lines
 	words    *words.Dictionary // the patterns, if they are strings that are too many for literals; otherwise nil
 	border   scan.Border
@@ -196,8 +197,16 @@ func (p *program) compileParts(parts []string, o Options) error {
 		slices.SortStableFunc(p.literals, func(a, b words.Literal) int { return len(b.Text) - len(a.Text) })
 	}
 	// Exact literals always pay, because no automaton has to check their lines.
-	if !p.exact && words.Chance(p.literals) > maxChance {
-		p.literals = nil
+	if !p.exact {
+		least := maxChance
+		if chance := words.Chance(p.literals); p.literals == nil || chance > least {
+			p.literals = nil
+		} else {
+			least = chance / rarer
+		}
+		if triples, chance := words.Triples(tree); triples != nil && chance < least {
+			p.triples, p.literals = triples, nil
+		}
 	}
 	for _, l := range p.literals {
 		p.oddFolds = p.oddFolds || l.Fold && strings.ContainsAny(l.Text, "ks")
@@ -209,6 +218,10 @@ func (p *program) compileParts(parts []string, o Options) error {
 // maxChance is the largest probability, at each offset, of a literal that is worth searching
 // for. Above it, most lines contain one, and finding it saves nothing.
 const maxChance = 0.02
+
+// rarer says how often literals must occur for each time that triples do. A triple takes more time to find, and other
+// bytes than those of its sets pass.
+const rarer = 8
 
 // parse parses each pattern alone, so that an error names that pattern. It sets parts to the patterns in RE2 syntax.
 func parse(parts []string, o Options) (trees []*syntax.Regexp, err error) {

@@ -23,7 +23,7 @@ import (
 type search struct {
 	*program
 	lines  lineMatcher // nil: literals alone decide
-	finder *finder     // nil: there are no literals
+	finder *finder     // nil: there are no literals and no triples
 	sure   bool        // each hit of the finder in this block is a match
 	tuned  int         // length of the sample to which the finder is adapted, in bytes
 	spare  []byte      // buffer for frames, kept from mapper to mapper
@@ -54,7 +54,9 @@ func newSearch(p *program) *search {
 		// The finder is adapted to the text of another split. A full sample of this one adapts
 		// it again.
 		s.tuned = min(s.tuned, sampleBytes/2-1)
-	} else if s = (&search{program: p}); p.literals != nil {
+	} else if s = (&search{program: p}); p.triples != nil {
+		s.finder = &finder{marker: scan.NewTriples(p.triples)}
+	} else if p.literals != nil {
 		b := p.border
 		if !p.exact {
 			b = scan.Anywhere
