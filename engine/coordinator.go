@@ -26,9 +26,8 @@ const mostSettling = 32
 //	coordinator.go  the run loop
 //	arrivals.go     chains are opened, submitted and settled
 //	jobs.go         jobs end, well or not
-//	attempts.go     attempts start and end
-//	lost.go         outputs and trackers are lost, by themselves or on purpose
-//	windingdown.go  an interrupted run, and attempts that do not come back
+//	attempts.go     attempts start and end; an interrupted run, and attempts that do not come back
+//	trackers.go     outputs and trackers are lost, by themselves or on purpose
 type coordinator struct {
 	run       *run
 	ledger    *slots.Ledger

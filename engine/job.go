@@ -186,10 +186,8 @@ func (j *job) verdict(t int, v jobs.Verdict) {
 func (j *job) withinFile(t, i int) bool {
 	a, ok := j.maps[t].source.(feed.File)
 	b, is := j.maps[i].source.(feed.File)
-	if !ok || !is || a.Plan != b.Plan || len(b.Split.Pieces) != 1 {
-		return false
-	}
-	return a.Split.Pieces[len(a.Split.Pieces)-1].File == b.Split.Pieces[0].File
+	return ok && is && a.Plan == b.Plan && len(b.Split.Pieces) == 1 &&
+		a.Split.Pieces[len(a.Split.Pieces)-1].File == b.Split.Pieces[0].File
 }
 
 // skippedBinary notes files that were left out as binary. Several attempts of a task may name the

@@ -109,10 +109,7 @@ func rawFileOf(f *os.File) rawFile { return rawFile(f.Fd()) }
 func (f rawFile) sizeIsMadeUp() bool {
 	const configfsMagic = 0x62656570
 	var st unix.Statfs_t
-	if unix.Fstatfs(int(f), &st) != nil {
-		return false
-	}
-	return st.Type == unix.SYSFS_MAGIC || st.Type == configfsMagic
+	return unix.Fstatfs(int(f), &st) == nil && (st.Type == unix.SYSFS_MAGIC || st.Type == configfsMagic)
 }
 
 // close closes the descriptor. An injected fault comes after that, so that it leaks no descriptor.

@@ -3,8 +3,12 @@ package jobs
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"iter"
 	"strconv"
+
+	"mrlocal/internal/scan"
 )
 
 // AppendUint64 appends n to dst in the format of Sum, 8 bytes with the lowest first, and
@@ -128,10 +132,7 @@ type Refiller interface {
 // Next moves to the next value and reports whether there is one.
 func (v *Values) Next() bool {
 	v.i++
-	if v.i < len(v.spans) {
-		return true
-	}
-	return v.refill()
+	return v.i < len(v.spans) || v.refill()
 }
 
 // Value returns the current value, borrowed until the next call of Next. It is not nil. It may
@@ -215,4 +216,209 @@ func (b Block) Records(delim Delim) iter.Seq[[]byte] {
 			rest = rest[n+1:]
 		}
 	}
+}
+
+// AppendPair appends a record to dst, as a job of a chain gets it from the job before: the lengths of key and value
+// as varints, the key, and the value. Engines call it.
+func AppendPair(dst, key, value []byte) []byte {
+	dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(len(key))), uint64(len(value)))
+	return append(append(dst, key...), value...)
+}
+
+// MostPairHead is the largest number of bytes in front of the key of a pair.
+const MostPairHead = 2 * binary.MaxVarintLen64
+
+// PairBytes returns the lengths of the first pair of data: of the part in front of its key, and of key and value.
+// Of data that ends before the key begins, head is 0.
+func PairBytes(data []byte) (head, key, value int) {
+	if len(data) >= 2 && data[0] < 0x80 && data[1] < 0x80 {
+		return 2, int(data[0]), int(data[1])
+	}
+	k, n := binary.Uvarint(data)
+	v, m := binary.Uvarint(data[max(n, 0):])
+	if n <= 0 || m <= 0 {
+		return 0, 0, 0
+	}
+	return n + m, int(k), int(v)
+}
+
+// Pairs yields the keys and values of a block with Paired, as the job before has emitted them. They lie in b.Data
+// and are borrowed until Map returns. Their capacity is their length. It panics with a Mistake if the block has text.
+func (b Block) Pairs() iter.Seq2[[]byte, []byte] {
+	return func(yield func(key, value []byte) bool) {
+		if !b.Paired && len(b.Data) > 0 {
+			panic(Mistakef("Block.Pairs: the block has text; only a later job of a chain, without Job.Text, reads pairs"))
+		}
+		for rest := b.Data; len(rest) > 0; {
+			b.stands(rest)
+			head, key, value := PairBytes(rest)
+			end := head + key + value
+			if !yield(rest[head:head+key:head+key], rest[head+key:end:end]) {
+				return
+			}
+			rest = rest[end:]
+		}
+	}
+}
+
+// mustBeText panics with a Mistake if the block has pairs.
+func (b Block) mustBeText() {
+	if b.Paired {
+		panic(Mistakef("the block has the pairs of the job before: read Block.Pairs, or set Job.Text"))
+	}
+}
+
+// Words finds the words of a block, several hundred at a time. It keeps scratch memory, so each
+// mapper needs its own.
+//
+//	for spans := range m.words.In(b.Data) {
+//		jobs.EmitSpans(out, b.Data, spans, one)
+//	}
+type Words struct {
+	set   *scan.Bytes
+	edges [1024 + scan.EdgesRoom]uint32 // offsets where a word begins, ends, begins, ...
+	spans [512 + scan.EdgesRoom/2]Span
+}
+
+// BlankSeparated makes a Words that finds runs of bytes other than space, TAB,
+// newline, carriage return and form feed.
+func BlankSeparated() *Words {
+	return &Words{set: scan.NewBytes(func(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r' }, true)}
+}
+
+// LettersAndDigits makes a Words that finds runs of ASCII letters and digits.
+func LettersAndDigits() *Words {
+	return &Words{set: scan.NewBytes(func(c byte) bool { return c-'0' < 10 || c|0x20-'a' < 26 }, false)}
+}
+
+// In yields the words of data in order, as spans of data, several hundred in each step. A step
+// is borrowed until the next one. data must have less than 4 GiB.
+//
+// hot: one iteration for several hundred words.
+func (w *Words) In(data []byte) iter.Seq[[]Span] {
+	return func(yield func([]Span) bool) {
+		begun := 0 // 1: edges[0] begins a word whose end is not known yet
+		for at := 0; at < len(data); {
+			var n int
+			n, at = w.set.Edges(w.edges[begun:], data, at)
+			n += begun
+			for i := range w.spans[:n/2] {
+				begin := w.edges[2*i]
+				w.spans[i] = Span{Off: begin, Len: w.edges[2*i+1] - begin}
+			}
+			if n >= 2 && !yield(w.spans[:n/2]) {
+				return
+			}
+			if begun = n & 1; begun == 1 {
+				w.edges[0] = w.edges[n-1]
+			}
+		}
+	}
+}
+
+// EmitSpans emits one record for each span: its key is the span of data, its
+// value is value. It uses the method of out if out is a SpanEmitter, and Emit
+// otherwise. All slices are borrowed.
+func EmitSpans(out Emitter, data []byte, keys []Span, value []byte) {
+	if s, ok := out.(SpanEmitter); ok {
+		s.EmitSpans(data, keys, value)
+		return
+	}
+	for _, s := range keys {
+		out.Emit(data[s.Off:s.Off+s.Len:s.Off+s.Len], value)
+	}
+}
+
+// errBorrowed is the error of user code that changes bytes that it only borrows.
+var errBorrowed = errors.New("changed bytes that it borrows")
+
+// Checked returns j with a Partition, GroupBytes, AppendKey and Folder that panic if they change what
+// they borrow, or keep it. The engine uses it in checked builds, and package jobtest in each run.
+// Folders that are a Sum or a Summer stay as they are, because kvbuffers know their type.
+func Checked(j Job) Job {
+	if partition := j.Partition; partition != nil {
+		j.Partition = func(key []byte, parts int) (part int) {
+			unchanged(key, func() { part = partition(key, parts) })
+			return part
+		}
+	}
+	if group := j.GroupBytes; group != nil {
+		j.GroupBytes = func(key []byte) (n int) {
+			unchanged(key, func() { n = group(key) })
+			return n
+		}
+	}
+	if appendKey := j.AppendKey; appendKey != nil {
+		j.AppendKey = func(dst, record []byte) (key []byte) {
+			unchanged(record, func() { key = appendKey(dst, record) })
+			return key
+		}
+	}
+	if create := j.NewFolder; create != nil {
+		j.NewFolder = func() Folder {
+			f := create()
+			switch f.(type) {
+			case nil, Sum, Summer:
+				return f
+			}
+			return checkedFolder{f}
+		}
+	}
+	return j
+}
+
+// unchanged calls do, and panics if do has changed p.
+func unchanged(p []byte, do func()) {
+	before := bytes.Clone(p)
+	if do(); !bytes.Equal(p, before) {
+		panic(errBorrowed)
+	}
+}
+
+// checkedFolder is a Folder that panics if the one in it changes or keeps a value.
+type checkedFolder struct{ Folder }
+
+// Fold folds a copy of value, and overwrites the copy.
+func (f checkedFolder) Fold(acc, value []byte) (folded []byte) {
+	lent := append([]byte{}, value...)
+	folded = f.Folder.Fold(acc, lent)
+	if !bytes.Equal(lent, value) {
+		panic(errBorrowed)
+	}
+	result := bytes.Clone(folded)
+	for i := range lent {
+		lent[i] = ^lent[i]
+	}
+	if !bytes.Equal(folded, result) {
+		panic(errors.New("keeps the value that it borrows"))
+	}
+	return folded
+}
+
+// Mistake is the error of user code that breaks a rule of this package, such as a group of Job.GroupBytes that
+// comes back. The function that finds it panics with it, or returns it. The attempt fails without a stack.
+type Mistake string
+
+// Mistakef makes a Mistake.
+func Mistakef(format string, args ...any) error { return Mistake(fmt.Sprintf(format, args...)) }
+
+func (m Mistake) Error() string { return string(m) }
+
+// CombinerOf returns a combiner that create, a Job.NewCombiner, makes. It panics with a Mistake if that is a Sum.
+func CombinerOf(create func() Reducer) Reducer {
+	r := create()
+	if _, sum := r.(Sum); sum {
+		panic(Mistakef("jobs.Sum is a Folder, for Job.NewFolder; as a combiner it would emit text"))
+	}
+	return r
+}
+
+// GroupOf returns the leading bytes of a key that name its group: group is Job.GroupBytes. It panics with a
+// Mistake if the key has fewer bytes.
+func GroupOf(key []byte, group func(key []byte) int) []byte {
+	n := group(key)
+	if n < 0 || n > len(key) {
+		panic(Mistakef("GroupBytes: returned %d for a key of %d bytes", n, len(key)))
+	}
+	return key[:n:n]
 }

@@ -218,10 +218,7 @@ func (p *pendingFile) abort() error {
 
 // about puts the name of the output before err. It returns nil for nil.
 func about(name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("output %s: %w", quoteName(name), errs.Cause(err))
+	return errs.About("output "+quoteName(name), errs.Cause(err))
 }
 
 // sink receives the parts in order and writes them to a file or a stream. A plain file can drop what
@@ -252,7 +249,7 @@ func (s *sink) Write(p []byte) (int, error) {
 	if err == nil && n < len(p) {
 		err = io.ErrShortWrite
 	}
-	if s.mayClose && err != nil && readerGone(err) {
+	if s.mayClose && errors.Is(err, syscall.EPIPE) {
 		return n, fmt.Errorf("%w: %w", ErrClosedPipe, err)
 	}
 	return n, writeError(err)

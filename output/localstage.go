@@ -107,10 +107,7 @@ func (d *localStage) create(path string) (file, error) {
 
 // move implements files.
 func (d *localStage) move(from, to string) error {
-	if err := disk.Move(d.below(from), d.below(to)); err != nil {
-		return fmt.Errorf("output: %w", err)
-	}
-	return nil
+	return errs.About("output", disk.Move(d.below(from), d.below(to)))
 }
 
 // remove implements files.
@@ -223,10 +220,7 @@ type localFile struct{ *sink }
 
 // Close implements file.
 func (f localFile) Close() error {
-	if err := errors.Join(disk.SyncFile(f.file), f.file.Close()); err != nil {
-		return fmt.Errorf("output: %w", errs.Cause(err))
-	}
-	return nil
+	return errs.About("output", errs.Cause(errors.Join(disk.SyncFile(f.file), f.file.Close())))
 }
 
 // Abort implements file. It also removes the directory of the attempt, with its last file. If that

@@ -464,8 +464,5 @@ func (t *Target) Abort() error {
 	if o != nil {
 		o.abort()
 	}
-	if err != nil {
-		return fmt.Errorf("output: remove what is pending: %w", err)
-	}
-	return nil
+	return errs.About("output: remove what is pending", err)
 }

@@ -141,7 +141,8 @@ func (k *packQueue) pack(text *Spool, w io.Writer) error {
 			return err
 		}
 	}
-	c.reset(w)
+	c.w.Reset(w)
+	c.left, c.some = 0, false
 	if _, err := text.WriteTo(struct{ io.Writer }{c}); err != nil {
 		return err
 	}

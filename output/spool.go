@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"mrlocal/internal/disk"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
 )
@@ -99,9 +100,7 @@ func (s *Spool) Write(p []byte) (int, error) {
 	}
 	m, err := s.mu.file.Write(p[n:])
 	s.mu.bytes += int64(m)
-	if err != nil {
-		s.mu.err = fmt.Errorf("spooled output: %w", err)
-	}
+	s.mu.err = errs.About("spooled output", err)
 	return n + m, s.mu.err
 }
 

@@ -2,6 +2,7 @@ package output
 
 import (
 	"errors"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -11,15 +12,10 @@ const closeBeforeRename = false
 
 // isUsage reports whether err is caused by the path that the user named.
 func isUsage(err error) bool {
-	for _, e := range []error{
+	return slices.ContainsFunc([]error{
 		unix.ENOENT, unix.ENOTDIR, unix.EISDIR, unix.EACCES, unix.EPERM, unix.EROFS, unix.ENAMETOOLONG, unix.ELOOP,
 		unix.EINVAL, unix.ENXIO, unix.ENODEV, unix.ETXTBSY, unix.EEXIST,
-	} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // nonBlocking is a flag of open. A FIFO is then opened without waiting; ENXIO says that it has
@@ -28,6 +24,3 @@ const nonBlocking = unix.O_NONBLOCK
 
 // noReader reports whether opening a FIFO failed because it has no reader.
 func noReader(err error) bool { return errors.Is(err, unix.ENXIO) }
-
-// readerGone reports whether a write failed because the reader of the pipe has closed it.
-func readerGone(err error) bool { return errors.Is(err, unix.EPIPE) }

@@ -23,6 +23,3 @@ const nonBlocking = 0
 
 // noReader returns false, because opening a FIFO waits.
 func noReader(error) bool { return false }
-
-// readerGone reports whether a write failed because the reader of the pipe has closed it.
-func readerGone(err error) bool { return errors.Is(err, syscall.EPIPE) }

@@ -21,7 +21,7 @@
 // # Where merging begins
 //
 // NewMerge takes Fetch.Outputs, in the order of their maps, and opens one partition of each
-// (merge.go). If all its runs are in memory, it may sort them together instead (sort.go, ahead.go).
+// (merge.go). If all its runs are in memory, it may sort them together instead (ahead.go).
 // If there are more segments than it can read at once, passes merge some of them first. Then a
 // cursor reads each run (cursor.go), and a tree of losers finds the least record (tree.go). Equal
 // keys come in the order of their maps, and within a map as it emitted them. The reducer reads

@@ -119,10 +119,7 @@ func (t *loserTree) next() bool {
 		old := c.entries[0]
 		c.entries = c.entries[1:]
 		c.prefix = c.entries[0].Prefix
-		if c.prefix == old.Prefix && c.arena.SameKey(old.Ref, c.entries[0].Ref) {
-			return true
-		}
-		return t.replay()
+		return c.prefix == old.Prefix && c.arena.SameKey(old.Ref, c.entries[0].Ref) || t.replay()
 	}
 	ok, err := c.advance()
 	switch {

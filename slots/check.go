@@ -1,8 +1,6 @@
 package slots
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Check recounts everything that the Ledger keeps up to date in place. An error names the
 // first difference, which is a bug in this package. Checked builds call Check after facts

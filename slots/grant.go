@@ -207,7 +207,8 @@ func (l *Ledger) occupy(s *ledgerSlot, a AttemptID, g *Grant) {
 	s.Started = l.now
 	s.seq = l.seq
 	s.Phase = PhaseNone
-	s.progress = Started(l.now, a.Kind)
+	// A map goes on at one rate. A reduce waits, and has another rate in each phase.
+	s.progress = Steps{lastAt: l.now, beforeAt: l.now, begun: a.Kind == Map}
 	s.Advanced = false
 	s.times.Starts++
 	s.use.Start(l.now, a.Kind, &l.jobs[a.Job].clock)

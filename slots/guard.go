@@ -31,11 +31,9 @@ import "mrlocal/trace"
 
 // wouldDeadlock is part 1: it reports whether a reduce of j must not start on s.
 func (l *Ledger) wouldDeadlock(j *ledgerJob, s *ledgerSlot) bool {
-	if !j.waiting || !l.mapCapable(s) {
-		return false
-	}
-	return l.mapFirst && l.total.pending[Map] > 0 || l.total.heldWaiting+1 >= l.total.mapCapable ||
-		l.traits.Weights.Bound() && l.traits.Weights.Times(Reduce, l.total.heldWaiting+1) > l.total.reduceRoom
+	return j.waiting && l.mapCapable(s) && (l.mapFirst && l.total.pending[Map] > 0 ||
+		l.total.heldWaiting+1 >= l.total.mapCapable ||
+		l.traits.Weights.Bound() && l.traits.Weights.Times(Reduce, l.total.heldWaiting+1) > l.total.reduceRoom)
 }
 
 // reduceRoom returns the weight that waiting reduces may have on a tracker with the given
@@ -122,10 +120,7 @@ const leastVainWakes = 16
 // JobInProgress.scheduleReduces). The number of its maps must be final, and ceil(slowstart
 // · maps) of them done. The loss of a map's output may close the gate again.
 func (j *ledgerJob) gateOpen(slowstart PPM) bool {
-	if slowstart == 0 {
-		return true
-	}
-	return j.sealed && j.side[Map].done >= slowstart.CeilOf(j.side[Map].total)
+	return slowstart == 0 || j.sealed && j.side[Map].done >= slowstart.CeilOf(j.side[Map].total)
 }
 
 // setGate opens or closes the gate of j, and records it if j is running and has reduces.

@@ -27,12 +27,6 @@ type Steps struct {
 	begun            bool     // there is a fact since its rate began; before, it has no rate
 }
 
-// Started returns the steps of an attempt of kind k that starts now. A map goes on at one rate. A
-// reduce waits, and has another rate in each phase.
-func Started(now time.Duration, k trace.Kind) Steps {
-	return Steps{lastAt: now, beforeAt: now, begun: k == trace.Map}
-}
-
 // step returns the least step that becomes a fact: 1 %, and as much as was done at the present
 // rate while that is less. So a phase leads to at most 130 facts of progress.
 func (s *Steps) step() Progress { return min(AllDone/100, max(s.Last-s.base, 1)) }

@@ -224,7 +224,8 @@ func (c *tableChunk) part(sibling *tableChunk) {
 		if uint32(meta)>>(32-sibling.depth)&1 == 1 {
 			to = sibling
 		}
-		to.put(slot[:], uint32(meta))
+		copy(to.vacant(uint32(meta)), slot[:])
+		to.keys++
 	}
 }
 
@@ -240,12 +241,6 @@ func (c *tableChunk) vacant(hash uint32) []byte {
 		i = (i + 1) & slotMask
 	}
 	return c.slots[i*slotBytes : (i+1)*slotBytes : (i+1)*slotBytes]
-}
-
-// put copies slot to the first empty slot for hash, and counts its key.
-func (c *tableChunk) put(slot []byte, hash uint32) {
-	copy(c.vacant(hash), slot)
-	c.keys++
 }
 
 // compact moves the slots in use to the front, without dead ones, and returns their number.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"mrlocal/internal/errs"
 )
 
 // Grouping says what has a letter in a gantt.
@@ -111,10 +113,8 @@ func (t *Timeline) Gantt(w io.Writer, o GanttOptions) error {
 	if o.Names != nil {
 		t.legend(&b, drawn, o)
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("draw gantt: %w", err)
-	}
-	return nil
+	_, err := io.WriteString(w, b.String())
+	return errs.About("draw gantt", err)
 }
 
 // Cell returns the least round time per column with which the run fits lines of width columns.

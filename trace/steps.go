@@ -64,10 +64,8 @@ func (t *Timeline) Steps(w io.Writer, o StepOptions) error {
 		}
 		table.WriteByte('\n')
 	}
-	if _, err := io.WriteString(w, errs.Fit(table.String(), o.Width)); err != nil {
-		return fmt.Errorf("write steps: %w", err)
-	}
-	return nil
+	_, err := io.WriteString(w, errs.Fit(table.String(), o.Width))
+	return errs.About("write steps", err)
 }
 
 // PoolCounts are numbers of running attempts, by pool in the order of Timeline.Pools, and kind.

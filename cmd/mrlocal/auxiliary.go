@@ -51,7 +51,7 @@ func checkBelow(flag, path string) error {
 	case at != path && !info.IsDir():
 		err = syscall.ENOTDIR
 	default:
-		err = writable(at)
+		err = disk.MayWrite(at)
 	}
 	if err != nil {
 		return errs.Optionf("--"+flag, "%s: %v", at, errs.Cause(err))
@@ -180,7 +180,7 @@ func (w *work) Open(flag, path string) (*auxFile, error) {
 	}
 	switch {
 	case err == nil:
-		if err := writable(path); err != nil {
+		if err := disk.MayWrite(path); err != nil {
 			return nil, errs.Optionf("--"+flag, "%s: %v", path, errs.Cause(err))
 		}
 	case errors.Is(err, fs.ErrNotExist):
@@ -191,7 +191,7 @@ func (w *work) Open(flag, path string) (*auxFile, error) {
 		} else if !info.IsDir() {
 			return nil, errs.Optionf("--"+flag, "%s: not a directory", parent)
 		}
-		if err := writable(parent); err != nil {
+		if err := disk.MayWrite(parent); err != nil {
 			return nil, errs.Optionf("--"+flag, "%s: cannot be created: %v", path, errs.Cause(err))
 		}
 	default:

@@ -243,10 +243,7 @@ func (j *Journal) Begin(d Division) error {
 
 // failed adds the directory to an error. It returns nil for nil.
 func (j *Journal) failed(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("resume directory %s: %w", j.name, err)
+	return errs.About("resume directory "+j.name, err)
 }
 
 // mapPrefix begins the names of map outputs.

@@ -1,10 +1,12 @@
 package streaming
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -212,4 +214,219 @@ func Words(command string) []Word {
 		}
 	}
 	return words
+}
+
+// jobID is the part of the names of tasks that names the job. Hadoop's local runner
+// numbers its jobs from 1.
+const jobID = "local1_0001"
+
+// attemptName returns Hadoop's name of attempt n of a task, with n from 0.
+func attemptName(id taskID, n int) string {
+	return fmt.Sprintf("attempt_%s_%s_%06d_%d", jobID, id.kind, id.task, n)
+}
+
+// environment returns the variables of a command, NAME=VALUE, for attempt n of a task
+// (PipeMapRed.addJobConfToEnvironment). They are those of this process, the properties of
+// the job, and those of -cmdenv. If a name has several values, only the last one is passed on.
+// dir is the working directory, or "". files is the directory of the attempt whose files become part of the
+// output, or "". split is nil in reduces.
+//
+// Properties that the task sets also exist under their old names. Hadoop has some 700
+// default properties; only those that concern tasks are set.
+func (w *Work) environment(id taskID, n int, dir, files string, split *FileSplit) []string {
+	c := w.properties()
+	task := func(name, value string) {
+		c[name] = value
+		if old, ok := OldName(name); ok {
+			c[old] = value
+		}
+	}
+	kind := id.kind
+	task("mapreduce.job.id", "job_"+jobID)
+	task("mapreduce.task.id", fmt.Sprintf("task_%s_%s_%06d", jobID, kind, id.task))
+	task("mapreduce.task.attempt.id", attemptName(id, n))
+	task("mapreduce.task.partition", strconv.Itoa(id.task))
+	task("mapreduce.task.ismap", strconv.FormatBool(kind == "m"))
+	task("mapreduce.job.skiprecords", "false")
+	task("mapreduce.job.user.name", valueOf(w.o.Environ, "USER", "root"))
+	if files != "" {
+		task("mapreduce.task.output.dir", Qualify(files))
+	}
+	if split != nil {
+		task("mapreduce.map.input.file", Qualify(split.Path))
+		task("mapreduce.map.input.start", strconv.FormatInt(split.Start, 10))
+		task("mapreduce.map.input.length", strconv.FormatInt(split.Length, 10))
+	}
+	// Users set this limit where a property is longer than the system allows for a variable.
+	limit, _ := w.conf.Int("stream.jobconf.truncate.limit", -1)
+	env := slices.Clone(w.o.Environ)
+	for _, name := range c.Names() {
+		value := expand(c, c[name])
+		if limit >= 0 && int64(len(value)) > limit {
+			value = value[:limit]
+		}
+		env = append(env, variable(name)+"="+value)
+	}
+	env = append(env, w.added()...)
+	// Hadoop sets these two after all others, so -cmdenv cannot set them. In a friendly job it can
+	// set TMPDIR.
+	temp := valueOf(w.o.Environ, "TMPDIR", "")
+	if info, err := os.Stat(temp); err != nil || !info.IsDir() {
+		temp = "/tmp"
+	}
+	env = append(env, "TMPDIR="+temp)
+	if w.o.Friendly {
+		env = append(env, w.added()...)
+	}
+	if dir != "" {
+		env = append(env, "PWD="+dir)
+	}
+	return lastValues(env)
+}
+
+// lastValues returns variables NAME=VALUE with the last value of each name alone, sorted. Commands
+// would take the first one. A variable with a NUL byte would fail the start of the command, so it is
+// left out.
+func lastValues(env []string) []string {
+	last := map[string]string{} // the whole variable, by name
+	for _, v := range env {
+		if strings.IndexByte(v, 0) < 0 {
+			name, _, _ := strings.Cut(v, "=")
+			last[name] = v
+		}
+	}
+	return slices.Sorted(maps.Values(last))
+}
+
+// valueOf returns the value of a variable in env, or otherwise if it is not set.
+func valueOf(env []string, name, otherwise string) string {
+	for _, v := range env {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return otherwise
+}
+
+// properties returns the properties of the job and those that Hadoop adds. The Conf belongs
+// to the caller. The job's own properties replace Hadoop's defaults (mapred-default.xml).
+// Properties that name the input and output replace both, because the job cannot set them.
+func (w *Work) properties() Conf {
+	c := Conf{}
+	for _, d := range [...][2]string{
+		{"mapreduce.framework.name", "local"}, {"mapreduce.job.queuename", "default"}, {"mapreduce.task.timeout", "600000"},
+		{"mapreduce.task.io.sort.mb", "100"}, {"mapreduce.task.io.sort.factor", "10"}, {"mapreduce.map.sort.spill.percent", "0.80"},
+		{"mapreduce.map.maxattempts", "4"}, {"mapreduce.reduce.maxattempts", "4"}, {"mapreduce.map.speculative", "true"}, {"mapreduce.reduce.speculative", "true"},
+		{"mapreduce.job.reduce.slowstart.completedmaps", "0.05"}, {"mapreduce.map.output.compress", "false"}, {"mapreduce.output.fileoutputformat.compress", "false"},
+		{"mapreduce.output.fileoutputformat.compress.codec", "org.apache.hadoop.io.compress.DefaultCodec"},
+		{"mapreduce.input.fileinputformat.split.minsize", "0"}, {"mapreduce.input.lineinputformat.linespermap", "1"},
+		{"mapreduce.job.name", "hadoop-streaming-3.4.2.jar"}, {"mapreduce.client.genericoptionsparser.used", "true"},
+		{"stream.addenvironment", strings.Join(append([]string{"HADOOP_ROOT_LOGGER="}, w.args.Env...), " ")},
+	} {
+		c[d[0]] = d[1]
+	}
+	maps.Copy(c, w.conf)
+	c["mapreduce.job.maps"], c["mapreduce.job.reduces"] = strconv.Itoa(len(w.splits)), strconv.Itoa(w.Reducers)
+	var inputs []string
+	for _, in := range w.args.Inputs {
+		inputs = append(inputs, Qualify(in))
+	}
+	c["mapreduce.input.fileinputformat.inputdir"] = strings.Join(inputs, ",")
+	c["mapreduce.input.fileinputformat.numinputfiles"] = strconv.Itoa(w.files)
+	c["mapreduce.output.fileoutputformat.outputdir"] = Qualify(w.args.Output)
+	if cwd, err := os.Getwd(); err == nil {
+		c["mapreduce.job.working.dir"] = "file:" + cwd
+	}
+	for name, s := range map[string]*stage{"map": &w.mapper, "combine": &w.combiner, "reduce": &w.reducer} {
+		if s.kind == command {
+			c["stream."+name+".streamprocessor"] = urlEncode(s.command)
+		}
+	}
+	return c
+}
+
+// added returns the variables of -cmdenv, NAME=VALUE. Hadoop joins them with blanks and
+// divides them again, so a value ends at its first blank. Friendly jobs keep the whole
+// value.
+func (w *Work) added() []string {
+	env := slices.Clone(w.args.Env)
+	if !w.o.Friendly {
+		env = append([]string{"HADOOP_ROOT_LOGGER="}, strings.Split(strings.Join(env, " "), " ")...)
+	}
+	return slices.DeleteFunc(env, func(v string) bool { return !strings.Contains(v, "=") })
+}
+
+// variable returns the name of the variable for a property. Each character that is no
+// ASCII letter and no digit becomes an underscore (PipeMapRed.safeEnvVarName).
+func variable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// expand replaces each ${NAME} in value by the property of that name, at most 20 times
+// (Configuration.substituteVars). A name that is not set stays as it is.
+func expand(c Conf, value string) string {
+	from := 0 // value[:from] needs no further look
+	for range 20 {
+		at := strings.Index(value[from:], "${")
+		if at < 0 {
+			break
+		}
+		at += from
+		end := strings.IndexByte(value[at:], '}')
+		if end < 0 {
+			break
+		}
+		name := value[at+2 : at+end]
+		if !c.Has(name) {
+			from = at + end + 1
+			continue
+		}
+		value = value[:at] + c.Get(name, "") + value[at+end+1:]
+	}
+	return value
+}
+
+// urlEncode encodes text as java.net.URLEncoder does, byte by byte.
+func urlEncode(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.IndexByte("-_.*", c) >= 0:
+			b.WriteByte(c)
+		case c == ' ':
+			b.WriteByte('+')
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// resolve returns the words of a command with the absolute path of its program. It looks
+// for the program in the working directory dir, or in this process's if dir is "". Then it
+// looks in the directories of PATH in env. The error names a program that is nowhere.
+func resolve(words []string, dir string, env []string) ([]string, error) {
+	words = slices.Clone(words)
+	if filepath.IsAbs(words[0]) {
+		return words, nil
+	}
+	// The PATH is that of the command, because -cmdenv may set it.
+	path := filepath.SplitList(valueOf(env, "PATH", ""))
+	for _, in := range append([]string{cmp.Or(dir, ".")}, path...) {
+		found, err := filepath.Abs(filepath.Join(in, words[0]))
+		if err != nil {
+			return nil, err
+		}
+		if info, err := os.Stat(found); err == nil && info.Mode().IsRegular() {
+			words[0] = found
+			return words, nil
+		}
+	}
+	//lint:ignore ST1005 as Hadoop words it
+	return nil, fmt.Errorf("Cannot run program %q: no such file or directory", words[0])
 }

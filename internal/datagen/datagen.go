@@ -152,10 +152,7 @@ func generateFile(ctx context.Context, kind Kind, dst string, sizeBytes int64, s
 	} else {
 		err = errs.Cause(disk.Publish(disk.Of(f), dst))
 	}
-	if err != nil {
-		return fmt.Errorf("gen: %s: %w", dst, err)
-	}
-	return nil
+	return errs.About("gen: "+dst, err)
 }
 
 // isLink reports whether path is a symbolic link.

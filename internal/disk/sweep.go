@@ -218,10 +218,7 @@ func RemoveUnlocked(path string, remove func(path string) error) bool {
 		return false
 	}
 	defer f.Close()
-	if TryLock(f) != nil || !same(f, path) {
-		return false
-	}
-	return remove(path) == nil
+	return TryLock(f) == nil && same(f, path) && remove(path) == nil
 }
 
 // lockDir locks a directory until the caller closes the result. It fails as TryLock does.

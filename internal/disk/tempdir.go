@@ -252,10 +252,7 @@ func (r *TempRoot) Close() error {
 		// Go evaluates arguments in order: the lock is freed after the directory is removed.
 		problems = append(problems, removeLocked(o.path), o.lock.Close())
 	}
-	if err := errors.Join(problems...); err != nil {
-		return fmt.Errorf("remove temp files: %w", err)
-	}
-	return nil
+	return errs.About("remove temp files", errors.Join(problems...))
 }
 
 // removeLocked removes a directory, its lock file last. So if it fails or the process is killed, the

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+
+	"mrlocal/internal/errs"
 )
 
 // Reader reads a file. Only one goroutine may use it.
@@ -95,10 +97,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 // replaced since Open.
 func (r *Reader) Stat() (File, error) {
 	f, err := r.fs.Stat(r.name)
-	if err != nil {
-		err = fmt.Errorf("%s: %w", r.name, err)
-	}
-	return f, err
+	return f, errs.About(r.name, err)
 }
 
 // keep saves p, the bytes that were read last. back then has the last backBytes bytes, or fewer

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+
+	"mrlocal/internal/errs"
 )
 
 // Writer writes a new file. Only one goroutine may call Write and Close; any goroutine may call
@@ -49,10 +51,7 @@ func (s *FS) Create(name string) (*Writer, error) {
 				err = wrong(response.Request, "%s before the end of the file", brief(response.Status))
 			}
 		}
-		if err != nil {
-			err = fmt.Errorf("%s: %w", name, err)
-		}
-		read.CloseWithError(err) // a Write that waits gets the error too
+		read.CloseWithError(errs.About(name, err)) // a Write that waits gets the error too
 		return err
 	})
 	return w, nil

@@ -119,10 +119,7 @@ func (r *Ranking[K]) put(i int, e *ranked[K]) {
 // less reports whether a comes before b. If their keys are equal, the smaller id comes first. It
 // calls Less a second time only if the ids could decide.
 func (r *Ranking[K]) less(a, b *ranked[K]) bool {
-	if r.Less(&a.key, &b.key) {
-		return true
-	}
-	return a.id < b.id && !r.Less(&b.key, &a.key)
+	return r.Less(&a.key, &b.key) || a.id < b.id && !r.Less(&b.key, &a.key)
 }
 
 // sift puts moving into the heap. heap[i] is free. sift moves the free place up or down until

@@ -228,12 +228,6 @@ type outbox struct {
 	to io.Writer
 }
 
-// flush writes what is there. Errors of the terminal are ignored, as for all progress.
-func (o *outbox) flush() {
-	_, _ = o.WriteTo(o.to)
-	o.Reset()
-}
-
 // follower is a trace.Sink that keeps the model of a run. The goroutine of the run waits for a drawing in memory at
 // most, never for the terminal.
 type follower struct {
@@ -312,7 +306,8 @@ func (s *Screen) change(draw func(m *model, now time.Duration)) {
 	s.follower.Lock()
 	draw(s.follower.model, time.Since(s.started))
 	s.follower.Unlock()
-	s.out.flush()
+	_, _ = s.out.WriteTo(s.out.to) // errors of the terminal are ignored, as for all progress
+	s.out.Reset()
 }
 
 // Stop ends the goroutine, waits for it, and removes a block or line from the terminal. It may be called again, and

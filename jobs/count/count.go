@@ -169,7 +169,9 @@ func (o *Options) compile() (func() jobs.Mapper, error) {
 		if o.Words {
 			return func() jobs.Mapper { return lines.NewWordCounter(o.Alnum, o.IgnoreCase) }, nil
 		}
-		return func() jobs.Mapper { return newLineMapper(delim, o.IgnoreCase) }, nil
+		return func() jobs.Mapper {
+			return &lineMapper{one: jobs.AppendUint64(nil, 1), fold: o.IgnoreCase, delim: delim}
+		}, nil
 	}
 	if _, err := o.ranges(); err != nil {
 		return nil, err

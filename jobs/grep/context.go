@@ -272,10 +272,8 @@ func (r *releaser) wait(number, at, length int64) error {
 	// The text is read directly to its place in before.
 	from := len(g.before)
 	g.before = slices.Grow(g.before, int(length))[:from+int(length)]
-	if _, err := io.ReadFull(r.in, g.before[from:]); err != nil {
-		return fmt.Errorf("grep: the lines of a split end early: %w", err)
-	}
-	return nil
+	_, err := io.ReadFull(r.in, g.before[from:])
+	return errs.About("grep: the lines of a split end early", err)
 }
 
 // waiting writes the lines that wait for the selected line of the given number, and the

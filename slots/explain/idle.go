@@ -87,7 +87,8 @@ func (m *idle) usesDeclined() bool { return !m.t.v.Slot(m.slot).Busy }
 // policy is asked.
 func (m *idle) event(e *trace.Event, _ []string) {
 	switch {
-	case e.Op == trace.OpAssign && !m.elsewhere():
+	// The heartbeat of another tracker decides nothing about the slot. An AssignAll concerns all trackers.
+	case e.Op == trace.OpAssign && (m.t.asked == slots.AllTrackers || m.t.asked == m.t.c.Slots[m.slot].Tracker):
 		m.asked = e.At
 	case e.Op == trace.OpFinish && slots.SlotID(e.Slot) == m.slot:
 		m.freed = e.At
@@ -146,12 +147,6 @@ func (m *idle) passes() {
 // tasks of a kind are pending.
 func (m *idle) unasked() bool {
 	return m.asked < max(m.freed, m.pending[slots.Map], m.pending[slots.Reduce])
-}
-
-// elsewhere reports whether the latest Assign was a heartbeat of another tracker. Then the
-// policy has decided nothing about the slot. An AssignAll concerns all trackers.
-func (m *idle) elsewhere() bool {
-	return m.t.asked != slots.AllTrackers && m.t.asked != m.t.c.Slots[m.slot].Tracker
 }
 
 // add adds a reason that holds from time at. If the last reason differs only in numbers, the

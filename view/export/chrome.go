@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"mrlocal/internal/errs"
 	"mrlocal/slots"
 	"mrlocal/trace"
 	"mrlocal/view"
@@ -36,10 +37,7 @@ func Chrome(w io.Writer, m *view.Model) error {
 	t.flows()
 	t.counters()
 	t.w.WriteString("\n]}\n")
-	if err := t.w.Flush(); err != nil {
-		return fmt.Errorf("write trace: %w", err)
-	}
-	return nil
+	return errs.About("write trace", t.w.Flush())
 }
 
 // chromeWriter writes events of the format. Its bufio.Writer keeps the first error until Flush.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"mrlocal/internal/errs"
 	"mrlocal/trace"
 	"mrlocal/view"
 )
@@ -86,10 +87,7 @@ func Metrics(out io.Writer, m *view.Model) error {
 	w.attempts(m)
 	w.jobs(m)
 	w.data(m)
-	if err := w.Flush(); err != nil {
-		return fmt.Errorf("write metrics: %w", err)
-	}
-	return nil
+	return errs.About("write metrics", w.Flush())
 }
 
 // slots writes the metrics of slots and phases. The time of an attempt that still runs counts up to

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"mrlocal/internal/errs"
 	"mrlocal/trace"
 	"mrlocal/view"
 )
@@ -66,10 +67,7 @@ func (t *table) row(cells ...any) {
 // end writes all buffered rows. It returns the first error of any row, with the name of the table.
 func (t *table) end() error {
 	t.w.Flush()
-	if err := t.w.Error(); err != nil {
-		return fmt.Errorf("write %s: %w", t.name, err)
-	}
-	return nil
+	return errs.About("write "+t.name, t.w.Error())
 }
 
 // seconds returns a time in seconds, such as 12.5; "" for view.Never.

@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mrlocal/internal/errs"
 	"mrlocal/slots/explain"
 	"mrlocal/trace"
 	"mrlocal/view"
@@ -49,10 +50,7 @@ func New(w io.Writer, title string) *Document {
 // Close ends the report. It returns the first error of any method.
 func (d *Document) Close() error {
 	d.printf("</body>\n</html>\n")
-	if d.err != nil {
-		return fmt.Errorf("write report: %w", d.err)
-	}
-	return nil
+	return errs.About("write report", d.err)
 }
 
 // printf writes to the document, unless there is an error already.

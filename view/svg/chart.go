@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"mrlocal/internal/errs"
 )
 
 // Chart is the content of a line chart: axes with ticks and units, a line and markers for each
@@ -115,10 +117,8 @@ func (c *Chart) WriteSVG(w io.Writer) error {
 		fmt.Fprintf(&b, `<text x="%d" y="%d">dashes in turn: equal values</text>`+"\n", chartLeft, chartTop-6)
 	}
 	b.WriteString("</svg>\n")
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("draw chart: %w", err)
-	}
-	return nil
+	_, err := io.WriteString(w, b.String())
+	return errs.About("draw chart", err)
 }
 
 // chartStyle is the style element. The colours of the series are from the palette of Okabe and Ito,

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"mrlocal/internal/errs"
 	"mrlocal/trace"
 	"mrlocal/view"
 )
@@ -99,10 +100,7 @@ func Write(w io.Writer, runs []view.Named, o Options) error {
 	top, foot := p.head(words), p.foot()
 	p.rows(top+36, foot-12)
 	p.w.WriteString("</svg>\n")
-	if err := p.w.Flush(); err != nil {
-		return fmt.Errorf("draw svg: %w", err)
-	}
-	return nil
+	return errs.About("draw svg", p.w.Flush())
 }
 
 // head writes title and headline. It returns their lower edge.
@@ -272,7 +270,8 @@ func (p *picture) x(at time.Duration) float64 {
 
 // label writes the badge of a row's home kind, and its slot or its number of slots.
 func (p *block) label(lanes []view.Lane, y float64) {
-	l, last, x, middle := lanes[0], lanes[len(lanes)-1], float64(margin+labels-108), y+p.canvas.height/2
+	l, last := lanes[0], lanes[len(lanes)-1]
+	x, middle := float64(margin+labels-108), y+p.canvas.height/2
 	text := fmt.Sprintf("%d slots", len(lanes))
 	if len(lanes) == 1 {
 		text = fmt.Sprintf("slot %d", l.Slot)

@@ -110,7 +110,8 @@ func SLS(name string, r io.Reader, o Reading) (*Set, error) {
 // from number, the number of the document.
 func (s *Set) addSLS(d *slsDocument, number int, at string, o Reading) error {
 	j := slsJob{building: o.building(at)}
-	j.Name, j.Pool, j.User = cmp.Or(string(d.ID), fmt.Sprintf("job_%d", number)), string(d.Queue), string(d.User)
+	j.Name = cmp.Or(string(d.ID), fmt.Sprintf("job_%d", number))
+	j.Pool, j.User = string(d.Queue), string(d.User)
 	for i := range d.Tasks {
 		if err := j.addTask(i, &d.Tasks[i]); err != nil {
 			j.fail("task %d: %w", i, err)
@@ -243,7 +244,8 @@ type rumenAttempt struct {
 
 // readRumen takes the fields and the tasks of a job.
 func (b *building) readRumen(j *rumenJob) {
-	b.Name, b.User, b.Pool, b.outcome = string(j.ID), string(j.User), string(j.Queue), string(j.Outcome)
+	b.Name, b.outcome = string(j.ID), string(j.Outcome)
+	b.User, b.Pool = string(j.User), string(j.Queue)
 	if ms, bad := j.Submit.number(-1); bad != nil || ms < 0 {
 		b.fail("submitTime %s is not a time in milliseconds", errs.Quote(string(j.Submit)))
 	} else {

@@ -3,6 +3,7 @@ package find
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"mrlocal/internal/disk"
@@ -121,12 +122,7 @@ func (all rules) judge(inner, base string, isDir bool) verdict {
 
 // admitting reports whether the verdict of a rule is take.
 func (all rules) admitting() bool {
-	for i := range all {
-		if all[i].keeps {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(r rule) bool { return r.keeps })
 }
 
 // ignores holds the ignore files of a directory, and through above those of the directories above it.

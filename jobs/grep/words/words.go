@@ -8,7 +8,7 @@
 // place are known after one search.
 //
 // If words must be whole lines, a hash table of lines is enough (matcher.go). If case is ignored, words
-// and text are folded first (fold.go).
+// and text are folded first (scan.go).
 //
 // Memory: a Dictionary is never changed after New, so Matchers in several goroutines share it. It
 // holds the bytes of the words and some 30 bytes for each word. Bytes is that size. A Matcher has

@@ -1,12 +1,12 @@
 // Package lines reads and writes the lines that several jobs have in common:
 //
-//   - records of CSV (csv.go),
-//   - points (points.go, draw.go),
+//   - records of CSV (list.go),
+//   - points (points.go),
 //   - ratings of movies (points.go),
 //   - keys with their counts (counts.go),
 //   - lists that grow with the data (list.go),
 //   - blocks with the spans of their lines (list.go),
-//   - text with NUL and newline exchanged (exchange.go).
+//   - text with NUL and newline exchanged (list.go).
 //
 // Memory: results are parts of the line or belong to the caller. A Growing line belongs to one
 // reducer, which reuses it for each group. An attempt that counts has a heap of at most 65,536
@@ -15,7 +15,11 @@ package lines
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/binary"
 	"fmt"
+	"regexp/syntax"
+	"slices"
 
 	"mrlocal/jobs"
 )
@@ -185,4 +189,160 @@ func Take(job string, b jobs.Block, records []jobs.Span, out jobs.Emitter) error
 		taker.Take(b, records)
 	}
 	return nil
+}
+
+// Exchange exchanges NUL and newline in place. So a search for lines that end with newlines
+// also finds lines that end with NUL. A newline inside such a line is then an ordinary byte.
+// The two bytes are 0 and 10, so XOR with 10 turns each into the other. Exchange handles eight
+// bytes at a time.
+func Exchange(data []byte) {
+	const ones = 0x0101010101010101
+	for ; len(data) >= 8; data = data[8:] {
+		w := binary.LittleEndian.Uint64(data)
+		found := zeroBytes(w) | zeroBytes(w^'\n'*ones)
+		binary.LittleEndian.PutUint64(data, w^found>>7*'\n')
+	}
+	for i, c := range data {
+		if c == 0 || c == '\n' {
+			data[i] = c ^ '\n'
+		}
+	}
+}
+
+// zeroBytes returns a word with 0x80 in each byte that is 0 in w, and 0 in the others.
+func zeroBytes(w uint64) uint64 {
+	const low = 0x7f7f7f7f7f7f7f7f
+	return ^((w&low + low) | w | low)
+}
+
+// ExchangeRunes exchanges NUL and newline in the literals and classes of a pattern. In
+// exchanged text, the pattern then finds what it found in the original text. It changes re.
+func ExchangeRunes(re *syntax.Regexp) {
+	for _, sub := range re.Sub {
+		ExchangeRunes(sub)
+	}
+	switch re.Op {
+	case syntax.OpLiteral:
+		for i, r := range re.Rune {
+			if r == 0 || r == '\n' {
+				re.Rune[i] = r ^ '\n'
+			}
+		}
+	case syntax.OpCharClass:
+		re.Rune = exchangedClass(re.Rune)
+	}
+}
+
+// exchangedClass returns a class, as pairs of first and last runes in order, with NUL and newline exchanged.
+func exchangedClass(class []rune) []rune {
+	has := func(r rune) (found bool) {
+		for i := 0; i < len(class); i += 2 {
+			found = found || class[i] <= r && r <= class[i+1]
+		}
+		return found
+	}
+	gone, come := rune(0), '\n'
+	switch null := has(0); {
+	case null == has('\n'):
+		return class
+	case !null:
+		gone, come = come, gone
+	}
+	ranges := [][2]rune{{come, come}}
+	for i := 0; i < len(class); i += 2 {
+		ranges = append(ranges, [2]rune{class[i], min(class[i+1], gone-1)}, [2]rune{max(class[i], gone+1), class[i+1]})
+	}
+	slices.SortFunc(ranges, func(a, b [2]rune) int { return cmp.Compare(a[0], b[0]) })
+	var all []rune
+	for _, r := range ranges {
+		switch n := len(all); {
+		case r[0] > r[1]: // there is none on this side of the rune that is gone
+		case n > 0 && all[n-1]+1 == r[0]: // ranges that touch must be one range
+			all[n-1] = r[1]
+		default:
+			all = append(all, r[0], r[1])
+		}
+	}
+	return all
+}
+
+// CSV is that of RFC 4180: a value in quotes may contain separators, newlines and doubled quotes. These
+// functions check nothing: for a record that is not CSV they return some values, but they never panic.
+// The command finds the ends of records and refuses input that is not CSV.
+//
+// encoding/csv is not used, because it reads from an io.Reader and copies. Here the record lies in a
+// block already, and most values are used in place.
+
+// CutCSV returns the first value of record, with its quotes, and the rest behind the separator.
+// more is false if there is no separator. The results are parts of record. A carriage return at
+// the end of a record belongs to its last value.
+func CutCSV(record []byte, separator byte) (value, rest []byte, more bool) {
+	end := 0
+	if len(record) > 0 && record[0] == '"' {
+		end = quotedEnd(record)
+	}
+	n := bytes.IndexByte(record[end:], separator)
+	if n < 0 {
+		return record, nil, false
+	}
+	return record[:end+n], record[end+n+1:], true
+}
+
+// quotedEnd returns the end of the quoted value at the start of record. A doubled quote stands
+// for one quote and does not end the value. Without a closing quote, the value ends with the
+// record.
+func quotedEnd(record []byte) int {
+	for at := 1; at < len(record); at++ {
+		if record[at] != '"' {
+			continue
+		}
+		if at+1 == len(record) || record[at+1] != '"' {
+			return at + 1
+		}
+		at++
+	}
+	return len(record)
+}
+
+// CSVText returns the text of a value of CutCSV: without quotes, and with one quote for two. It
+// is a part of value, unless value has doubled quotes.
+func CSVText(value []byte) []byte {
+	if len(value) == 0 || value[0] != '"' {
+		return value
+	}
+	value = bytes.TrimSuffix(value[1:], []byte(`"`))
+	if bytes.IndexByte(value, '"') < 0 {
+		return value
+	}
+	return bytes.ReplaceAll(value, []byte(`""`), []byte(`"`))
+}
+
+// Unquote returns the text of a name that a user has put in quotes, as CSVText does. Other names stay.
+func Unquote(name string) string { return string(CSVText([]byte(name))) }
+
+// AppendCSV appends text to dst as a value and returns the result. It adds quotes if text
+// contains a separator, a quote or a line break.
+func AppendCSV(dst, text []byte, separator byte) []byte {
+	if bytes.IndexByte(text, separator) < 0 && !bytes.ContainsAny(text, "\"\r\n") {
+		return append(dst, text...)
+	}
+	dst = append(dst, '"')
+	for _, c := range text {
+		if c == '"' {
+			dst = append(dst, '"')
+		}
+		dst = append(dst, c)
+	}
+	return append(dst, '"')
+}
+
+// CSVTexts returns the texts of all values of a record. The caller owns the list.
+func CSVTexts(record []byte, separator byte) []string {
+	var texts []string
+	for more := true; more; {
+		var value []byte
+		value, record, more = CutCSV(record, separator)
+		texts = append(texts, string(CSVText(value)))
+	}
+	return texts
 }

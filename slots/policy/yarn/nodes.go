@@ -93,10 +93,8 @@ func (n *Nodes) fits(v *slots.View, j slots.JobView, k slots.Kind) bool {
 	}
 	n.See(v)
 	at := &n.all[v.Tracker()]
-	if !at.used.Plus(Request(j, k).AtMost(at.capacity)).Fits(at.capacity) {
-		return false
-	}
-	return k == slots.Map || policy.MapsDone(j) || n.leavesRoom(v, j)
+	return at.used.Plus(Request(j, k).AtMost(at.capacity)).Fits(at.capacity) &&
+		(k == slots.Map || policy.MapsDone(j) || n.leavesRoom(v, j))
 }
 
 // leavesRoom reports whether one more reduce of j may start on the visited tracker. Reduces that

@@ -8,9 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writable returns the error of the system if the process may not write to path. It changes nothing.
-func writable(path string) error { return unix.Access(path, unix.W_OK) }
-
 // create creates or truncates a file. It opens a pipe or device, such as /dev/stdout, in blocking mode.
 // Otherwise a write may wait in the poller of the runtime for ever after the reader has closed the
 // pipe.
