@@ -75,9 +75,6 @@ func bytesLiteral(word string) string {
 	return b.String() + `"`
 }
 
-// endingTime is how long spark-submit may take to end the application after a signal.
-const endingTime = 30 * time.Second
-
 // runSpark is Run for Spark. It reads the lines that the driver prints. A driver that runs on the
 // cluster prints them there, so the report then has no counters.
 func (p *Plan) runSpark(ctx context.Context, l Listener) (*report.Report, error) {
@@ -114,8 +111,13 @@ func (p *Plan) submit(ctx context.Context, jobs []report.JobReport, l Listener) 
 	}
 	args := p.Steps[0].Args
 	c := exec.CommandContext(ctx, p.command, append(args[:len(args)-1:len(args)-1], driver)...)
-	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
-	c.WaitDelay = endingTime
+	c.Cancel = func() error {
+		_ = os.RemoveAll(dir) // Python has read the driver, and this process may end before spark-submit
+		if c.Process.Signal(syscall.SIGTERM) != nil {
+			return c.Process.Kill() // this system has no signals
+		}
+		return nil
+	}
 	printed, err := start(c, "Options.Submit")
 	if err != nil {
 		return err
