@@ -194,7 +194,7 @@ func (c *coordinator) tick() {
 	now := time.Now()
 	c.showProgress()
 	c.tellProgress()
-	c.run.used.Record(c.run.stream, c.run.now(), c.run.budget.Leased(), c.run.temp.UsedBytes())
+	c.run.used.Record(c.run.stream, c.run.now(), c.run.budget.Leased(), c.run.temp.UsedBytes(), c.run.budget.Limit())
 	// The list is copied, because abandon takes attempts out of it.
 	for _, a := range append([]*attempt(nil), c.order...) {
 		// An attempt that waits for memory, map outputs or its source is not stuck.

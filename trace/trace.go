@@ -318,7 +318,7 @@ var shapes = [numOps]shape{
 	OpSample:     {name: "sample", parts: hasJob, values: []string{"places", "keys"}},
 	OpBuffer:     {name: "buffer", parts: ofAttempt, values: []string{"bytes", "mark_bytes"}},
 	OpFetch:      {name: "fetch", parts: ofAttempt, values: []string{"map", "maps", "bytes"}},
-	OpUsage:      {name: "usage", values: []string{"cpu_ns", "memory_bytes", "temp_bytes"}},
+	OpUsage:      {name: "usage", values: []string{"cpu_ns", "memory_bytes", "temp_bytes", "bound_bytes"}, optional: 1},
 	OpCores:      {name: "cores", values: []string{"user_ns", "sys_ns", "iowait_ns", "idle_ns"}},
 	OpSeen:       {name: "seen", parts: ofAttempt, values: []string{"ppm"}},
 	OpTimes:      {name: "times", parts: ofAttempt},

@@ -166,7 +166,7 @@ func (m *Model) Add(e *trace.Event, texts []string) {
 		}
 		return
 	case trace.OpUsage:
-		add(m, &m.Usages, Usage{e.Seq, e.At, time.Duration(e.A), e.B, e.C})
+		add(m, &m.Usages, Usage{e.Seq, e.At, time.Duration(e.A), e.B, e.C, e.D})
 		return
 	case trace.OpAssign, trace.OpNone:
 		return

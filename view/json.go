@@ -171,8 +171,8 @@ func (m *Model) detailTables(from uint64) []any {
 		fields = append(fields, "statuses", columns(append(text, '}')))
 	}
 	return append(fields,
-		"usage", table(m.Usages, from, "seq at cpu memory_bytes temp_bytes", func(v []int64, u *Usage) []int64 {
-			return append(v, int64(u.Seq), int64(u.At), int64(u.CPU), u.MemoryBytes, u.TempBytes)
+		"usage", table(m.Usages, from, "seq at cpu memory_bytes temp_bytes bound_bytes", func(v []int64, u *Usage) []int64 {
+			return append(v, int64(u.Seq), int64(u.At), int64(u.CPU), u.MemoryBytes, u.TempBytes, u.BoundBytes)
 		}),
 		"losses", table(m.Losses, from, "seq at tracker", func(v []int64, l *Loss) []int64 {
 			return append(v, int64(l.Seq), int64(l.At), int64(l.Tracker))

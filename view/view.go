@@ -192,6 +192,7 @@ type Usage struct {
 	CPU         time.Duration // CPU time since the start of the run
 	MemoryBytes int64         // memory of buffers
 	TempBytes   int64         // size of temporary files
+	BoundBytes  int64         // of the memory of buffers; 0: not known
 }
 
 // Loss is the loss of a tracker.

@@ -191,10 +191,10 @@ func NewSampler() (c Sampler) {
 	return c
 }
 
-// Record appends an event with the CPU time, memory and temporary bytes of the process to s. About
-// once a second it also appends an event with the times of the cores since the last such event.
-func (c *Sampler) Record(s *trace.Stream, now time.Duration, memoryBytes, tempBytes int64) {
-	s.Append(trace.Event{At: now, Op: trace.OpUsage, A: int64(machine.ProcessCPU() - c.processBefore), B: memoryBytes, C: tempBytes})
+// Record appends an event with the CPU time, memory and temporary bytes of the process to s, and with the bound of
+// the memory. About once a second it also appends an event with the times of the cores since the last such event.
+func (c *Sampler) Record(s *trace.Stream, now time.Duration, memoryBytes, tempBytes, boundBytes int64) {
+	s.Append(trace.Event{At: now, Op: trace.OpUsage, A: int64(machine.ProcessCPU() - c.processBefore), B: memoryBytes, C: tempBytes, D: boundBytes})
 	c.sample(s, now)
 }
 

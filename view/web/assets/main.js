@@ -313,7 +313,7 @@ class Page {
       let read = 0;
       const from = Math.max(0, r.last - 1e10);
       for (let e = r.ends.seq.length - 1; e >= 0 && r.ends.at[e] >= from; e--) read += r.ends.in_bytes[e];
-      return `${r.policy}: ${cores.toFixed(1)} cores, buffers ${size(u.memory_bytes[i])}, temporary files ${size(u.temp_bytes[i])}, read ${size((read * 1e9) / Math.max(1, r.last - from))}/s${this.left(r)}`;
+      return `${r.policy}: ${cores.toFixed(1)} cores, buffers ${size(u.memory_bytes[i])}${u.bound_bytes[i] ? ` of ${size(u.bound_bytes[i])}` : ''}, temporary files ${size(u.temp_bytes[i])}, read ${size((read * 1e9) / Math.max(1, r.last - from))}/s${this.left(r)}`;
     }).join(' · ');
   }
 

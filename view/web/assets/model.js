@@ -11,7 +11,7 @@ const columns = {
   buffers: ['seq', 'bar', 'at', 'step', 'bytes', 'to_bytes'],
   fetches: ['seq', 'bar', 'at', 'map', 'maps', 'bytes'],
   statuses: ['seq', 'bar', 'at', 'text'],
-  usage: ['seq', 'at', 'cpu', 'memory_bytes', 'temp_bytes'],
+  usage: ['seq', 'at', 'cpu', 'memory_bytes', 'temp_bytes', 'bound_bytes'],
   losses: ['seq', 'at', 'tracker'],
 };
 

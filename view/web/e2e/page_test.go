@@ -211,7 +211,7 @@ func TestALiveRunIsFollowedToItsEnd(t *testing.T) {
 	}
 	more()
 	until(t, tab, "document.querySelector('.lanes h2').textContent.includes('goes on') && document.querySelector('.lanes canvas').dataset.bars > 0")
-	until(t, tab, "/[0-9.]+ cores, buffers .*, temporary files .*, read .*B\\/s, about .* left/.test(document.querySelector('#live').textContent)")
+	until(t, tab, "/[0-9.]+ cores, buffers [0-9.]+ .?i?B of [0-9.]+ .iB, temporary files .*, read .*B\\/s, about .* left/.test(document.querySelector('#live').textContent)")
 	do(t, tab, chromedp.Evaluate("window.fetched = window.fetch; window.fetch = () => Promise.reject(new TypeError('no network')); 0", nil))
 	// What lasts is said for as long as it lasts: nothing claims that the run goes on.
 	until(t, tab, "document.querySelector('#lasting').textContent.startsWith('The server does not answer')")
