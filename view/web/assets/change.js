@@ -40,7 +40,20 @@ function slowstart(run) {
   return Math.floor(least * 1000) / 1000;
 }
 
-/** workloadOf returns a workload file with the slots, pools and jobs of a run. */
+// faults returns the lost trackers and the failed attempts of a run as YAML.
+function faults(run) {
+  const failed = new Map(), b = run.bars;
+  for (let bar = 0; bar < b.seq.length; bar++) {
+    if (run.howName(bar) !== 'failed') continue;
+    const task = `${run.jobs[b.job[bar]].name}/${b.kind[bar] === MAP ? 'm' : 'r'}/${b.task[bar]}`;
+    failed.set(task, Math.max(failed.get(task) ?? 0, b.n[bar] + 1)); // fail counts from the first attempt
+  }
+  const all = [...Array.from(run.losses.at, (at, i) => `{at: ${Math.max(1, Math.round(at / 1e3))}us, tracker: ${run.losses.tracker[i]}, lost: true}`),
+    ...Array.from(failed, ([task, n]) => `{task: ${JSON.stringify(task)}, fail: ${n}}`)];
+  return all.length ? `faults:\n${all.map((f) => `  - ${f}\n`).join('')}` : '';
+}
+
+/** workloadOf returns a workload file with the slots, pools, jobs and faults of a run. Its first lines say what it leaves out. */
 export function workloadOf(run) {
   const home = run.lanes.filter((l) => !l.extra), trackers = new Set(home.map((l) => l.tracker)).size;
   const slots = (kind) => Math.max(...[...new Set(home.map((l) => l.tracker))].map((t) => home.filter((l) => l.tracker === t && l.home === kind).length));
@@ -55,7 +68,8 @@ export function workloadOf(run) {
   });
   const pools = run.pools.map((p) => `  - {name: ${JSON.stringify(p.name)}, weight: ${(p.weight || 1e6) / 1e6}}\n`);
   return `# ${run.name.replace(/\s+/g, ' ')} under ${run.policy.replace(/\s+/g, ' ')}: its jobs, with the times that its tasks took\n` +
-    `cluster: {trackers: ${trackers}, map_slots: ${slots('map')}, reduce_slots: ${slots('reduce')}}\ndefaults: {slowstart: ${slowstart(run)}}\npools:\n${pools.join('')}jobs:\n${jobs.join('')}`;
+    '# Not here: the speed of slow trackers (their tasks have the long times), and copying (choose a cost level)\n' +
+    `cluster: {trackers: ${trackers}, map_slots: ${slots('map')}, reduce_slots: ${slots('reduce')}}\ndefaults: {slowstart: ${slowstart(run)}}\n${faults(run)}pools:\n${pools.join('')}jobs:\n${jobs.join('')}`;
 }
 
 /** against says in words how a run differs from the run that was changed. */

@@ -514,6 +514,11 @@ func TestARunIsChanged(t *testing.T) {
 	until(t, tab, "document.querySelector('#editor').hidden && document.querySelector('.lanes canvas')?.dataset.bars === '16'")
 	other := open(t, link)
 	until(t, other, "document.querySelectorAll('.lanes canvas')[1].dataset.behind === '16'")
+	// Its lost trackers and failed attempts come along, and the text says what does not.
+	dir, names = recorded(t, strings.NewReplacer("trackers: 1", "trackers: 2", "jobs:", "faults: [{at: 15s, tracker: 1, lost: true}, {task: A/m/9, fail: 2}]\njobs:").Replace(borrow), "fair")
+	faulty := open(t, serve(t, dir, "ui", names[0]))
+	push(t, faulty, "#change:not([hidden])")
+	until(t, faulty, "(text => text.includes('tracker: 1, lost: true}') && text.includes('{task: \"A/m/9\", fail: 2}') && text.includes('# Not here: the speed of slow trackers'))(document.querySelector('#text').value) && document.querySelector('#mistake.good')")
 	// Of a real run it has what each task took.
 	real := open(t, serve(t, dir, "ui", spilling(t, dir)))
 	push(t, real, "#change:not([hidden])")
