@@ -35,6 +35,20 @@
 //	runtime.GOMAXPROCS(procs)
 //	debug.SetMemoryLimit(bytes)
 //
+// # What is promised
+//
+// These packages are for programs of users. A change of what they export is in CHANGELOG.md:
+//
+//	mrlocal, jobs, jobs/typed, jobs/jobtest                              jobs of one's own, and their tests
+//	jobs/wordcount, jobs/sort, jobs/grep, jobs/count, jobs/sleep         jobs that are ready to run
+//	slots, slots/report, slots/setup, slots/explain                      slot policies, reports
+//	slots/policy, slots/policy/registry, slots/policy/policytest         policies of one's own, and their tests
+//	sim, workload, trace                                                 simulations, workload files, events
+//	hadoop/stream                                                        jobs as children of Hadoop Streaming
+//
+// All other packages are parts of these and of the command. They change without notice, except for types that the
+// packages above name, such as engine.Options. No package below an internal directory can be imported.
+//
 // # Where to read on
 //
 // The data passes through these packages, in this order: input, jobs, spill,
@@ -80,17 +94,36 @@ func Bounds() setup.Bounds { return engine.Bounds() }
 
 type (
 	// Options are the options of a run. The zero value of every field works, except that Run and
-	// RunChain require JobOptions.Inputs of a job that reads files.
+	// RunChain require JobOptions.Inputs of a job that reads files. "go doc mrlocal/engine.Options"
+	// describes the fields:
+	//
+	//	JobOptions, Config, KVBuffer                               embedded
+	//	Policy, NoReduces, NoPin                                   slots
+	//	MemoryBytes, SortBufferBytes, MergeFactor                  memory
+	//	TempDirs, TempAtNeed, MaxTempBytes                         temporary files
+	//	DiskBytesPerSecond, Copiers, CopyOutputs                   speed of disks and copies
+	//	TaskTimeout, ResumeDir, ResumeSettings                     failures
+	//	Events, Watch, Progress, Note, Warn, Stderr, Logger, Profile   what is observed
 	Options = engine.Options
 
 	// JobOptions are the options of one job: what it reads and writes, and how its input is
-	// divided.
+	// divided. "go doc mrlocal/engine.JobOptions" describes the fields:
+	//
+	//	Inputs, Found, HDFS, All, NoDecode, UTF16, Stdin, Side, Uncounted               input
+	//	OutputDir, OutputFile, Stdout, PipeMayClose, Overwrite, CompressOutput, DirStyle   result
+	//	Reducers, ReducersPerSlot, MapOnly, BlockBytes                                  tasks
 	JobOptions = engine.JobOptions
 
 	// Config is the part of Options that describes the cluster: slots, pools, users and faults.
+	// "go doc mrlocal/slots/setup.Config" describes the fields:
+	//
+	//	Trackers, MapSlots, ReduceSlots, MaxSlots, GroupTrackers, Slowstart, Attempts
+	//	Replicas, LocalityDelay, RemotePenalty, ShuffleBytesPerSecond, Seed
+	//	Pools, Users, Capacities, Slow, Faults
 	Config = setup.Config
 
-	// KVBuffer is the part of Options that says how kvbuffers spill and grow.
+	// KVBuffer is the part of Options that says how kvbuffers spill and grow: SpillPercent, NoGrowth,
+	// GrowthThreshold, Codec and TablesInProportion. "go doc mrlocal/spill.KVBuffer" describes them.
 	KVBuffer = spill.KVBuffer
 
 	// Slow is a tracker that is slower than the others, for Config.Slow.
