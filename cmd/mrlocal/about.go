@@ -84,18 +84,31 @@ func makeMan(e Env) *flags.Command {
 		}}
 }
 
-// versionText returns the line of mrlocal version: version, commit, Go release and platform.
+// versionText returns the line of mrlocal version: version, commit with its date, Go release and platform.
 func versionText() string {
-	commit := "" // unknown if the binary was built outside of a repository
-	if info, ok := debug.ReadBuildInfo(); ok {
+	info, _ := debug.ReadBuildInfo()
+	return fmt.Sprintf("mrlocal %s %s %s %s/%s", mrlocal.Version, commitOf(info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// commitOf returns the commit of a build and its day, such as "58a8cd115a3f of 2026-11-29". go build knows them only in
+// a clone of the repository, and not with -buildvcs=false or in a worktree of git.
+func commitOf(info *debug.BuildInfo) string {
+	known := map[string]string{}
+	if info != nil {
 		for _, s := range info.Settings {
-			// Twelve digits are enough to identify a commit.
-			if s.Key == "vcs.revision" {
-				commit = " " + s.Value[:min(12, len(s.Value))]
-			}
+			known[s.Key] = s.Value
 		}
 	}
-	return fmt.Sprintf("mrlocal %s%s %s %s/%s", mrlocal.Version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	revision, day := known["vcs.revision"], known["vcs.time"]
+	if revision == "" || day == "" {
+		return "(built without the commit, see go help buildvcs)"
+	}
+	// Twelve digits are enough to identify a commit.
+	text := fmt.Sprintf("%s of %s", revision[:min(12, len(revision))], day[:min(10, len(day))])
+	if known["vcs.modified"] == "true" {
+		text += " with changes"
+	}
+	return text
 }
 
 // thirdParty has the file THIRD_PARTY: the licence notices of code from others. This code is the linked
