@@ -33,10 +33,9 @@ func TestValuesAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		isCSV := rapid.Bool().Draw(t, "CSV")
 		type group struct {
-			records   int64
-			all       []*big.Rat
-			sum       *big.Rat
-			low, high *big.Rat
+			records int64
+			all     []*big.Rat
+			sum     *big.Rat
 		}
 		groups := map[string]*group{}
 		var file strings.Builder

@@ -164,21 +164,25 @@ export class Playground {
   }
 
   slider(name, label, min, max, step, changed) {
-    const input = element('input', { type: 'range', min, max, step, id: 's-' + name }), out = element('output');
-    input.addEventListener('input', () => {
-      out.textContent = input.value;
-      changed(Number(input.value));
-      this.run();
-    });
-    this.inputs[name] = { input, out };
-    return element('div', { className: 'slider' }, element('label', { textContent: label, htmlFor: 's-' + name, title: label }), input, out);
+    const input = element('input', { type: 'range', min, max, step, id: 's-' + name });
+    const number = element('input', { type: 'number', min, max, step, 'aria-label': label });
+    for (const [moved, other] of [[input, number], [number, input]]) {
+      moved.addEventListener('input', () => {
+        if (moved.value === '' || !moved.validity.valid) return;
+        other.value = moved.value;
+        changed(Number(moved.value));
+        this.run();
+      });
+    }
+    this.inputs[name] = { input, number };
+    return element('div', { className: 'slider' }, element('label', { textContent: label, htmlFor: 's-' + name, title: label }), input, number);
   }
 
   set(name, value) {
-    const { input, out } = this.inputs[name];
-    if (Number(input.max) < value) input.max = value;
+    const { input, number } = this.inputs[name];
+    if (Number(input.max) < value) input.max = number.max = value;
     if (document.activeElement !== input) input.value = value;
-    out.textContent = +Number(value).toFixed(3);
+    if (document.activeElement !== number) number.value = +Number(value).toFixed(3);
   }
 
   // save puts the draft into the address, with the run that is shown behind.
