@@ -19,7 +19,8 @@ func (s *student) push(selector string) {
 	push(s.t, s.tab, selector)
 }
 
-// at clicks a point of the first drawing of slots. slot is its row, and seconds the time there, of a run of total seconds.
+// at clicks a point of the first drawing of slots. slot is its row, and seconds the time there, of a run of total
+// seconds.
 func (s *student) at(slot int, seconds, total float64, answer string) {
 	s.t.Helper()
 	s.clicks++

@@ -1,5 +1,4 @@
-// Package examples_test compares the programs with typed jobs with the same jobs of bytes.
-package examples_test
+package typed_test
 
 import (
 	"bytes"
@@ -18,6 +17,8 @@ import (
 	"mrlocal"
 	"mrlocal/jobs"
 )
+
+// The programs in examples with typed jobs are compared with the same jobs of bytes.
 
 // ---- sessions
 
@@ -201,6 +202,7 @@ func byteChain() jobs.Chain {
 func TestTypedExamples(t *testing.T) {
 	dir := t.TempDir()
 	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./sessions", "./top", "./join", "./chain")
+	build.Dir = "../../examples"
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
