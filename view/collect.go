@@ -239,6 +239,7 @@ func (m *Model) submit(e *trace.Event, texts []string) {
 		Maps: int32(e.A), Reduces: int32(e.B), Changed: e.Seq,
 	})
 	m.attempts.Apply(e)
+	m.Jobs[e.Job].Sealed = e.Has(trace.Sealed)
 	m.change(e, e.Job, changeReady, trace.Map, int32(e.C))
 }
 
@@ -252,7 +253,7 @@ func (m *Model) jobEvent(e *trace.Event) bool {
 	j := &m.Jobs[e.Job]
 	switch e.Op {
 	case trace.OpReady:
-		j.Maps = m.attempts.Job(e.Job).Total[trace.Map]
+		j.Maps, j.Sealed = m.attempts.Job(e.Job).Total[trace.Map], m.attempts.Job(e.Job).Sealed
 		m.change(e, e.Job, changeReady, trace.Map, int32(e.A))
 	case trace.OpGate:
 		j.GateOpen = e.Has(trace.OK)

@@ -73,7 +73,7 @@ func (m *Model) changedJobs(from uint64) (jobs list) {
 		jobs = append(jobs, []any{
 			"job", i, "name", j.Name, "user", j.User, "pool", j.Pool,
 			"submit", j.Submit, "start", j.Start, "maps_done", j.MapsDone, "finish", j.Finish, "deadline", j.Deadline,
-			"state", j.State.String(), "maps", j.Maps, "reduces", j.Reduces,
+			"state", j.State.String(), "maps", j.Maps, "reduces", j.Reduces, "sealed", j.Sealed,
 			"maps_finished", j.Finished[trace.Map], "reduces_finished", j.Finished[trace.Reduce],
 			"running_maps", j.Running[trace.Map], "running_reduces", j.Running[trace.Reduce], "gate", j.GateOpen,
 		})

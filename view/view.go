@@ -93,6 +93,7 @@ type DrawnJob struct {
 	Admit                           time.Duration // end of waiting for a limit on running jobs; Never: it did not wait, or still waits
 
 	Maps, Reduces int32              // tasks that are known so far
+	Sealed        bool               // there are no more maps than these
 	Finished      [trace.Kinds]int32 // finished tasks
 	Running       [trace.Kinds]int32 // running attempts, copies among them
 	GateOpen      bool               // the job's reduces may start

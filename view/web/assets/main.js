@@ -318,8 +318,10 @@ class Page {
   }
 
   // left says how long a live run still takes, if it goes on as until now: in tasks by time since its first job came.
+  // While the input of a job goes on, nobody knows.
   left(run) {
     let done = 0, all = 0;
+    if (!run.jobs.every((j) => j.sealed || j.finish >= 0)) return '';
     for (const j of run.jobs) {
       const at = run.doneAt(j.job, run.last);
       done += at.maps + at.reduces;

@@ -54,7 +54,8 @@ export class Jobs {
       card.bars[i].p.value = of ? Math.min(1, value / of) : 0;
       card.bars[i].n.textContent = text;
     };
-    set(0, done.maps, job.maps, `${done.maps}/${job.maps}`);
+    const maps = job.sealed || job.finish >= 0;
+    set(0, done.maps, maps && job.maps, maps ? `${done.maps}/${job.maps}` : `${done.maps} so far`);
     set(1, done.shuffle, 1, job.reduces ? Math.round(done.shuffle * 100) + ' %' : 'none');
     set(2, done.reduces, job.reduces, job.reduces ? `${done.reduces}/${job.reduces}` : 'none');
     let text = now < job.submit ? 'comes at ' + span(job.submit) : job.finish >= 0 && job.finish <= now ? job.state + (job.deadline >= 0 ? ' at ' + span(job.finish) : ' after ' + span(job.finish - job.submit)) : this.page.unknown(run) ? 'ran when the server was lost' : run.over && now >= run.last ? 'ran when the events ended' : 'running';

@@ -211,7 +211,9 @@ func TestALiveRunIsFollowedToItsEnd(t *testing.T) {
 	}
 	more()
 	until(t, tab, "document.querySelector('.lanes h2').textContent.includes('goes on') && document.querySelector('.lanes canvas').dataset.bars > 0")
-	until(t, tab, "/[0-9.]+ cores, buffers [0-9.]+ .?i?B of [0-9.]+ .iB, temporary files .*, read .*B\\/s, about .* left/.test(document.querySelector('#live').textContent)")
+	until(t, tab, "/[0-9.]+ cores, buffers [0-9.]+ .?i?B of [0-9.]+ .iB, temporary files .*, read .*B\\/s$/.test(document.querySelector('#live').textContent)")
+	// Nobody knows how long the input still is.
+	until(t, tab, "/^[1-9][0-9]* so far$/.test(document.querySelector('.job .bar span:last-child').textContent)")
 	do(t, tab, chromedp.Evaluate("window.fetched = window.fetch; window.fetch = () => Promise.reject(new TypeError('no network')); 0", nil))
 	// What lasts is said for as long as it lasts: nothing claims that the run goes on.
 	until(t, tab, "document.querySelector('#lasting').textContent.startsWith('The server does not answer')")
@@ -227,6 +229,18 @@ func TestALiveRunIsFollowedToItsEnd(t *testing.T) {
 	until(t, tab, "document.querySelector('#live').hidden")
 	want := count(t, filepath.Join(dir, "run.jsonl"), `"op":"start"`)
 	until(t, tab, fmt.Sprintf("document.querySelector('.lanes canvas').dataset.bars === '%d'", want))
+}
+
+// The page says how long a run of known size still takes.
+func TestALiveRunSaysHowLongItStillTakes(t *testing.T) {
+	dir := t.TempDir()
+	workload := "cluster: {trackers: 1, map_slots: 1, reduce_slots: 1}\njobs:\n  - {name: a, job: sleep, maps: 100, reduces: 1, map_time: 200ms, reduce_time: 1s}\n"
+	if err := os.WriteFile(filepath.Join(dir, "w.yaml"), []byte(workload), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tab := open(t, serve(t, dir, "batch", "w.yaml", "--sched", "fair", "--ui", "--progress", "none"))
+	until(t, tab, "/, about [0-9.]+ m?s left$/.test(document.querySelector('#live').textContent)")
+	until(t, tab, "/^[1-9][0-9]*\\/100$/.test(document.querySelector('.job .bar span:last-child').textContent)")
 }
 
 // The headline says what the runs show. The inspector says what ended last and why, and c draws it.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +37,7 @@ func TestScreens(t *testing.T) {
 	three := serve(t, dir, append([]string{"ui"}, names...)...)
 	real := serve(t, dir, "ui", spilling(t, dir))
 	play := serve(t, t.TempDir(), "ui")
+	live := serveReading(t, t.TempDir(), typing(t), "run", "wordcount", "-", "-o", "out.txt", "--block-size", "256KiB", "--sort-buffer", "512KiB", "--reducers", "2", "--ui", "--progress", "none")
 	// A lesson begins with no bars.
 	drawn := "Array.from(document.querySelectorAll('.lanes canvas')).some(c => c.dataset.bars > 0) || document.querySelector('#lesson button')"
 	// The element to push may appear later than the bars.
@@ -70,6 +72,7 @@ func TestScreens(t *testing.T) {
 		{"keys", two, []chromedp.Action{chromedp.KeyEvent("?")}},
 		{"kvbuffers", real, []chromedp.Action{tab("buffers")}},
 		{"shuffle", real, []chromedp.Action{tab("shuffle"), chromedp.KeyEvent(kb.ArrowRight)}},
+		{"live", live, nil},
 		{"playground", play, nil},
 		{"changed", three, []chromedp.Action{there("#change:not([hidden])"), chromedp.Sleep(2 * time.Second)}},
 		{"straggler", play, []chromedp.Action{example("straggler"), chromedp.Sleep(time.Second), tab("differences")}},
@@ -128,6 +131,33 @@ func fromFile(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// typing returns an input that gets 100 KB of words ten times a second, until the test ends.
+func typing(t *testing.T) *os.File {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	t.Cleanup(func() {
+		close(done)
+		_ = read.Close()
+	})
+	go func() {
+		defer write.Close()
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(100 * time.Millisecond):
+				if _, err := write.WriteString(strings.Repeat("to be or not to be\n", 5_000)); err != nil {
+					return
+				}
+			}
+		}
+	}()
+	return read
 }
 
 // spilling runs a word count that spills, and returns its event file.
