@@ -24,8 +24,7 @@ const mostSettling = 32
 // them, asks the Ledger for orders and carries the orders out. Its files:
 //
 //	coordinator.go  the run loop
-//	arrivals.go     chains are opened, submitted and settled
-//	jobs.go         jobs end, well or not
+//	jobs.go         chains are opened, their jobs are submitted and end, results are settled
 //	attempts.go     attempts start and end; an interrupted run, and attempts that do not come back
 //	trackers.go     outputs and trackers are lost, by themselves or on purpose
 type coordinator struct {

@@ -14,7 +14,7 @@
 //
 // The life of a chain has four steps. It is checked with all others before anything
 // starts (check.go). It is opened when its time has come. Its jobs are submitted one
-// after the other. In the end its result is settled (chain.go, arrivals.go). A
+// after the other. In the end its result is settled (chain.go, jobs.go). A
 // failure ends one chain; the others go on. The states of chains, jobs and
 // attempts are in state.go.
 //

@@ -181,10 +181,10 @@ func goroutineFiles() []string {
 	return []string{
 		"engine/pool/thread.go",
 		"engine/pool/pool.go",
-		"engine/arrivals.go", "internal/guard/guard.go",
-		"input/tree.go",
+		"engine/jobs.go", "internal/guard/guard.go",
+		"input/walk.go",
 		"internal/disk/tempdir.go",
-		"output/queue.go",
+		"output/compress.go",
 		"input/codec/ahead.go",
 		"internal/inorder/inorder.go",
 		"engine/journal/journal.go",
@@ -193,7 +193,7 @@ func goroutineFiles() []string {
 		"bench/study/probe.go",
 		"cmd/mrlocal/demo.go",
 		"jobs/sort/merge.go",
-		"internal/hdfs/writer.go",
+		"internal/hdfs/transfer.go",
 		"view/web/server.go",
 		"view/web/live.go",
 	}

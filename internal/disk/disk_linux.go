@@ -1,9 +1,15 @@
 package disk
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -130,4 +136,79 @@ func Uninterrupted[T any](call func() (T, error)) (T, error) {
 			return result, err
 		}
 	}
+}
+
+// IsMount reports whether a directory lies on another file system than its parent, so that a
+// rename cannot replace it. It returns false if the system has no device numbers.
+func IsMount(dir, parent fs.FileInfo) bool {
+	a, okA := dir.Sys().(*syscall.Stat_t)
+	b, okB := parent.Sys().(*syscall.Stat_t)
+	return okA && okB && a.Dev != b.Dev
+}
+
+// KeepOwner gives f the owner of the file that it replaces. It fails if the system does not allow that.
+func KeepOwner(f *File, of fs.FileInfo) error {
+	if st, ok := of.Sys().(*syscall.Stat_t); ok {
+		return f.Chown(int(st.Uid), int(st.Gid))
+	}
+	return nil
+}
+
+// LosesByRename reports whether a new file in place of the file at path would lose something: other names
+// of the file, its owner, special bits of its mode, its access control list or other attributes. It also
+// returns true if the directory lets the process make no file, or not replace this one.
+func LosesByRename(path string, info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return false
+	}
+	if st.Nlink > 1 || info.Mode()&specialBits != 0 || MayMakeIn(filepath.Dir(path)) != nil {
+		return true
+	}
+	if user := uint32(os.Geteuid()); user != 0 {
+		groups, _ := os.Getgroups()
+		if st.Uid != user || int(st.Gid) != os.Getegid() && !slices.Contains(groups, int(st.Gid)) {
+			return true
+		}
+	}
+	// The system gives a new file its label of SELinux.
+	names := make([]byte, 64<<10) // no list is longer
+	n, err := unix.Listxattr(path, names)
+	return err == nil && strings.ReplaceAll(string(names[:n]), "security.selinux\x00", "") != ""
+}
+
+// syncUnsupported reports whether err says that a file cannot be synced, for example a pipe.
+func syncUnsupported(err error) bool {
+	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EROFS)
+}
+
+// Short returns a path of the same file that a system call accepts: shorter than 4096 bytes. For a longer path it
+// opens the directories of its first parts. The caller calls release after the last use of the result. If a
+// directory cannot be opened, Short returns path, so that the system call reports an error.
+func Short(path string) (short string, release func()) {
+	if len(path) < unix.PathMax {
+		return path, func() {}
+	}
+	at, rest := unix.AT_FDCWD, path
+	release = func() {
+		if at >= 0 {
+			_ = unix.Close(at)
+		}
+	}
+	// The directory that replaces the first parts has a shorter name than this.
+	const nameBytes = 64
+	for len(rest) >= unix.PathMax-nameBytes {
+		end := strings.LastIndexByte(rest[:unix.PathMax-nameBytes], '/')
+		if end <= 0 {
+			return path, release
+		}
+		next, err := unix.Openat(at, rest[:end], unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		release()
+		if at = next; err != nil {
+			at = -1
+			return path, release
+		}
+		rest = strings.TrimLeft(rest[end:], "/")
+	}
+	return "/proc/self/fd/" + strconv.Itoa(at) + "/" + rest, release
 }

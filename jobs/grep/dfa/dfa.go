@@ -35,7 +35,7 @@
 //
 // A full cache is cleared, and the automaton starts over. If the cache has filled up within little text,
 // the automaton gives up for the next 16 MiB. Then the Matcher walks from each offset, and so finds
-// whether a match begins there (places.go). If these walks are long, the automaton starts over instead.
+// whether a match begins there (firstStart). If these walks are long, the automaton starts over instead.
 // So the time is linear in the text for every pattern. At worst, each byte makes a state, in a time that
 // is linear in the number of instructions.
 package dfa
