@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/big"
 	"strconv"
+	"strings"
 )
 
 // decimal is an exact number: digits × 10^-scale. It is a value that no function changes.
@@ -19,14 +20,8 @@ type decimal struct {
 // mostDigits bounds the digits of a number, with the zeros that its exponent stands for.
 const mostDigits = 4096
 
-// powers are the powers of ten that fit in 64 bits.
-var powers = func() (p [19]int64) {
-	p[0] = 1
-	for i := range p[1:] {
-		p[i+1] = 10 * p[i]
-	}
-	return p
-}()
+// smallDigits is one more than the digits that surely fit in 64 bits.
+const smallDigits = 19
 
 // parseDecimal reads a number such as -12, .5 or 1.5e3. Blanks around it are allowed. ok is false if text is something
 // else, or too long.
@@ -40,7 +35,7 @@ func parseDecimal(text []byte) (d decimal, ok bool) {
 	for ; at < len(rest); at++ {
 		switch c := rest[at]; {
 		case c >= '0' && c <= '9':
-			if seen++; seen < len(powers) {
+			if seen++; seen < smallDigits {
 				d.digits = 10*d.digits + int64(c-'0')
 			}
 			continue
@@ -54,7 +49,7 @@ func parseDecimal(text []byte) (d decimal, ok bool) {
 	if point >= 0 {
 		scale = at - point - 1
 	}
-	if seen >= len(powers) {
+	if seen >= smallDigits {
 		d.large, _ = new(big.Int).SetString(string(bytes.Replace(rest[:at], []byte("."), nil, 1)), 10)
 	}
 	if at < len(rest) {
@@ -82,14 +77,17 @@ func parseDecimal(text []byte) (d decimal, ok bool) {
 
 // times returns d with its digits times 10^n.
 func (d decimal) times(n int) decimal {
-	if d.large == nil && n < len(powers) && d.digits <= math.MaxInt64/powers[n] && d.digits >= -(math.MaxInt64/powers[n]) {
-		d.digits *= powers[n]
-		return d
+	for ; n > 0 && d.large == nil && d.digits <= math.MaxInt64/10 && d.digits >= math.MinInt64/10; n-- {
+		d.digits *= 10
 	}
-	factor := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil)
-	d.large = factor.Mul(factor, d.whole())
+	if n > 0 {
+		d.large = new(big.Int).Mul(d.whole(), ten(n))
+	}
 	return d
 }
+
+// ten returns 10^n.
+func ten(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
 
 // whole returns the digits as a large number, which the caller must not change.
 func (d decimal) whole() *big.Int {
@@ -103,11 +101,9 @@ func (d decimal) whole() *big.Int {
 func sameScale(a, b decimal) (decimal, decimal) {
 	switch {
 	case a.scale < b.scale:
-		a = a.times(int(b.scale - a.scale))
-		a.scale = b.scale
+		a, a.scale = a.times(int(b.scale-a.scale)), b.scale
 	case b.scale < a.scale:
-		b = b.times(int(a.scale - b.scale))
-		b.scale = a.scale
+		b, b.scale = b.times(int(a.scale-b.scale)), a.scale
 	}
 	return a, b
 }
@@ -134,9 +130,7 @@ func (a decimal) less(b decimal) bool {
 
 // appendOver appends a / n as the nearest number of 64 bits. A number beyond these gets 17 digits.
 func (a decimal) appendOver(dst []byte, n uint64) []byte {
-	below := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(a.scale)), nil)
-	below.Mul(below, new(big.Int).SetUint64(n))
-	r := new(big.Rat).SetFrac(a.whole(), below)
+	r := new(big.Rat).SetFrac(a.whole(), new(big.Int).Mul(ten(int(a.scale)), new(big.Int).SetUint64(n)))
 	f, _ := r.Float64()
 	if text, err := json.Marshal(f); err == nil {
 		return append(dst, text...)
@@ -146,19 +140,15 @@ func (a decimal) appendOver(dst []byte, n uint64) []byte {
 
 // appendText appends the number with all its digits, without zeros at the end of a fraction.
 func (a decimal) appendText(dst []byte) []byte {
-	text := a.whole().String()
-	if a.scale == 0 {
-		return append(dst, text...)
+	digits, negative := strings.CutPrefix(a.whole().String(), "-")
+	if negative {
+		dst = append(dst, '-')
 	}
-	if text[0] == '-' {
-		dst, text = append(dst, '-'), text[1:]
-	}
-	for len(text) <= int(a.scale) {
-		text = "0" + text
-	}
-	at := len(text) - int(a.scale)
-	dst = append(dst, text[:at]...)
-	if fraction := bytes.TrimRight([]byte(text[at:]), "0"); len(fraction) > 0 {
+	scale := int(a.scale)
+	digits = strings.Repeat("0", max(0, scale+1-len(digits))) + digits
+	at := len(digits) - scale
+	dst = append(dst, digits[:at]...)
+	if fraction := strings.TrimRight(digits[at:], "0"); fraction != "" {
 		dst = append(append(dst, '.'), fraction...)
 	}
 	return dst
@@ -171,9 +161,8 @@ func (a decimal) append(dst []byte) []byte {
 	if a.large == nil {
 		return binary.LittleEndian.AppendUint64(append(dst, 0, 0), uint64(a.digits))
 	}
-	digits := a.large.Bytes()
-	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(digits)+1))
-	return append(append(dst, byte(a.large.Sign()+1)), digits...)
+	digits, _ := a.large.GobEncode() // never fails
+	return append(binary.LittleEndian.AppendUint16(dst, uint16(len(digits))), digits...)
 }
 
 // cutDecimal reads the number at the start of p.
@@ -184,9 +173,7 @@ func cutDecimal(p []byte) (d decimal, rest []byte) {
 		d.digits = int64(binary.LittleEndian.Uint64(p))
 		return d, p[8:]
 	}
-	d.large = new(big.Int).SetBytes(p[1:n])
-	if p[0] == 0 {
-		d.large.Neg(d.large)
-	}
+	d.large = new(big.Int)
+	_ = d.large.GobDecode(p[:n]) // append has written it
 	return d, p[n:]
 }
