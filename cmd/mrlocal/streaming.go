@@ -31,7 +31,7 @@ const exitJobNotSuccessful, exitNotLaunched = 1, 5
 // those of Hadoop's StreamJob, so that scripts for Hadoop work. It parses its arguments itself,
 // because options of hadoop-streaming are long names with one hyphen.
 func makeStreaming(e Env) *flags.Command {
-	return &flags.Command{Usage: "run a job of Hadoop Streaming with the arguments of hadoop-streaming", Args: "[FLAGS OF run] ARGS…", Help: usageText,
+	return &flags.Command{Usage: "run a job of Hadoop Streaming with the arguments of hadoop-streaming", Args: "[FLAGS OF run] ARGS…", Help: helpText("streaming"),
 		Raw: func(ctx context.Context, args []string) (int, error) { return runStreaming(ctx, args, e) }}
 }
 
@@ -40,7 +40,7 @@ func makeStreaming(e Env) *flags.Command {
 // hadoop-streaming. After the first error, all later steps are skipped.
 func runStreaming(ctx context.Context, args []string, e Env) (int, error) {
 	if len(args) == 1 && args[0] == "-h" {
-		return Done, e.Write([]byte(usageText))
+		return Done, e.Write([]byte(helpText("streaming")))
 	}
 	var j *streamingUse
 	named := streamingJob(func(use *job) { j = newStreaming(use) })
@@ -52,7 +52,7 @@ func runStreaming(ctx context.Context, args []string, e Env) (int, error) {
 		job, err = streaming.Args(theirs)
 	}
 	if err == nil && job.Help {
-		return Done, e.Write([]byte(usageText))
+		return Done, e.Write([]byte(helpText("streaming")))
 	}
 	code := Done
 	if err == nil {
@@ -119,7 +119,7 @@ func refused(err error, stderr, stdout io.Writer) (code int, ok bool) {
 		return 0, false
 	}
 	if p.Usage {
-		_, _ = io.WriteString(stdout, usageText)
+		_, _ = io.WriteString(stdout, helpText("streaming"))
 	}
 	for _, l := range p.Lines {
 		fmt.Fprintln(stderr, l)
@@ -127,30 +127,6 @@ func refused(err error, stderr, stdout io.Writer) (code int, ok bool) {
 	fmt.Fprintln(stderr, "Streaming Command Failed!")
 	return p.Exit, true
 }
-
-// usageText is what -help and --help of mrlocal streaming print. Its form is that of the help of StreamJob.
-const usageText = `Usage: mrlocal streaming [FLAGS OF mrlocal run] [generic options] [options]
-Options, those of hadoop-streaming:
-  -input          <path> files, directories, patterns
-  -output         <path> directory of the result
-  -mapper         <cmd|JavaClassName> command to be run as mapper
-  -combiner       <cmd|JavaClassName> command to be run as combiner
-  -reducer        <cmd|JavaClassName> command to be run as reducer, NONE, aggregate
-  -file           <file> deprecated, use -files
-  -inputformat    TextInputFormat, KeyValueTextInputFormat, org.apache.hadoop.mapred.lib.NLineInputFormat
-  -outputformat   org.apache.hadoop.mapred.TextOutputFormat
-  -partitioner    <JavaClassName>
-  -numReduceTasks <num>
-  -inputreader    StreamXmlRecordReader,begin=<mark>,end=<mark>
-  -cmdenv         <n>=<v> variable for the commands
-  -io             text, keyonlytext, rawbytes or typedbytes
-  -lazyOutput     no part for a task that writes nothing
-  -info, -help    this text
-Generic options come first:
-  -conf <file>, -D <property=value>, -files <paths>, -archives <paths>
-Flags of mrlocal come before them: --sched, --memory, --events, --gantt, --report, --compat friendly and others;
-see mrlocal run streaming --help and docs/streaming.md.
-`
 
 // streamingJob returns the job streaming. mrlocal streaming replaces the Build of its use.
 func streamingJob(make func(*job)) NamedJob {

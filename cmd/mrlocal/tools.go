@@ -26,10 +26,16 @@ import (
 	"mrlocal/output"
 )
 
-// helps has the texts of --help.
+// helps has the texts of --help. That of streaming has the form of the help of StreamJob.
 //
 //go:embed help
 var helps embed.FS
+
+// helpText returns the text of --help of a command.
+func helpText(name string) string {
+	text, _ := helps.ReadFile("help/" + name + ".txt") // it is embedded, so this cannot fail
+	return string(text)
+}
 
 // tool is what the tools share: streams, the options of the engine, and the output.
 type tool struct {
@@ -56,11 +62,11 @@ func makeSort(e Env) *flags.Command { return sortTool(e, mrlocal.Options{}) }
 
 // command returns the tool as a command with its own flags and those of the engine. run does the work.
 func (t *tool) command(usage string, own []setting.Setting, run func(context.Context, *flags.Line) (int, error)) *flags.Command {
-	help, _ := helps.ReadFile("help/" + t.name + ".txt") // it is embedded, so this cannot fail
-	first, _, _ := strings.Cut(string(help), "\n")
+	help := helpText(t.name)
+	first, _, _ := strings.Cut(help, "\n")
 	_, args, _ := strings.Cut(first, " [FLAG]... ")
 	t.settings = append(own, t.engineSettings(own)...)
-	return &flags.Command{Usage: usage, Args: args, Help: string(help), Tool: true, Settings: t.settings,
+	return &flags.Command{Usage: usage, Args: args, Help: help, Tool: true, Settings: t.settings,
 		Run: func(ctx context.Context, line *flags.Line) (code int, err error) {
 			t.engine.TempAtNeed = len(t.engine.TempDirs) == 0 // the system's may be missing, and few runs need it
 			if t.engine.Policy, err = t.policies.NewPolicy(t.policies.Names[0]); err != nil {

@@ -2,6 +2,7 @@ package streaming
 
 import (
 	"cmp"
+	"embed"
 	"encoding/xml"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Conf is the configuration of a job. It maps the current name of each property to its value.
@@ -17,86 +19,30 @@ import (
 // each call. Several goroutines may use a Conf as long as none calls Set.
 type Conf map[string]string
 
-// renamed lists properties that were renamed, with the old name first. It has those of Hadoop's
-// DeprecatedProperties that a streaming job may set or see.
-var renamed = [...][2]string{
-	{"mapred.reduce.tasks", "mapreduce.job.reduces"},
-	{"mapred.map.tasks", "mapreduce.job.maps"},
-	{"mapred.job.name", "mapreduce.job.name"},
-	{"mapred.job.id", "mapreduce.job.id"},
-	{"mapred.tip.id", "mapreduce.task.id"},
-	{"mapred.task.id", "mapreduce.task.attempt.id"},
-	{"mapred.task.is.map", "mapreduce.task.ismap"},
-	{"mapred.task.partition", "mapreduce.task.partition"},
-	{"mapred.task.timeout", "mapreduce.task.timeout"},
-	{"mapred.task.profile", "mapreduce.task.profile"},
-	{"mapred.job.priority", "mapreduce.job.priority"},
-	{"mapred.job.queue.name", "mapreduce.job.queuename"},
-	{"mapred.job.tracker", "mapreduce.jobtracker.address"},
-	{"mapred.local.dir", "mapreduce.cluster.local.dir"},
-	{"mapred.temp.dir", "mapreduce.cluster.temp.dir"},
-	{"mapred.input.dir", "mapreduce.input.fileinputformat.inputdir"},
-	{"mapred.input.dir.recursive", "mapreduce.input.fileinputformat.input.dir.recursive"},
-	{"mapred.min.split.size", "mapreduce.input.fileinputformat.split.minsize"},
-	{"mapred.max.split.size", "mapreduce.input.fileinputformat.split.maxsize"},
-	{"mapred.output.dir", "mapreduce.output.fileoutputformat.outputdir"},
-	{"mapred.output.compress", "mapreduce.output.fileoutputformat.compress"},
-	{"mapred.output.compression.codec", "mapreduce.output.fileoutputformat.compress.codec"},
-	{"mapred.output.compression.type", "mapreduce.output.fileoutputformat.compress.type"},
-	{"mapred.compress.map.output", "mapreduce.map.output.compress"},
-	{"mapred.work.output.dir", "mapreduce.task.output.dir"},
-	{"mapred.working.dir", "mapreduce.job.working.dir"},
-	{"mapred.textoutputformat.separator", "mapreduce.output.textoutputformat.separator"},
-	{"mapred.line.input.format.linespermap", "mapreduce.input.lineinputformat.linespermap"},
-	{"mapred.linerecordreader.maxlength", "mapreduce.input.linerecordreader.line.maxlength"},
-	{"key.value.separator.in.input.line", "mapreduce.input.keyvaluelinerecordreader.key.value.separator"},
-	{"map.input.file", "mapreduce.map.input.file"},
-	{"map.input.start", "mapreduce.map.input.start"},
-	{"map.input.length", "mapreduce.map.input.length"},
-	{"map.output.key.field.separator", "mapreduce.map.output.key.field.separator"},
-	{"mapred.text.key.partitioner.options", "mapreduce.partition.keypartitioner.options"},
-	{"mapred.text.key.comparator.options", "mapreduce.partition.keycomparator.options"},
-	{"mapred.output.key.comparator.class", "mapreduce.job.output.key.comparator.class"},
-	{"mapred.output.value.groupfn.class", "mapreduce.job.output.group.comparator.class"},
-	{"mapred.binary.partitioner.left.offset", "mapreduce.partition.binarypartitioner.left.offset"},
-	{"mapred.binary.partitioner.right.offset", "mapreduce.partition.binarypartitioner.right.offset"},
-	{"mapred.mapoutput.key.class", "mapreduce.map.output.key.class"},
-	{"mapred.mapoutput.value.class", "mapreduce.map.output.value.class"},
-	{"mapred.output.key.class", "mapreduce.job.output.key.class"},
-	{"mapred.output.value.class", "mapreduce.job.output.value.class"},
-	{"mapred.data.field.separator", "mapreduce.fieldsel.data.field.separator"},
-	{"map.output.key.value.fields.spec", "mapreduce.fieldsel.map.output.key.value.fields.spec"},
-	{"reduce.output.key.value.fields.spec", "mapreduce.fieldsel.reduce.output.key.value.fields.spec"},
-	{"mapred.map.max.attempts", "mapreduce.map.maxattempts"},
-	{"mapred.reduce.max.attempts", "mapreduce.reduce.maxattempts"},
-	{"mapred.reduce.slowstart.completed.maps", "mapreduce.job.reduce.slowstart.completedmaps"},
-	{"mapred.map.tasks.speculative.execution", "mapreduce.map.speculative"},
-	{"mapred.reduce.tasks.speculative.execution", "mapreduce.reduce.speculative"},
-	{"mapred.skip.on", "mapreduce.job.skiprecords"},
-	{"io.sort.mb", "mapreduce.task.io.sort.mb"},
-	{"io.sort.factor", "mapreduce.task.io.sort.factor"},
-	{"io.sort.spill.percent", "mapreduce.map.sort.spill.percent"},
-	{"user.name", "mapreduce.job.user.name"},
-	{"fs.default.name", "fs.defaultFS"},
-	{"job.end.notification.url", "mapreduce.job.end-notification.url"},
+// lists has files with a property in each line: its name, a blank and its value. defaults.txt has those
+// that all jobs have; Hadoop's are in mapred-default.xml. renamed.txt has old names with the current ones;
+// they are those of DeprecatedProperties that a streaming job may set or see.
+//
+//go:embed *.txt
+var lists embed.FS
+
+// readConf returns the properties of one of these files.
+func readConf(name string) Conf {
+	c := Conf{}
+	text, _ := lists.ReadFile(name) // it is embedded, so this cannot fail
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, " ")
+		c[name] = strings.TrimSpace(value)
+	}
+	return c
 }
+
+// currentNames returns the current names of properties that were renamed, by their old names.
+var currentNames = sync.OnceValue(func() Conf { return readConf("renamed.txt") })
 
 // Current returns the current name of a property that was renamed. It returns any other name as it
 // is.
-func Current(name string) string {
-	if i := slices.IndexFunc(renamed[:], func(r [2]string) bool { return r[0] == name }); i >= 0 {
-		return renamed[i][1]
-	}
-	return name
-}
-
-// OldName returns the old name of a property, if it had one.
-func OldName(name string) (string, bool) {
-	if i := slices.IndexFunc(renamed[:], func(r [2]string) bool { return r[1] == name }); i >= 0 {
-		return renamed[i][0], true
-	}
-	return "", false
-}
+func Current(name string) string { return cmp.Or(currentNames()[name], name) }
 
 // Set sets a property, by any of its names.
 func (c Conf) Set(name, value string) { c[Current(name)] = value }
@@ -237,8 +183,10 @@ func (w *Work) environment(id taskID, n int, dir, files string, split *FileSplit
 	c := w.properties()
 	task := func(name, value string) {
 		c[name] = value
-		if old, ok := OldName(name); ok {
-			c[old] = value
+		for old, current := range currentNames() {
+			if current == name {
+				c[old] = value
+			}
 		}
 	}
 	kind := id.kind
@@ -312,19 +260,8 @@ func valueOf(env []string, name, otherwise string) string {
 // to the caller. The job's own properties replace Hadoop's defaults (mapred-default.xml).
 // Properties that name the input and output replace both, because the job cannot set them.
 func (w *Work) properties() Conf {
-	c := Conf{}
-	for _, d := range [...][2]string{
-		{"mapreduce.framework.name", "local"}, {"mapreduce.job.queuename", "default"}, {"mapreduce.task.timeout", "600000"},
-		{"mapreduce.task.io.sort.mb", "100"}, {"mapreduce.task.io.sort.factor", "10"}, {"mapreduce.map.sort.spill.percent", "0.80"},
-		{"mapreduce.map.maxattempts", "4"}, {"mapreduce.reduce.maxattempts", "4"}, {"mapreduce.map.speculative", "true"}, {"mapreduce.reduce.speculative", "true"},
-		{"mapreduce.job.reduce.slowstart.completedmaps", "0.05"}, {"mapreduce.map.output.compress", "false"}, {"mapreduce.output.fileoutputformat.compress", "false"},
-		{"mapreduce.output.fileoutputformat.compress.codec", "org.apache.hadoop.io.compress.DefaultCodec"},
-		{"mapreduce.input.fileinputformat.split.minsize", "0"}, {"mapreduce.input.lineinputformat.linespermap", "1"},
-		{"mapreduce.job.name", "hadoop-streaming-3.4.2.jar"}, {"mapreduce.client.genericoptionsparser.used", "true"},
-		{"stream.addenvironment", strings.Join(append([]string{"HADOOP_ROOT_LOGGER="}, w.args.Env...), " ")},
-	} {
-		c[d[0]] = d[1]
-	}
+	c := readConf("defaults.txt")
+	c["stream.addenvironment"] = strings.Join(append([]string{"HADOOP_ROOT_LOGGER="}, w.args.Env...), " ")
 	maps.Copy(c, w.conf)
 	c["mapreduce.job.maps"], c["mapreduce.job.reduces"] = strconv.Itoa(len(w.splits)), strconv.Itoa(w.Reducers)
 	var inputs []string

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"slices"
 
@@ -99,41 +100,16 @@ type Example struct {
 }
 
 // examples returns the examples, the smallest first. A simulation of one takes milliseconds.
-func examples() ([]Example, error) {
-	all := []Example{
-		{"borrow", "One job, an idle slot",
-			"Under fair the reduce slot waits for the maps. Under pi-dhfs it is lent to them: look for the hatch.",
-			[]string{"fair", "pi-dhfs"}, "", ""},
-		{"fig5", "Fig. 5a and 5b: PI against PD",
-			"Fig. 5a, pi-dhfs, shares each phase between the pools. Fig. 5b, pd-dhfs, shares all slots between the pools. Compare the curves of both.",
-			[]string{"pi-dhfs", "pd-dhfs"}, "", ""},
-		{"table1", "Table I: five jobs on nine nodes",
-			"The first five jobs of Table I of the DHFS paper. fair takes 1020 s, pi-dhfs and pd-dhfs 520 s.",
-			[]string{"fair", "pi-dhfs", "pd-dhfs"}, "", ""},
-		{"starving", "A starving pool",
-			"prod is promised two map slots and gets them back after 10 s: batch's newest maps are killed (hollow, with a cross).",
-			[]string{"fair", "fifo"}, "", ""},
-		{"deadline", "A deadline",
-			"Under fair urgent is done at 260 s and misses its deadline of 230 s. ras gives it just as many slots as it needs, and first has time to spare.",
-			[]string{"fair", "ras"}, "", ""},
-		{"straggler", "A straggler",
-			"Tracker 2 works at a fifth of the speed. late and dynamicmr start copies of its tasks (dashed outline); the loser is killed.",
-			[]string{"fair", "late", "dynamicmr"}, "", ""},
-		{"overlap", "Overlap of map and reduce phases",
-			"omo starts reduces late enough that they do not hold slots idle, and gives the last maps of a job priority.",
-			[]string{"fair", "omo"}, "l1", ""},
-		{"spill", "Spills of a kvbuffer",
-			"Strips at the foot of maps are spills; the tab kvbuffers shows them, too. A kvbuffer of 120MB needs none: change start.",
-			[]string{"fair", "pi-dhfs"}, "l2", ""},
+func examples() (all []Example, err error) {
+	list, err := exampleFiles.ReadFile("examples/list.json")
+	if err == nil {
+		err = json.Unmarshal(list, &all)
 	}
 	for i := range all {
-		text, err := exampleFiles.ReadFile("examples/" + all[i].Name + ".yaml")
-		if err != nil {
-			return nil, err
-		}
-		all[i].Workload = string(text)
+		text, missing := exampleFiles.ReadFile("examples/" + all[i].Name + ".yaml")
+		all[i].Workload, err = string(text), errors.Join(err, missing)
 	}
-	return all, nil
+	return all, err
 }
 
 // learn simulates the runs of a lesson, and adds them as drafts.
