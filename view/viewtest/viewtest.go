@@ -8,12 +8,11 @@ package viewtest
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"strings"
 	"testing"
-	"time"
 
 	"mrlocal/sim"
-	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/report"
@@ -36,29 +35,25 @@ type Result struct {
 
 // Faulty is the text of a workload with a slow tracker, which gets copies, with a task that fails
 // and with a lost tracker.
-const Faulty = `
-cluster: {trackers: 3, map_slots: 2, reduce_slots: 1}
-pools: [{name: prod, weight: 2, min_maps: 2}, {name: adhoc}]
-slow: [{tracker: 1, factor: 0.2}]
-faults: [{at: 90s, tracker: 2, lost: true}, {task: a/m/3, fail: 2}]
-jobs:
-  - {name: a, pool: prod, maps: 12, reduces: 3, map_time: 20s, reduce_time: 30s}
-  - {name: b, pool: adhoc, submit: 10s, maps: 9, reduces: 2, map_time: 15s, reduce_time: 20s}
-`
+//
+//go:embed faulty.yaml
+var Faulty string
 
 // shuffling is a workload of two jobs whose reduces copy while maps run.
-const shuffling = `
-cluster: {trackers: 2, map_slots: 3, reduce_slots: 2, net: 10MB}
-defaults: {slowstart: 0.2, map_time: {uniform: [5s, 9s]}, reduce_time: 6s}
-pools: [{name: one, weight: 2}, {name: two}]
-jobs:
-` + "  - {name: first, pool: one, maps: 30, reduces: 6, map_output: 20MiB}\n  - {name: second, pool: two, maps: 20, reduces: 4, map_output: 10MiB}\n"
+//
+//go:embed shuffling.yaml
+var shuffling string
 
 // crowd is a workload with thousands of attempts that are narrower than a pixel in a picture.
-const crowd = `
-cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}
-jobs: [{name: crowd, maps: 5000, reduces: 20, map_time: {uniform: [1s, 2s]}, reduce_time: 9s}]
-`
+//
+//go:embed crowd.yaml
+var crowd string
+
+// signs is an event file that needs every sign of a picture. It is written by hand, so that no change of
+// a policy changes the picture.
+//
+//go:embed signs.jsonl
+var signs string
 
 // Runs returns the runs. Together they need every sign of a picture: loans, copies, kills, failures
 // and lost trackers. Some slots change their home kind, and some reduces are held back. Some bars are
@@ -120,54 +115,8 @@ func Simulate(t testing.TB, f *workload.File, policyName, cost string) Result {
 	return out
 }
 
-// AllSigns returns a model that needs every sign of a picture. Its events are written by hand, so
-// that no change of a policy changes the picture.
+// AllSigns returns a model that needs every sign of a picture.
 func AllSigns() *view.Model {
-	m := view.New(view.Options{})
-	_ = m.Open(&trace.Header{Policy: "signs", Slots: []trace.Slot{{ID: 0, Home: trace.Map}, {ID: 1, Core: 1, Home: trace.Reduce}, {ID: 2, Core: 2, Home: trace.Map}, {ID: 3, Tracker: 1, Core: 3, Home: trace.Map}}}) // never fails
-	seq := uint64(0)
-	add := func(second int, e trace.Event, texts ...string) {
-		seq++
-		e.Seq, e.At = seq, time.Duration(second)*time.Second
-		m.Add(&e, texts)
-	}
-	of := func(op trace.Op, slot, task, n int32, k trace.Kind, f trace.Flags) trace.Event {
-		return trace.Event{Op: op, Slot: slot, Task: task, N: n, Kind: k, Flags: f}
-	}
-	phase := func(slot, task int32, k trace.Kind, p trace.Phase) trace.Event {
-		e := of(trace.OpPhase, slot, task, 0, k, 0)
-		e.Phase = p
-		return e
-	}
-	add(0, trace.Event{Op: trace.OpSubmit, A: 4, B: 2, C: 4, Flags: trace.Sealed}, "J01", "prod", "ann")
-	add(0, of(trace.OpStart, 0, 0, 0, trace.Map, 0), "own")
-	add(0, of(trace.OpStart, 1, 1, 0, trace.Map, trace.Lent), "map-borrows")
-	add(0, of(trace.OpStart, 2, 2, 0, trace.Map, 0), "own")
-	add(1, trace.Event{Op: trace.OpBuffer, A: 1 << 20, B: 800 << 10})
-	add(2, trace.Event{Op: trace.OpGrow, A: 1 << 20, B: 2 << 20})
-	add(3, trace.Event{Op: trace.OpSpillStart, A: 1600 << 10, B: 100})
-	add(5, trace.Event{Op: trace.OpSpillEnd, A: 900 << 10, B: 100})
-	add(7, phase(0, 0, trace.Map, trace.PhaseIO))
-	add(9, of(trace.OpFinish, 2, 2, 0, trace.Map, 0)) // fails
-	add(10, of(trace.OpFinish, 0, 0, 0, trace.Map, trace.OK))
-	add(10, of(trace.OpStart, 2, 2, 1, trace.Map, 0), "own")
-	add(10, of(trace.OpStart, 0, 1, 1, trace.Map, trace.Speculative), "copy")
-	add(14, of(trace.OpFinish, 1, 1, 0, trace.Map, trace.OK))
-	add(14, of(trace.OpKill, 0, 1, 1, trace.Map, 0), "lost-race")
-	add(15, of(trace.OpFinish, 0, 1, 1, trace.Map, trace.Killed))
-	add(20, of(trace.OpFinish, 2, 2, 1, trace.Map, trace.OK))
-	add(20, trace.Event{Op: trace.OpGate, Flags: trace.OK})
-	add(20, of(trace.OpStart, 1, 0, 0, trace.Reduce, 0), "own")
-	add(20, of(trace.OpStart, 0, 1, 0, trace.Reduce, trace.Lent), "reduce-borrows")
-	add(22, trace.Event{Op: trace.OpFetch, Slot: 1, Kind: trace.Reduce, A: 0, B: 3, C: 900 << 10})
-	add(24, phase(1, 0, trace.Reduce, trace.PhaseHeld))
-	add(28, phase(1, 0, trace.Reduce, trace.PhaseSort))
-	add(32, phase(1, 0, trace.Reduce, trace.PhaseReduce))
-	add(36, of(trace.OpFinish, 1, 0, 0, trace.Reduce, trace.OK))
-	add(37, trace.Event{Op: trace.OpLostTracker, A: 1})
-	add(38, trace.Event{Op: trace.OpUsage, A: int64(60 * time.Second), B: 64 << 20, C: 900 << 10})
-	add(40, of(trace.OpFinish, 0, 1, 0, trace.Reduce, trace.OK))
-	add(40, trace.Event{Op: trace.OpJobEnd, A: int64(slots.Succeeded)})
-	_ = m.Close() // never fails
+	m, _ := view.Load(strings.NewReader(signs), view.Options{}) // never fails
 	return m
 }
