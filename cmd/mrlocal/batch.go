@@ -21,11 +21,6 @@ import (
 	"mrlocal/workload"
 )
 
-// batchHelp is the help text of mrlocal batch below its usage.
-const batchHelp = `WORKLOAD is a YAML file of pools and jobs, or - for standard input; sim runs the same file in virtual time. A flag replaces the value of the file. The args of a job are the flags of mrlocal run JOB that say what the job reads, writes and does. Each job needs output: DIR or output-file: FILE; one job may write to standard output (output-file: -), and the tables then go to standard error. With several policies, every job writes to DIR.POLICY or FILE.POLICY. Relative names start at the current directory. Missing directories above an output are made.
-
-Exit codes: 0 all results are complete and durable; 2 wrong usage or input, nothing was started; 3 a job failed (the others ran); 128 plus the number of the signal when interrupted.`
-
 // batchCommand has the options of mrlocal batch.
 type batchCommand struct {
 	Env
@@ -39,7 +34,7 @@ type batchCommand struct {
 // makeBatch returns mrlocal batch, which runs a workload file for real.
 func makeBatch(e Env) *flags.Command {
 	c := &batchCommand{Env: e, batch: newBatch()}
-	return &flags.Command{Usage: "run a workload file for real: many jobs in pools", Args: "WORKLOAD", Long: batchHelp, Run: c.run,
+	return &flags.Command{Usage: "run a workload file for real: many jobs in pools", Args: "WORKLOAD", Long: helpText("batch"), Run: c.run,
 		Examples: []string{"mrlocal batch two.yaml --sched fair,pi-dhfs --gantt", "mrlocal batch two.yaml --events run.jsonl"},
 		Settings: slices.Concat(c.settings(), c.shown.Settings(), c.picture.Settings(""), c.page.RunSettings(), c.out.Settings("policies", "a table on standard output"), c.out.Pictures())}
 }

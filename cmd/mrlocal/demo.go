@@ -37,11 +37,6 @@ import (
 // The package keeps the events and the models of all runs of one lesson in memory. A lesson has a few
 // small runs.
 
-// help is the help text of mrlocal demo below its usage.
-const help = `NAME is a lesson: it runs a workload under two policies, explains the important events when they happen, draws both runs and checks what it claims. On a terminal it asks first which slot a decision will choose; with --ui the page asks. A lesson writes only temporary files.
-
-Without a NAME it is grep: makes wiki/ unless it exists, and runs the same grep under the policies fair and pi-dhfs, with half of the cores as map slots and half as reduce slots. It writes only wiki/.`
-
 // demoCommand has the options of mrlocal demo.
 type demoCommand struct {
 	Env
@@ -53,7 +48,7 @@ type demoCommand struct {
 // makeDemo returns mrlocal demo. New users run it first, so it needs no input and no flag.
 func makeDemo(e Env) *flags.Command {
 	c := &demoCommand{Env: e}
-	return &flags.Command{Usage: "make wiki/, run one grep under two policies and compare; or teach a lesson", Args: "[NAME]", Long: help,
+	return &flags.Command{Usage: "make wiki/, run one grep under two policies and compare; or teach a lesson", Args: "[NAME]", Long: helpText("demo"),
 		Examples: []string{"mrlocal demo", "mrlocal demo --list", "mrlocal demo borrow", "mrlocal demo pools --ui"},
 		Settings: append([]setting.Setting{
 			setting.Of("list", "", "list the lessons", "", setting.Toggle(&c.list)),

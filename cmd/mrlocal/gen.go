@@ -19,20 +19,6 @@ import (
 	"mrlocal/output"
 )
 
-// genHelp is the help text of mrlocal gen below its usage.
-const genHelp = `KIND is one of these:
-  wiki        articles, a directory of several files
-  lines       random text
-  records     TeraGen's 100-byte rows; also teragen
-  words       words by Zipf's law
-  corpus      short technical lines, many of them equal
-  movies      ratings of movies
-  edges       edges of a graph
-  points      points around ten centres
-  candidates  lists of four items, for self-join
-
-The same KIND, size and seed give the same bytes. An existing file is replaced. An existing directory is refused. The place - is standard output, which takes every kind but wiki.`
-
 // genCommand has the options of mrlocal gen.
 type genCommand struct {
 	Env
@@ -43,7 +29,7 @@ type genCommand struct {
 // makeGen returns mrlocal gen, which makes inputs for examples and benchmarks.
 func makeGen(e Env) *flags.Command {
 	c := &genCommand{e, 64 << 20, 1}
-	return &flags.Command{Usage: "generate input: wiki, lines, records, words, corpus, movies, edges, points or candidates", Args: "KIND DIR_OR_FILE", Long: genHelp, Run: c.run,
+	return &flags.Command{Usage: "generate input: wiki, lines, records, words, corpus, movies, edges, points or candidates", Args: "KIND DIR_OR_FILE", Long: helpText("gen"), Run: c.run,
 		Examples: []string{"mrlocal gen wiki --size 256MiB wiki", "mrlocal gen records --size 1GiB -"},
 		Settings: []setting.Setting{
 			setting.Of("size", "", "make `SIZE` bytes", "64MiB", setting.Size(&c.bytes, 1, math.MaxInt64)),
@@ -92,13 +78,10 @@ func isOpen(name string, stream any) bool {
 	return open == nil && own != nil && os.SameFile(info, own)
 }
 
-// cleanHelp is the help text of mrlocal clean below its usage.
-const cleanHelp = `Looks in each DIR for temporary files of killed runs, for journals of --resume, and for results that were not finished. A DIR that is an unfinished result of mrlocal is removed itself. Without DIR it looks in the temporary directory of the system and in the working directory. Only your own files are removed, and none of a run that is alive.`
-
 // makeClean returns mrlocal clean, which removes what killed runs have left behind.
 func makeClean(e Env) *flags.Command {
 	dry := false
-	return &flags.Command{Usage: "remove what killed runs have left", Args: "[DIR…]", Long: cleanHelp, Examples: []string{"mrlocal clean"},
+	return &flags.Command{Usage: "remove what killed runs have left", Args: "[DIR…]", Long: helpText("clean"), Examples: []string{"mrlocal clean"},
 		Settings: []setting.Setting{setting.Of("dry-run", "", "list what would be removed, and remove nothing", "", setting.Toggle(&dry)).Letter("n")},
 		Run: func(_ context.Context, line *flags.Line) (int, error) {
 			// By default, a killed run leaves files in these two directories.

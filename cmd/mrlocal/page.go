@@ -134,16 +134,6 @@ func (p *page) end(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// uiHelp is the help text of mrlocal ui below its usage.
-const uiHelp = `RUN is a file that --events of run, batch or sim wrote; it may be compressed. The page shows which task held which slot, which slots were lent, and why each decision was made; several runs share one axis of time. Without a RUN the page is a playground: an editor of workload files that simulates as you type. It needs no network other than this program. Ctrl-C ends it.
-
-   mrlocal sim two.yaml --sched fair,pi-dhfs --events run.jsonl
-   mrlocal ui run.jsonl.fair run.jsonl.pi-dhfs
-   mrlocal ui --addr 127.0.0.1:8080
-   mrlocal ui --export site             the playground as files for any web host
-
-Exit codes: 0 the files of --export are written; 2 wrong usage, a port that is taken, a file that is cut short or was not written by mrlocal; 128 plus the number of the signal when interrupted.`
-
 // mostRuns is the largest number of runs on a page. The models of all runs are in memory, here and
 // in the browser.
 const mostRuns = 16
@@ -158,7 +148,7 @@ type uiCommand struct {
 // makeUI returns mrlocal ui, which shows recorded runs or the playground on a page.
 func makeUI(e Env) *flags.Command {
 	c := &uiCommand{Env: e}
-	return &flags.Command{Usage: "show recorded runs, or a playground, on a page in the browser", Args: "[RUN…]", Long: uiHelp, Run: c.run,
+	return &flags.Command{Usage: "show recorded runs, or a playground, on a page in the browser", Args: "[RUN…]", Long: helpText("ui"), Run: c.run,
 		Examples: []string{"mrlocal ui run.jsonl", "mrlocal ui"},
 		Settings: append(c.page.Settings(),
 			setting.Of("export", "", "write the page with the playground, and the RUNs if there are any, as files into `DIR`, for any web host. The simulator runs in the browser. Needs Go and the sources of mrlocal, unless mrlocal was built after go generate ./view/web", "", setting.Text(&c.dir)),

@@ -161,11 +161,6 @@ func (r *recording) drop() {
 	}
 }
 
-// tuneHelp is the help text of mrlocal tune below its usage.
-const tuneHelp = `Runs the job alone, first with 1 to --map-slots map slots on each tracker, then with 1 to --reduce-slots reduce slots. The results are thrown away. tune prints Avg_k, the mean time of a task while k tasks run at a time, and the flags that follow from Dynamic Split's guideline. By it, fewer slots m are better than n if Gain_m is above Lose_m. Gain_m = (Avg_n - Avg_m) * P/n, and Lose_m = (P/m - P/n) * Avg_m. So the best k has the least Avg_k/k. Each row is compared with the best number; its Gain and Lose belong to the fewer slots of the two. The table calls that number the paper's best, and also marks the fastest run, by its makespan.
-
-All runs use the policy fair, which lends no slots, and have the same P tasks. The first run is not counted.`
-
 // tuneCommand has the options of mrlocal tune for one job.
 type tuneCommand struct {
 	Env
@@ -176,7 +171,7 @@ type tuneCommand struct {
 
 // makeTune returns mrlocal tune, with a subcommand for each job.
 func makeTune(e Env) *flags.Command {
-	return ForEachJob(flags.Command{Usage: "find the best numbers of slots for a job, by Dynamic Split's guideline", Long: tuneHelp, Examples: []string{"mrlocal tune wordcount wiki/"}}, nil,
+	return ForEachJob(flags.Command{Usage: "find the best numbers of slots for a job, by Dynamic Split's guideline", Long: helpText("tune"), Examples: []string{"mrlocal tune wordcount wiki/"}}, nil,
 		func(j *job) *flags.Command {
 			c := &tuneCommand{Env: e, job: j, rounds: 3}
 			own := func(s setting.Setting) bool { return s.Name == "rounds" } // some jobs have rounds of their own
@@ -251,13 +246,10 @@ func readAgain(inputs []string) error {
 	return nil
 }
 
-// profileHelp is the help text of mrlocal profile JOB below its usage.
-const profileHelp = `Runs the job alone with 1 to --map-slots map slots on each tracker, and throws the results away. profile prints the times of the runs, and the profile of the fastest run as a workload file has it. A profile has the shares of the CPU, I/O and memory of a tracker that a task needs, by phase. The policy ras places tasks by it. I/O is measured as a share of --disk-bw. All runs use the policy fair, which lends no slots, so that as many maps run as there are map slots.`
-
 // makeProfileJobs returns mrlocal profile with a subcommand for each job. It measures what tasks need. The
 // flag --profile is something else: it records profiles for pprof.
 func makeProfileJobs(e Env) *flags.Command {
-	return ForEachJob(flags.Command{Usage: "measure what the tasks of a job need, for workload files", Long: profileHelp}, nil,
+	return ForEachJob(flags.Command{Usage: "measure what the tasks of a job need, for workload files", Long: helpText("profile-job")}, nil,
 		func(j *job) *flags.Command {
 			return &flags.Command{Settings: measured(j, "its cores"), Run: func(ctx context.Context, line *flags.Line) (int, error) {
 				m, err := measure(e, j, line, false)
@@ -274,21 +266,6 @@ func makeProfileJobs(e Env) *flags.Command {
 		})
 }
 
-// validateHelp and profileFileHelp are the help texts of mrlocal validate and mrlocal profile.
-const (
-	validateHelp = `Makes --runs real runs of the file under each policy, in turn, and throws their results away. It simulates each of these runs with the times that mrlocal profile has measured. The table shows the makespans and the time of each job, with 95 % intervals over the runs. The error is simulated divided by real, minus 1. A line below it says whether real and simulated runs put the policies into the same order. Numbers of tasks and bytes are those of the real inputs; times come from the profile alone. Between the runs a speed probe does a fixed amount of work on one core and on all cores, as it did for the profile. Times are scaled by its ratios. A run is made again if the probe changes by more than 25 % from before it to after it.
-
-WORKLOAD has a section "measured", or --measured names a file that has one. A job takes the times of the job of its name, or of a job that differs only in its inputs.
-
-Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed; 128 plus the number of the signal when interrupted.`
-
-	profileFileHelp = `With a JOB, profile runs the job alone with 1 to --map-slots map slots on each tracker, and throws the results away. It prints the profile of the fastest run, for the policy ras: mrlocal profile JOB --help.
-
-With a WORKLOAD, profile runs each job of the file alone. It tries blocks of half, once, twice and four times their size, and other numbers of reduces. It also tries 1, 2, ... slots of each kind, up to twice the cores. It throws the results away, and writes the file with a section "measured" at its end. The section has the times of tasks as functions of bytes, their spread, and how much slower they are while others run. sim --cost measured simulates such a file, and validate compares this with real runs. Inputs must exist; if other jobs of the file write them, run mrlocal batch first.
-
-Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed; 128 plus the number of the signal when interrupted.`
-)
-
 // validateCommand has the options of mrlocal validate.
 type validateCommand struct {
 	Env
@@ -301,7 +278,7 @@ type validateCommand struct {
 // makeValidate returns mrlocal validate, which compares simulated runs with real ones on this machine.
 func makeValidate(e Env) *flags.Command {
 	c := &validateCommand{Env: e, batch: newBatch(), runs: 3}
-	return &flags.Command{Usage: "run a workload file for real and simulated, and compare", Args: "WORKLOAD", Long: validateHelp, Run: c.run,
+	return &flags.Command{Usage: "run a workload file for real and simulated, and compare", Args: "WORKLOAD", Long: helpText("validate"), Run: c.run,
 		Examples: []string{"mrlocal validate measured.yaml --sched fair,pi-dhfs --runs 5"},
 		Settings: append(setting.Without(c.settings(), "seed", "shuffle-bw", "parallel-copies", "copy-bw", "disk-bw"), c.shown.Progress(),
 			setting.Of("runs", "", "make `N` real runs under each policy", "3", setting.Count(&c.runs, 1, study.MostRuns)),
@@ -365,7 +342,7 @@ type profileCommand struct {
 func makeProfile(e Env) *flags.Command {
 	c := &profileCommand{Env: e, batch: newBatch(), runs: 5}
 	made := makeProfileJobs(e)
-	made.Args, made.Long, made.Run = "JOB [FLAGS] [PATH…] | WORKLOAD", profileFileHelp, c.run
+	made.Args, made.Long, made.Run = "JOB [FLAGS] [PATH…] | WORKLOAD", helpText("profile"), c.run
 	made.Examples = []string{"mrlocal profile wordcount wiki/", "mrlocal profile two.yaml -o measured.yaml"}
 	made.Settings = append(setting.Without(c.engine.Fields(), "parallel-copies", "copy-bw", "disk-bw"), c.shown.Progress(), outputFile(&c.path, "write the file, with what was measured,"),
 		setting.Of("runs", "", "make each run `N` times; the medians count", "5", setting.Count(&c.runs, 1, study.MostRuns)))

@@ -13,11 +13,6 @@ import (
 	"mrlocal/workload"
 )
 
-// reproduceHelp is the help text of mrlocal reproduce below its usage.
-const reproduceHelp = `Runs the experiments of the papers in the simulator: all of them, or those with the given names. It compares the results with the figures that the papers print. The binary contains the workloads: --list lists the experiments, --file prints the workload file of NAME for mrlocal sim. FILE is a workload file of your own with experiments (docs/workloads.md), such as ./mine.yaml, or - for standard input; then NAMEs are of its experiments.
-
---format prints all figures at the end, as CSV or JSON, instead of the details of each experiment when it is done. A verdict is exact, or inside or outside the band around the figure of the paper. With words the paper only compares, and ours is true or false. Fitted: a constant of the model was chosen by this figure. Withdrawn: a band that was set after a run, so it does not count. docs/reproduction.md says more.`
-
 // reproduceCommand has the options of mrlocal reproduce.
 type reproduceCommand struct {
 	Env
@@ -32,7 +27,7 @@ type reproduceCommand struct {
 // simulator, so its results do not depend on the machine.
 func makeReproduce(e Env) *flags.Command {
 	c := &reproduceCommand{Env: e, format: "text"}
-	return &flags.Command{Usage: "run the experiments of the papers and compare", Args: "[FILE…] [NAME…]", Long: reproduceHelp, Run: c.run,
+	return &flags.Command{Usage: "run the experiments of the papers and compare", Args: "[FILE…] [NAME…]", Long: helpText("reproduce"), Run: c.run,
 		Examples: []string{"mrlocal reproduce fig4", "mrlocal reproduce --format csv"},
 		Settings: []setting.Setting{
 			setting.Of("list", "", "list the experiments, run none", "", setting.Toggle(&c.list)),

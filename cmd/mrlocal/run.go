@@ -18,9 +18,6 @@ import (
 	"mrlocal/workload"
 )
 
-// Help is the help text with the exit codes of a command that runs a job.
-const Help = `Exit codes: 0 done, the result is complete and durable; 1 nothing matched (grep); 2 wrong usage or input, nothing was started; 3 the job failed; 128 plus the number of the signal when interrupted.`
-
 // runCommand has the options of mrlocal run for one job.
 type runCommand struct {
 	Env
@@ -35,7 +32,7 @@ type runCommand struct {
 
 // makeRun returns mrlocal run, with a subcommand for each job.
 func makeRun(e Env) *flags.Command {
-	return ForEachJob(flags.Command{Usage: "run a job on real files: wordcount, sort, grep, a job of the papers, or commands as mapper and reducer", Long: Help}, nil,
+	return ForEachJob(flags.Command{Usage: "run a job on real files: wordcount, sort, grep, a job of the papers, or commands as mapper and reducer", Long: helpText("run")}, nil,
 		func(j *job) *flags.Command {
 			c := Run(e, j)
 			for _, args := range j.Examples {

@@ -22,11 +22,6 @@ import (
 	"mrlocal/view"
 )
 
-// showHelp is the help text of mrlocal show below its usage.
-const showHelp = `RUN is a file that --events of run, batch or sim wrote, or - for standard input; it may be compressed. The pictures and tables are those that run, batch and sim write with the same flags; --gantt is printed on standard output. With several runs, --trace and --metrics write into FILE.POLICY.SUFFIX, --csv into DIR.POLICY; the second run of a policy is POLICY-2. The other files have all runs.
-
-Exit codes: 0 done; 2 wrong usage, a file that is cut short or was not written by mrlocal.`
-
 // showCommand has the options of mrlocal show.
 type showCommand struct {
 	Env
@@ -37,7 +32,7 @@ type showCommand struct {
 // makeShow returns mrlocal show, which writes pictures and tables of recorded runs.
 func makeShow(e Env) *flags.Command {
 	c := &showCommand{Env: e}
-	return &flags.Command{Usage: "write pictures and tables of recorded runs", Args: "RUN…", Long: showHelp, Run: c.run,
+	return &flags.Command{Usage: "write pictures and tables of recorded runs", Args: "RUN…", Long: helpText("show"), Run: c.run,
 		Settings: append(c.picture.Settings(""), c.out.Pictures()...),
 		Examples: []string{"mrlocal show run.jsonl --gantt", "mrlocal show run.jsonl --svg run.svg", "mrlocal show run.jsonl.fair.zst run.jsonl.pi-dhfs.zst --html runs.html"}}
 }
@@ -144,11 +139,6 @@ func nameOf(m *view.Model, names []string) string {
 	return name
 }
 
-// explainHelp is the help text of mrlocal explain below its usage.
-const explainHelp = `EVENTS is a file that --events of run, batch or sim wrote, or - for standard input; it may be compressed. mrlocal replays its facts and prints each decision with its rule, the numbers behind it and the candidates that it beat. Why was slot 2 lent at 5.3 s? --slot 2 --at 5.3s. --slot, --lent and --job go together; the answer to --task, --lent and --job ends at --at.
-
-Exit codes: 0 done; 2 wrong usage, a file that is cut short or was not written by mrlocal, a task or slot that the run does not have.`
-
 // explainCommand has the options of mrlocal explain.
 type explainCommand struct {
 	Env
@@ -159,7 +149,7 @@ type explainCommand struct {
 // makeExplain returns mrlocal explain, which explains the decisions of a recorded run, real or simulated.
 func makeExplain(e Env) *flags.Command {
 	c := &explainCommand{Env: e, Options: explain.Options{Policy: registry.ForReplay, WhyIdle: -1}} // slots count from 0
-	return &flags.Command{Usage: "explain in sentences why a recorded run decided as it did", Args: "EVENTS", Long: explainHelp, Run: c.run,
+	return &flags.Command{Usage: "explain in sentences why a recorded run decided as it did", Args: "EVENTS", Long: helpText("explain"), Run: c.run,
 		Examples: []string{"mrlocal explain run.jsonl --slot 1 --at 5.3s", "mrlocal explain run.jsonl --lent"},
 		Settings: []setting.Setting{
 			setting.Of("at", "At", "the state at `TIME` after the start of the run, and the last decision before it; with --slot, what the slot held and why", "", setting.Time(&c.At, 0)),
@@ -207,17 +197,12 @@ func (c *explainCommand) run(ctx context.Context, line *flags.Line) (int, error)
 	return Done, unlessGone(explain.Sentences(c.Stdout, events, c.Options))
 }
 
-// compareHelp is the help text of mrlocal compare below its usage.
-const compareHelp = `FIRST and SECOND are files that --events of run, batch or sim wrote; one of them may be - for standard input. mrlocal prints the first decision that differs with the reasons of both runs, the jobs whose times differ, and both gantts on one axis. sim --compare simulates and compares in one step. The times of two real runs always differ.
-
-Exit codes: 0 the runs are equal; 1 they differ; 2 wrong usage, a file that is cut short or was not written by mrlocal.`
-
 // makeCompare returns mrlocal compare, which shows where two recorded runs differ, and why.
 func makeCompare(e Env) *flags.Command {
 	var p term.Picture
 	// In the order of trace.Grouping, without its default.
 	by := setting.OneOf(nil, func(i int) { p.By = trace.Grouping(i + 1) }, "pools", "jobs", "phases")
-	return &flags.Command{Usage: "show how two recorded runs differ, and why", Args: "FIRST SECOND", Long: compareHelp, Examples: []string{"mrlocal compare run.jsonl.fair run.jsonl.pi-dhfs"},
+	return &flags.Command{Usage: "show how two recorded runs differ, and why", Args: "FIRST SECOND", Long: helpText("compare"), Examples: []string{"mrlocal compare run.jsonl.fair run.jsonl.pi-dhfs"},
 		Settings: append([]setting.Setting{
 			setting.Of("gantt", "", "give letters in the gantts to `jobs|pools|phases`", "jobs; pools if there are more jobs than letters", by),
 		}, *setting.Named(p.Settings(""), "width")),
@@ -248,15 +233,10 @@ func compareFiles(ctx context.Context, e Env, p *term.Picture, words []string) (
 	return compareRuns(e, p, both[0], both[1])
 }
 
-// replayHelp is the help text of mrlocal replay below its usage.
-const replayHelp = `EVENTS is a file that --events wrote, or - for standard input; it may be compressed. mrlocal feeds its facts to a new Ledger with the same policy, and compares every decision with the recorded one.
-
-Exit codes: 0 every decision is the same; 1 a decision differs (the first one is printed); 2 the file is cut short, was changed or was not written by mrlocal.`
-
 // makeReplay returns mrlocal replay, which checks that the facts of a recorded run lead to the same
 // decisions again.
 func makeReplay(e Env) *flags.Command {
-	return &flags.Command{Usage: "decide a recorded run again and compare", Args: "EVENTS", Long: replayHelp, Examples: []string{"mrlocal replay run.jsonl"},
+	return &flags.Command{Usage: "decide a recorded run again and compare", Args: "EVENTS", Long: helpText("replay"), Examples: []string{"mrlocal replay run.jsonl"},
 		Run: func(ctx context.Context, line *flags.Line) (int, error) { return replay(ctx, e, line.Words) }}
 }
 

@@ -24,11 +24,6 @@ import (
 	"mrlocal/workload"
 )
 
-// simHelp is the help text of mrlocal sim below its usage.
-const simHelp = `WORKLOAD is a YAML file of pools and jobs, or - for standard input; batch runs the same file for real. A flag replaces the value of the file. The same file, flags and --seed give the same bytes.
-
-Exit codes: 0 done; 1 the runs of --compare differ; 2 wrong usage or input, nothing was started; 3 a job failed in the simulation (the others went on; table and report are complete); 128 plus the number of the signal when interrupted.`
-
 // simCommand has the options of mrlocal sim.
 type simCommand struct {
 	Env
@@ -43,7 +38,7 @@ type simCommand struct {
 // makeSim returns mrlocal sim, which runs a workload file in virtual time.
 func makeSim(e Env) *flags.Command {
 	c := &simCommand{Env: e, simulation: newSimulation()}
-	return &flags.Command{Usage: "run a workload file in virtual time", Args: "WORKLOAD", Long: simHelp, Run: c.run,
+	return &flags.Command{Usage: "run a workload file in virtual time", Args: "WORKLOAD", Long: helpText("sim"), Run: c.run,
 		Examples: []string{"mrlocal sim bench/workloads/table1-5.yaml --sched all", "mrlocal sim two.yaml --sched fair,pi-dhfs --gantt --compare"}, Settings: slices.Concat(
 			c.studied(), c.picture.Settings(""), c.page.RunSettings(), c.out.Settings("policies", "a table on standard output")[:1], c.out.Pictures(),
 			setting.In("INPUT AND OUTPUT", []setting.Setting{setting.Of("verbose", "", "show all figures and counters of each run, of all jobs together", "", setting.Toggle(&c.verbose))}),

@@ -24,9 +24,6 @@ import (
 // programWord is the subcommand of submit for a job in a program of the user. jobFirst inserts it.
 const programWord = "program"
 
-// submitHelp is the help of mrlocal submit.
-const submitHelp = "Hadoop Streaming, or with --engine spark a driver for spark-submit, starts children that do the work. A child is this mrlocal, which the job carries to the cluster. It may also be a static program of your own (mrlocal submit ./PROGRAM), whose main begins with stream.Main. The parts of the output, one after the other, are the result that mrlocal run writes."
-
 // submitCommand has the options of mrlocal submit for one job.
 type submitCommand struct {
 	Env
@@ -43,7 +40,7 @@ func makeSubmit(e Env) *flags.Command {
 		c := &submitCommand{Env: e, job: j, o: submit.Options{Job: j.Name, Hadoop: "hadoop"}}
 		return &flags.Command{Run: c.run, Settings: append(c.settings(), j.Own...)}
 	}
-	c := forEachJob("run a job on a cluster, through Hadoop Streaming or Spark", submitHelp, "JOB [FLAGS]", of)
+	c := forEachJob("run a job on a cluster, through Hadoop Streaming or Spark", helpText("submit"), "JOB [FLAGS]", of)
 	c.Sub = append(c.Sub, flags.Entry{Name: programWord, Make: func() *flags.Command {
 		program := of(&job{NamedJob: &NamedJob{}})
 		program.Usage, program.Args, program.Long = "a program with a job of its own: mrlocal submit ./PROGRAM", c.Args, c.Long
@@ -237,7 +234,7 @@ func sampleCuts(ctx context.Context, s *submit.Options, at hdfs.Options) (remove
 // forEachJob returns a command with a subcommand for each job that can run on a cluster. Some jobs read
 // files by themselves, which a child of Hadoop Streaming cannot do, so they have no subcommand.
 func forEachJob(usage, help, args string, make func(*job) *flags.Command) *flags.Command {
-	c := ForEachJob(flags.Command{Usage: usage, Long: help + "\n\n" + Help}, func(n *NamedJob) bool { return n.OnHadoop }, make)
+	c := ForEachJob(flags.Command{Usage: usage, Long: help + "\n" + helpText("run")}, func(n *NamedJob) bool { return n.OnHadoop }, make)
 	c.Args, c.Noun = args, "job"
 	return c
 }
@@ -251,9 +248,6 @@ func hdfsSettings(o *mrlocal.JobOptions) []setting.Setting {
 // cutsSide is the word in place of a side with which mrlocal stream samples cuts.
 const cutsSide = "cuts"
 
-// streamHelp is the help of mrlocal stream.
-const streamHelp = "SIDE is map, combine or reduce, which read standard input; or cuts, which samples PATHs and prints the keys that divide them among --reduces. Map, combine and reduce of one job take the same flags."
-
 // streamCommand has the options of mrlocal stream for one job.
 type streamCommand struct {
 	Env
@@ -265,7 +259,7 @@ type streamCommand struct {
 // jobFirst swaps these words. Package submit writes the flags into the command lines of the children, so
 // both packages must agree on them.
 func makeStream(e Env) *flags.Command {
-	return forEachJob("do one side of a job as the child of Hadoop Streaming", streamHelp, "SIDE JOB [FLAGS] [PATH…]", func(j *job) *flags.Command {
+	return forEachJob("do one side of a job as the child of Hadoop Streaming", helpText("stream"), "SIDE JOB [FLAGS] [PATH…]", func(j *job) *flags.Command {
 		c := &streamCommand{Env: e, job: j}
 		return &flags.Command{Run: c.run, Settings: slices.Concat(c.o.Fields(), hdfsSettings(&j.JobOptions), j.Own)}
 	})

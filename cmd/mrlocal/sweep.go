@@ -23,17 +23,6 @@ import (
 	"mrlocal/workload"
 )
 
-// sweepHelp is the help text of mrlocal sweep below its usage.
-const sweepHelp = `Runs WORKLOAD once for every combination of the values, under every policy of --sched. Runs are simulated; with --real they are real, as those of batch, and their results are thrown away. Each flag of a run whose value is a number, share, time, size or choice takes several: a list (1,2,4) or a range (1..8, 0..1/0.1 or 1..64*2).
-
---total-slots N keeps the sum of map and reduce slots at N. A share that is swept alone is swept twice, with the other share at 0 and at 1, as in Fig. 6 of the DHFS paper.
-
---set PATH=RANGE sweeps any value of the file, as pools.adhoc.weight=1..8*2, jobs.*.map_time=10s,20s or cluster.trackers=5..20/5; the items of a list have their name or index. --seeds N makes N runs of each row, with other seeds. The table shows means with 95 % intervals, and differences between policies on the same seeds. Simulated runs use all cores.
-
---results FILE gets a row of CSV for each job of each run. If the file is there, its runs are not made again: a sweep that was interrupted goes on.
-
-The table has one row for each run. Speedup is T0/T1 - 1. T1 is the makespan of the row. T0 is the makespan of the first policy in the same configuration or, with one policy only, of the first row.`
-
 // mostSwept is the largest --seeds of sim and sweep.
 const mostSwept = 100_000
 
@@ -61,7 +50,7 @@ func makeSweep(e Env) *flags.Command {
 	for i := range all {
 		all[i].Value = setting.Value{Bare: all[i].Toggle(), Words: all[i].Value.Words, Set: func(string) error { return nil }}
 	}
-	return &flags.Command{Usage: "run a workload file over slot configurations, shares and policies", Args: "WORKLOAD", Long: sweepHelp, Run: c.run, Settings: append(all, c.own()...),
+	return &flags.Command{Usage: "run a workload file over slot configurations, shares and policies", Args: "WORKLOAD", Long: helpText("sweep"), Run: c.run, Settings: append(all, c.own()...),
 		Examples: []string{"mrlocal sweep two.yaml --borrow-map 0..1/0.5 --sched pi-dhfs", "mrlocal sweep two.yaml --total-slots 4 --map-slots 1..3 --svg curve.svg"}}
 }
 

@@ -26,12 +26,14 @@ import (
 	"mrlocal/output"
 )
 
-// helps has the texts of --help. That of streaming has the form of the help of StreamJob.
+// helps has the texts of --help: of tools and streaming all of it, of other commands the paragraphs below
+// the usage. The text of streaming has the form of the help of StreamJob. run.txt is also that of other
+// commands that run a job.
 //
 //go:embed help
 var helps embed.FS
 
-// helpText returns the text of --help of a command.
+// helpText returns the text of --help of a command, with the end of its last line.
 func helpText(name string) string {
 	text, _ := helps.ReadFile("help/" + name + ".txt") // it is embedded, so this cannot fail
 	return string(text)

@@ -15,13 +15,10 @@ import (
 	"mrlocal/workload/source"
 )
 
-// workloadHelp is the help text of mrlocal workload and its subcommands below their usage.
-const workloadHelp = `Writes a workload file for sim, sweep and batch, with comments that say how it was made. docs/workloads.md describes the file.`
-
 // makeWorkload returns mrlocal workload, which makes workload files. Its subcommands are generate and
 // import.
 func makeWorkload(e Env) *flags.Command {
-	return &flags.Command{Usage: "make a workload file: generate one at random, or import a trace", Args: "COMMAND [FLAGS] [FILE…]", Long: workloadHelp, Sub: []flags.Entry{
+	return &flags.Command{Usage: "make a workload file: generate one at random, or import a trace", Args: "COMMAND [FLAGS] [FILE…]", Long: helpText("workload"), Sub: []flags.Entry{
 		{Name: "generate", Make: func() *flags.Command { return generateOf(e) }},
 		{Name: "import", Make: func() *flags.Command { return importOf(e) }},
 	}}
@@ -41,7 +38,7 @@ type generateCommand struct {
 
 func generateOf(e Env) *flags.Command {
 	c := &generateCommand{Env: e}
-	return &flags.Command{Usage: "draw the jobs of a workload at random", Long: workloadHelp, Run: c.run, Settings: append(c.Fields(), outputFile(&c.path, "write the workload"))}
+	return &flags.Command{Usage: "draw the jobs of a workload at random", Long: helpText("workload"), Run: c.run, Settings: append(c.Fields(), outputFile(&c.path, "write the workload"))}
 }
 
 // run draws the jobs and writes their file.
@@ -95,7 +92,7 @@ func importOf(e Env) *flags.Command {
 		all = append(all, setting.Of(f.flag, "", "read `FILE`, "+f.usage+"; may be repeated, and plain FILEs are read too", "", setting.List(c.files[f.flag])))
 	}
 	all = append(all, setting.Of("skip-failed", "", "leave out jobs that failed and jobs that cannot be read, and count them", "", setting.Toggle(&c.reading.SkipFailed)))
-	return &flags.Command{Usage: "make a workload of a trace of SWIM, SLS, Rumen or Hadoop", Args: "[FILE…]", Long: workloadHelp, Run: c.run,
+	return &flags.Command{Usage: "make a workload of a trace of SWIM, SLS, Rumen or Hadoop", Args: "[FILE…]", Long: helpText("workload"), Run: c.run,
 		Settings: append(slices.Concat(all, c.by.Fields(), c.cluster.Fields(), c.tasks.Fields()), outputFile(&c.path, "write the workload"))}
 }
 

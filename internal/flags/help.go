@@ -3,6 +3,7 @@ package flags
 import (
 	"bytes"
 	"cmp"
+	_ "embed"
 	"os"
 	"path/filepath"
 	"slices"
@@ -88,7 +89,7 @@ func (c *Command) page(path []string, all bool) *page {
 		usage = strings.TrimSpace("[FLAGS] " + usage)
 	}
 	name := "mrlocal " + strings.Join(path, " ")
-	p := &page{Name: name, Usage: c.Usage, Line: name + " " + usage, About: c.Long, Examples: c.Examples}
+	p := &page{Name: name, Usage: c.Usage, Line: name + " " + usage, About: strings.TrimSpace(c.Long), Examples: c.Examples}
 	for _, e := range c.Sub {
 		p.add(strings.ToUpper(strings.Trim(c.noun(), "[]"))+"S", e.Name, e.Make().Usage)
 	}
@@ -135,57 +136,23 @@ func (p *Program) page() *page {
 	return h
 }
 
+//go:embed help.tmpl
+var helpLayout string
+
 // text returns the page for a terminal of that width. The library lays it out.
 func (p *page) text(width int) string {
-	const layout = `NAME:
-   {{wrap (printf "%s - %s" .Name .Usage) 3}}
-
-USAGE:
-   {{.Line}}
-{{if .About}}
-DESCRIPTION:
-   {{wrap .About 3}}
-{{end}}{{if .Examples}}
-EXAMPLES:
-{{range .Examples}}   {{.}}
-{{end}}{{end}}{{range .Lists}}
-{{.Heading}}:
-{{range .Rows}}   {{$.Pad (index . 0)}}{{wrap (index . 1) $.Column}}
-{{end}}{{end}}{{if .After}}
-{{wrap .After 0}}
-{{end}}`
 	var b bytes.Buffer // the library ignores errors of its writer
-	cli.HelpPrinterCustom(&b, layout, p, map[string]any{"wrapAt": func() int { return width }})
+	cli.HelpPrinterCustom(&b, helpLayout, p, map[string]any{"wrapAt": func() int { return width }})
 	return b.String()
 }
 
+//go:embed manual.tmpl
+var manualLayout string
+
 // manual returns the manual page, in ASCII. The library's own layout lists all flags in the synopsis.
 func (p *page) manual() string {
-	const layout = `% {{title}} 1
-
-# NAME
-{{title}} - {{text .Usage}}
-
-# SYNOPSIS
-{{text .Line}}
-{{if .About}}
-# DESCRIPTION
-{{text .About}}
-{{end}}{{if .Examples}}
-# EXAMPLES
-{{range .Examples}}
-    {{.}}
-{{end}}{{end}}{{range .Lists}}
-# {{.Heading}}
-{{range .Rows}}
-**{{text (index . 0)}}**
-: {{text (index . 1)}}
-{{end}}{{end}}{{if .After}}
-# NOTES
-{{text .After}}
-{{end}}`
 	var b bytes.Buffer
-	cli.HelpPrinterCustom(&b, layout, p, map[string]any{"text": markdown, "title": func() string { return strings.ReplaceAll(p.Name, " ", "-") }})
+	cli.HelpPrinterCustom(&b, manualLayout, p, map[string]any{"text": markdown, "title": func() string { return strings.ReplaceAll(p.Name, " ", "-") }})
 	return strings.ReplaceAll(string(md2man.Render(b.Bytes())), "…", "...")
 }
 
