@@ -1,8 +1,10 @@
 package streaming
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -33,65 +35,52 @@ const (
 // mostDepth limits how deep vectors, lists and maps lie in one another.
 const mostDepth = 256
 
+// fixedLengths has the lengths of items, with the code, for types that have a fixed one.
+var fixedLengths = [...]int{codeByte: 2, codeBool: 2, codeInt: 5, codeLong: 9, codeFloat: 5, codeDouble: 9, codeMap: 0}
+
 // typedLength returns the length of the item at the start of p, with its code. It fails with
 // errShort if p ends before the item.
 func typedLength(p []byte) (int, error) { return lengthAt(p, mostDepth) }
 
 // lengthAt is typedLength for an item that may hold depth-1 levels of items.
-func lengthAt(p []byte, depth int) (int, error) {
-	if len(p) == 0 {
+func lengthAt(p []byte, depth int) (n int, err error) {
+	switch {
+	case len(p) == 0:
 		return 0, errShort
-	}
-	switch code := p[0]; {
 	case depth == 0:
 		return 0, fmt.Errorf("typed bytes are nested more than %d levels deep", mostDepth)
-	case code == codeByte || code == codeBool:
-		return atLeast(p, 2)
-	case code == codeInt || code == codeFloat:
-		return atLeast(p, 5)
-	case code == codeLong || code == codeDouble:
-		return atLeast(p, 9)
-	case code == codeList:
-		return listLength(p, depth)
-	case code > codeMap && (code < firstCustom || code > lastCustom):
-		return 0, fmt.Errorf("unknown type %d in typed bytes", code)
+	case p[0] == codeList: // a marker ends it
+		return several(p, 1, math.MaxInt, depth)
+	case p[0] > codeMap && (p[0] < firstCustom || p[0] > lastCustom):
+		return 0, fmt.Errorf("unknown type %d in typed bytes", p[0])
+	case p[0] <= codeMap && fixedLengths[p[0]] > 0:
+		n = fixedLengths[p[0]]
+	case len(p) < 5:
+		return 0, errShort
+	default:
+		switch count := int(int32(binary.BigEndian.Uint32(p[1:]))); {
+		case count < 0:
+			return 0, errors.New("a negative length in typed bytes")
+		case p[0] == codeVector:
+			return several(p, 5, count, depth)
+		case p[0] == codeMap:
+			return several(p, 5, 2*count, depth)
+		default:
+			n = 5 + count
+		}
 	}
-	n, err := count(p)
-	switch {
-	case err != nil:
-		return 0, err
-	case p[0] == codeVector:
-		return several(p, n, depth)
-	case p[0] == codeMap:
-		return several(p, 2*n, depth)
-	}
-	return atLeast(p, 5+n)
-}
-
-// atLeast returns n, or errShort if p has fewer than n bytes.
-func atLeast(p []byte, n int) (int, error) {
 	if len(p) < n {
 		return 0, errShort
 	}
 	return n, nil
 }
 
-// count returns the number in the 4 bytes behind the type code.
-func count(p []byte) (int, error) {
-	if len(p) < 5 {
-		return 0, errShort
-	}
-	n := int32(binary.BigEndian.Uint32(p[1:]))
-	if n < 0 {
-		return 0, errors.New("a negative length in typed bytes")
-	}
-	return int(n), nil
-}
-
-// several returns the length of a vector or map with n items. Its head has 5 bytes.
-func several(p []byte, n, depth int) (int, error) {
-	at := 5
-	for range n {
+// several returns the length of a vector, map or list with at most n items, the first of which is at p[at].
+func several(p []byte, at, n, depth int) (int, error) {
+	for ; n > 0; n-- {
+		if p[0] == codeList && at < len(p) && p[at] == codeMarker {
+			return at + 1, nil
+		}
 		k, err := lengthAt(p[at:], depth-1)
 		if err != nil {
 			return 0, err
@@ -101,126 +90,84 @@ func several(p []byte, n, depth int) (int, error) {
 	return at, nil
 }
 
-// listLength returns the length of a list, with the marker that ends it.
-func listLength(p []byte, depth int) (int, error) {
-	for at := 1; at < len(p); {
-		if p[at] == codeMarker {
-			return at + 1, nil
-		}
-		k, err := lengthAt(p[at:], depth-1)
-		if err != nil {
-			return 0, err
-		}
-		at += k
-	}
-	return 0, errShort
-}
-
-// appendTyped appends the item p as text. p must be whole.
+// appendTyped appends the item p as text, as Java's toString gives it. p must be whole.
 func appendTyped(dst, p []byte) []byte {
-	dst, _ = appendItem(dst, p)
-	return dst
-}
-
-// appendItem appends the item at the start of p as text, as Java's toString gives it. rest
-// is the part of p behind the item.
-func appendItem(dst, p []byte) (out, rest []byte) {
-	n, err := typedLength(p)
-	if err != nil {
-		return dst, nil
+	if n, ok := integer(p); ok {
+		return strconv.AppendInt(dst, n, 10)
 	}
-	item, rest := p[:n], p[n:]
-	switch code := item[0]; code {
-	case codeByte:
-		dst = strconv.AppendInt(dst, int64(int8(item[1])), 10)
+	switch p[0] {
 	case codeBool:
-		dst = strconv.AppendBool(dst, item[1] != 0)
-	case codeInt:
-		dst = strconv.AppendInt(dst, int64(int32(binary.BigEndian.Uint32(item[1:]))), 10)
-	case codeLong:
-		dst = strconv.AppendInt(dst, int64(binary.BigEndian.Uint64(item[1:])), 10)
+		return strconv.AppendBool(dst, p[1] != 0)
 	case codeFloat: // printed with the digits of a float, not of a double
-		dst = appendFloat(dst, float64(math.Float32frombits(binary.BigEndian.Uint32(item[1:]))), 32)
+		return appendFloat(dst, float64(math.Float32frombits(binary.BigEndian.Uint32(p[1:]))), 32)
 	case codeDouble:
-		dst = appendFloat(dst, math.Float64frombits(binary.BigEndian.Uint64(item[1:])), 64)
+		return appendFloat(dst, math.Float64frombits(binary.BigEndian.Uint64(p[1:])), 64)
 	case codeString: // behind the code and 4 bytes of length
-		dst = append(dst, ReplaceInvalid(item[5:])...)
-	case codeVector, codeList:
-		dst = appendItems(dst, item)
+		return append(dst, ReplaceInvalid(p[5:])...)
+	case codeVector, codeList: // such as [a, b]
+		dst = append(dst, '[')
+		for i, item := range items(p) {
+			if i > 0 {
+				dst = append(dst, ", "...)
+			}
+			dst = appendTyped(dst, item)
+		}
+		return append(dst, ']')
 	case codeMap:
-		dst = appendPairs(dst, item)
-	default: // bytes: hexadecimal digits
-		for _, c := range item[5:] {
-			dst = fmt.Appendf(dst, "%02x", c)
-		}
+		return appendPairs(dst, slices.Collect(slices.Chunk(items(p), 2)))
 	}
-	return dst, rest
+	return hex.AppendEncode(dst, p[5:])
 }
 
-// appendItems appends a vector or list as text, such as "[a, b]".
-func appendItems(dst, list []byte) []byte {
-	rest := list[1 : len(list)-1] // without the code and the marker
-	if list[0] == codeVector {
-		rest = list[5:]
+// integer returns the number of an item that is a whole number.
+func integer(p []byte) (n int64, ok bool) {
+	switch p[0] {
+	case codeByte:
+		return int64(int8(p[1])), true
+	case codeInt:
+		return int64(int32(binary.BigEndian.Uint32(p[1:]))), true
+	case codeLong:
+		return int64(binary.BigEndian.Uint64(p[1:])), true
 	}
-	dst = append(dst, '[')
-	for first := true; len(rest) > 0; first = false {
-		if !first {
-			dst = append(dst, ", "...)
-		}
-		dst, rest = appendItem(dst, rest)
-	}
-	return append(dst, ']')
+	return 0, false
 }
 
-// appendPairs appends a map as text, such as "{a=1, b=2}", in the order of its keys, because
-// Hadoop reads maps into a TreeMap. Keys are strings or numbers of one type.
-func appendPairs(dst, pairs []byte) []byte {
-	type pair struct{ key, value []byte }
-	var all []pair
-	for rest := pairs[5:]; len(rest) > 0; {
-		k, err := typedLength(rest)
-		if err != nil {
-			break
-		}
-		v, err := typedLength(rest[k:])
-		if err != nil {
-			break
-		}
-		all = append(all, pair{rest[:k], rest[k : k+v]})
-		rest = rest[k+v:]
+// items returns the items of a vector, list or map.
+func items(p []byte) (all [][]byte) {
+	rest := p[1 : len(p)-1] // of a list, without the code and the marker
+	if p[0] != codeList {
+		rest = p[5:]
 	}
-	slices.SortStableFunc(all, func(a, b pair) int { return compareItems(a.key, b.key) })
+	for len(rest) > 0 {
+		n, _ := typedLength(rest) // never fails, because p is whole
+		all, rest = append(all, rest[:n]), rest[n:]
+	}
+	return all
+}
+
+// appendPairs appends the keys and values of a map as text, such as "{a=1, b=2}", in the order of keys,
+// because Hadoop reads maps into a TreeMap. Keys are strings or numbers of one type.
+func appendPairs(dst []byte, pairs [][][]byte) []byte {
+	slices.SortStableFunc(pairs, func(a, b [][]byte) int { return compareItems(a[0], b[0]) })
 	dst = append(dst, '{')
-	for i, p := range all {
+	for i, p := range pairs {
 		if i > 0 {
 			dst = append(dst, ", "...)
 		}
-		dst = append(appendTyped(dst, p.key), '=')
-		dst = appendTyped(dst, p.value)
+		dst = append(appendTyped(dst, p[0]), '=')
+		dst = appendTyped(dst, p[1])
 	}
 	return append(dst, '}')
 }
 
 // compareItems compares two keys of a map: whole numbers by value, others by their text.
 func compareItems(a, b []byte) int {
-	number := func(p []byte) (int64, bool) {
-		switch p[0] {
-		case codeByte:
-			return int64(int8(p[1])), true
-		case codeInt:
-			return int64(int32(binary.BigEndian.Uint32(p[1:]))), true
-		case codeLong:
-			return int64(binary.BigEndian.Uint64(p[1:])), true
-		}
-		return 0, false
-	}
-	x, isX := number(a)
-	y, isY := number(b)
+	x, isX := integer(a)
+	y, isY := integer(b)
 	if isX && isY {
 		return cmp.Compare(x, y)
 	}
-	return strings.Compare(string(appendTyped(nil, a)), string(appendTyped(nil, b)))
+	return bytes.Compare(appendTyped(nil, a), appendTyped(nil, b))
 }
 
 // appendFloat appends a number as Java prints a float (bits 32) or double (bits 64). The text
