@@ -200,19 +200,7 @@ func unzip(root *os.Root, path string) error {
 	}
 	defer z.Close()
 	for _, f := range z.File {
-		if f.FileInfo().IsDir() {
-			if err := root.MkdirAll(filepath.Clean(f.Name), 0o755); err != nil {
-				return err
-			}
-			continue
-		}
-		r, err := f.Open()
-		if err != nil {
-			return err
-		}
-		err = placeFile(root, f.Name, r, f.Mode())
-		_ = r.Close()
-		if err != nil {
+		if err := place(root, f.Name, f.Mode(), f.Open); err != nil {
 			return err
 		}
 	}
@@ -242,10 +230,8 @@ func untar(root *os.Root, path string, packed bool) error {
 			return err
 		}
 		switch h.Typeflag {
-		case tar.TypeDir:
-			err = root.MkdirAll(filepath.Clean(h.Name), 0o755)
-		case tar.TypeReg:
-			err = placeFile(root, h.Name, t, fs.FileMode(h.Mode))
+		case tar.TypeDir, tar.TypeReg:
+			err = place(root, h.Name, h.FileInfo().Mode(), func() (io.ReadCloser, error) { return io.NopCloser(t), nil })
 		// A link may lead out of root. os.Root does not follow it when a later file is written.
 		case tar.TypeSymlink:
 			err = root.Symlink(h.Linkname, filepath.Clean(h.Name))
@@ -256,10 +242,18 @@ func untar(root *os.Root, path string, packed bool) error {
 	}
 }
 
-// placeFile writes a file of an archive, and makes the directories above it. It fails if name
-// leads out of root, or if the file exists already.
-func placeFile(root *os.Root, name string, r io.Reader, mode fs.FileMode) error {
+// place makes a directory of an archive, or writes a file of it, which open opens, and makes the directories
+// above it. It fails if name leads out of root, or if the file exists already.
+func place(root *os.Root, name string, mode fs.FileMode, open func() (io.ReadCloser, error)) error {
 	name = filepath.Clean(name)
+	if mode.IsDir() {
+		return root.MkdirAll(name, 0o755)
+	}
+	in, err := open()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
 	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
@@ -267,6 +261,6 @@ func placeFile(root *os.Root, name string, r io.Reader, mode fs.FileMode) error 
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, r)
+	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close())
 }
