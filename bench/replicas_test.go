@@ -11,6 +11,7 @@ import (
 
 	"mrlocal/bench"
 	"mrlocal/internal/ppm"
+	"mrlocal/internal/testkit"
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
@@ -147,6 +148,9 @@ func TestFig4ForReal(t *testing.T) {
 func TestSlotConfigurationsForReal(t *testing.T) {
 	took := map[string][]float64{}
 	for _, maps := range []int{54, 78, 102} {
+		if maps == 54 && !testkit.Long() {
+			continue
+		}
 		f := only(t, "fig4.yaml", "J01", "J02", "J03", "J04", "J05")
 		f.Config.MapSlots, f.Config.ReduceSlots = maps, 108-maps
 		for _, sched := range []string{"fair", "pi-dhfs"} {

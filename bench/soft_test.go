@@ -46,6 +46,7 @@ func TestAnIntervalOutOfTheBandIsOutside(t *testing.T) {
 	}
 }
 
+// readOnce returns all experiments, prepared. Tests share them, also those in the package bench_test.
 var readOnce = sync.OnceValues(func() ([]*Experiment, error) {
 	all, err := All()
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"mrlocal/input"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/errs"
+	"mrlocal/internal/testkit"
 )
 
 // compressors make one member or frame each. Go has no writer of bzip2, so its
@@ -130,9 +131,9 @@ func sampleText(n int) []byte {
 }
 
 func TestCompressedInputIsDecodedInAMapOrAsAStream(t *testing.T) {
-	size := 400 << 10
-	if testing.Short() {
-		size = 200 << 10
+	size := 200 << 10
+	if testkit.Long() {
+		size = 400 << 10
 	}
 	text := sampleText(size)
 	long := append(bytes.Repeat([]byte("long "), 70<<10), "line\nend"...)

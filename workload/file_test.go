@@ -255,6 +255,8 @@ func TestPiecesMeanWhatTheWholeMeans(t *testing.T) {
 }
 
 func TestAliasesCanNotMakeMuchOfLittle(t *testing.T) {
+	rounds := testkit.Rounds(4)
+	many := 15_000 * rounds
 	var text strings.Builder
 	text.WriteString("jobs:\n- &a0 {name: x, maps: 1}\n")
 	for i := 1; i < 60; i++ {
@@ -265,28 +267,30 @@ func TestAliasesCanNotMakeMuchOfLittle(t *testing.T) {
 		"a list of its own":    "jobs: [{name: a, maps: 1, map_time: {list: &l [*l, *l]}}]\n",
 		"an alias of itself":   "jobs: &j [{name: &n *n, maps: 1}]\n",
 		"jobs in jobs":         "jobs: &j [*j, *j]\n",
-		"a long list, often":   "jobs:\n- {name: a, maps: 1, map_time: {list: &l [" + strings.Repeat("1s,", 5000) + "]}}\n" + strings.Repeat("- {name: b, maps: 1, map_time: {list: *l}}\n", 5000),
-		"brackets":             strings.Repeat("[", 60_000),
-		"brackets with words":  "jobs: " + strings.Repeat("[a, ", 60_000),
-		"braces":               strings.Repeat("{a: ", 60_000),
-		"dashes":               strings.Repeat("- ", 60_000),
-		"question marks":       strings.Repeat("? ", 60_000),
-		"colons":               strings.Repeat("a: ", 60_000),
-		"anchors":              strings.Repeat("&a ", 60_000),
-		"anchors over lines":   strings.Repeat("&a\n", 60_000),
-		"tags":                 strings.Repeat("!a ", 60_000),
-		"tags over lines":      strings.Repeat("!a\n", 60_000),
-		"anchors in brackets":  "[" + strings.Repeat("&a ", 60_000),
-		"dashes over lines":    strings.Repeat("-\n", 60_000),
+		"a long list, often":   "jobs:\n- {name: a, maps: 1, map_time: {list: &l [" + strings.Repeat("1s,", 1250*rounds) + "]}}\n" + strings.Repeat("- {name: b, maps: 1, map_time: {list: *l}}\n", 1250*rounds),
+		"brackets":             strings.Repeat("[", many),
+		"brackets with words":  "jobs: " + strings.Repeat("[a, ", many),
+		"braces":               strings.Repeat("{a: ", many),
+		"dashes":               strings.Repeat("- ", many),
+		"question marks":       strings.Repeat("? ", many),
+		"colons":               strings.Repeat("a: ", many),
+		"anchors":              strings.Repeat("&a ", many),
+		"anchors over lines":   strings.Repeat("&a\n", many),
+		"tags":                 strings.Repeat("!a ", many),
+		"tags over lines":      strings.Repeat("!a\n", many),
+		"anchors in brackets":  "[" + strings.Repeat("&a ", many),
+		"dashes over lines":    strings.Repeat("-\n", many),
 		"stairs":               stairs(1200, "a:"),
 		"stairs of dashes":     stairs(1200, "-"),
-		"empty lines in text":  "a: |\n  " + strings.Repeat("\n", 60_000),
-		"many keys":            strings.Repeat("a: b\n", 60_000),
-		"many documents":       strings.Repeat("--- a\n", 60_000),
-		"questions over lines": strings.Repeat("?\n", 60_000),
+		"empty lines in text":  "a: |\n  " + strings.Repeat("\n", many),
+		"many keys":            strings.Repeat("a: b\n", many),
+		"many documents":       strings.Repeat("--- a\n", many),
+		"questions over lines": strings.Repeat("?\n", many),
 	} {
 		start := time.Now()
-		if f, err := Parse("w", []byte(bomb)); err == nil {
+		d := newDecoder("w", len(bomb))
+		d.steps = d.steps * int64(rounds) / 4 // the steps of a file take seconds
+		if f, err := d.read(bomb, pieceBytes); err == nil {
 			t.Errorf("%s: accepted, %d jobs", name, len(f.Jobs))
 		} else if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: refused after %v: %v", name, took, err)
@@ -296,10 +300,11 @@ func TestAliasesCanNotMakeMuchOfLittle(t *testing.T) {
 	}
 }
 
-// No repetition of these texts fills a stack of 2 MiB, or takes long. A full stack ends the test.
+// No repetition of these texts fills a stack of 200 bytes a text, or takes long. A full stack ends the test.
 func TestNothingRepeatedFillsTheStack(t *testing.T) {
-	defer debug.SetMaxStack(debug.SetMaxStack(2 << 20))
-	const times = 10_000
+	rounds := testkit.Rounds(4)
+	defer debug.SetMaxStack(debug.SetMaxStack(512 << 10 * rounds))
+	times := 2_500 * rounds
 	for _, c := range [][3]string{ // before, repeated, after
 		{"a: {", "? a,", "}"}, {"jobs: [", "a,", "]"}, {"jobs: [", "\n", "]"}, {"jobs: {", "a: b,", "}"}, {"jobs: {", "a: b,\n", "}"},
 		{"a: |\n", "  x\n", ""}, {"a: |\n", "  x\n\n", ""}, {"a: >\n", "  x\n", ""}, {"a: \"", "x\n ", "\""}, {"a: '", "x\n ", "'"}, {"a: ", "x\n ", ""},

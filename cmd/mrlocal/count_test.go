@@ -140,8 +140,8 @@ func TestCountSpills(t *testing.T) {
 		for args, pipeline := range map[string]string{
 			"": "sort f | uniq -c", "--top 5": "sort f | uniq -c | sort -s -k1,1nr | head -n 5", "-f1 -d,": "cut -f1 -d, f | sort | uniq -c", "--min 2": "sort f | uniq -cd",
 		} {
-			if args != "" && name == "different" && !testkit.Long() {
-				continue // the long lines have all flags, and these lines have none
+			if args != "" && (name == "different" || args != "-f1 -d,") && !testkit.Long() {
+				continue // what the other flags do to the counts does not depend on where those come from
 			}
 			want, _ := jobtest.Tool(t, []jobtest.File{{Path: "f", Data: data}}, "sh", "-c", pipeline)
 			for _, words := range [][]string{strings.Fields(args), append(strings.Fields(args), "f")} {

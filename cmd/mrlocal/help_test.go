@@ -206,6 +206,7 @@ func TestManualPagesDescribeTheirCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	groff, missing := exec.LookPath("groff")
+	var pages []string
 	p.Each(func(path []string, c *flags.Command) {
 		name := filepath.Join(dir, "mrlocal-"+strings.Join(path, "-")+".1")
 		page, err := os.ReadFile(name)
@@ -217,13 +218,14 @@ func TestManualPagesDescribeTheirCommands(t *testing.T) {
 				t.Errorf("%s does not have --%s", name, s.Name)
 			}
 		}
-		if missing == nil {
-			g := exec.CommandContext(context.Background(), groff, "-man", "-Tascii", "-ww", "-z", name)
-			if out, err := g.CombinedOutput(); err != nil || len(out) > 0 {
-				t.Errorf("%s: %v: %s", name, err, out)
-			}
-		}
+		pages = append(pages, name)
 	})
+	if missing == nil {
+		g := exec.CommandContext(t.Context(), groff, append([]string{"-man", "-Tascii", "-ww", "-z"}, pages...)...)
+		if out, err := g.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
 	if missing != nil && !errors.Is(missing, exec.ErrNotFound) {
 		t.Error(missing)
 	}

@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/testkit"
 	"mrlocal/jobs"
 	"mrlocal/jobs/grep"
 	"mrlocal/jobs/jobtest"
@@ -193,7 +194,7 @@ func cases() map[string]struct {
 func TestChildrenUnderHadoopGiveTheBytesOfTheEngine(t *testing.T) {
 	for name, c := range cases() {
 		t.Run(name, func(t *testing.T) {
-			rapid.Check(t, func(rt *rapid.T) {
+			testkit.Check(t, func(rt *rapid.T) {
 				var files []jobtest.File
 				spark := rapid.Bool().Draw(rt, "spark")
 				for i := range rapid.IntRange(1, 3).Draw(rt, "files") {

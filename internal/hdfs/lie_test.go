@@ -17,6 +17,7 @@ type Lie struct {
 	Name string
 	Op   string // the operation, such as LISTSTATUS
 	Slow bool   // a client notices it only when its patience ends
+	Long bool   // a client reads much before it notices
 	// Answer answers a request about path. It returns false if it leaves the answer to the cluster.
 	// A read or write comes twice: the second time with the parameter data, to the DataNode.
 	Answer func(c *hdfstest.Cluster, w http.ResponseWriter, r *http.Request, path string) bool
@@ -65,7 +66,7 @@ func say(name, op string, code int, text string) Lie {
 
 // without is an answer that never ends.
 func without(name, op, start, text string) Lie {
-	return Lie{Name: name, Op: op, Answer: func(_ *hdfstest.Cluster, w http.ResponseWriter, _ *http.Request, _ string) bool {
+	return Lie{Name: name, Op: op, Long: true, Answer: func(_ *hdfstest.Cluster, w http.ResponseWriter, _ *http.Request, _ string) bool {
 		endless(w, start, text)
 		return true
 	}}

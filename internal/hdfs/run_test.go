@@ -10,21 +10,26 @@ import (
 	"mrlocal"
 	"mrlocal/internal/hdfs"
 	"mrlocal/internal/hdfs/hdfstest"
+	"mrlocal/internal/testkit"
 	"mrlocal/jobs/wordcount"
 )
 
 // TestALyingServerNeverChangesAResult runs a job on HDFS against each lie of the server. It gives the
-// right result, or an error that does not blame mrlocal.
+// right result, or an error that does not blame mrlocal. Without -long, one in five of the answers that never end is
+// made.
 func TestALyingServerNeverChangesAResult(t *testing.T) {
 	right, runs := 0, 0
-	for _, lie := range append(hdfs.Lies(), hdfs.Lie{}) {
+	for i, lie := range append(hdfs.Lies(), hdfs.Lie{}) {
 		if lie.Slow {
 			continue // it takes a minute
 		}
-		c := &hdfstest.Cluster{BlockBytes: 300_000}
+		if lie.Long && i%5 > 0 && !testkit.Long() {
+			continue
+		}
+		c := &hdfstest.Cluster{BlockBytes: 30_000}
 		lie.Tell(c)
-		for i := range 3 {
-			c.Put(fmt.Sprintf("/in/%d", i), bytes.Repeat([]byte("some words\n"), 20_000*(i+1)))
+		for n := range 3 {
+			c.Put(fmt.Sprintf("/in/%d", n), bytes.Repeat([]byte("some words\n"), 2_000*(n+1)))
 		}
 		words, err := wordcount.New(wordcount.Options{})
 		if err != nil {
@@ -48,7 +53,7 @@ func TestALyingServerNeverChangesAResult(t *testing.T) {
 				got += part
 			}
 		}
-		if got != "some\t120000\nwords\t120000\n" && got != "words\t120000\nsome\t120000\n" {
+		if got != "some\t12000\nwords\t12000\n" && got != "words\t12000\nsome\t12000\n" {
 			t.Errorf("%s of %s: %q", lie.Name, lie.Op, got)
 		}
 	}

@@ -201,7 +201,7 @@ func byteChain() jobs.Chain {
 // order of both is that of hashes.
 func TestTypedExamples(t *testing.T) {
 	dir := t.TempDir()
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./sessions", "./top", "./join", "./chain")
+	build := exec.Command("go", "build", "-ldflags=-w", "-o", dir+string(filepath.Separator), "./sessions", "./top", "./join", "./chain")
 	build.Dir = "../../examples"
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -147,8 +147,8 @@ func TestExplodingPatterns(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, m := range matchersOf(t, pattern, b, 32<<10) {
-			compare(t, m, o, name, longLines(4<<10))
-			line := bytes.ReplaceAll(letters(8<<10), []byte{'\n'}, nil)
+			compare(t, m, o, name, longLines(2<<10*testkit.Rounds(2)))
+			line := bytes.ReplaceAll(letters(4<<10*testkit.Rounds(2)), []byte{'\n'}, nil)
 			if got, want := m.Match(line), o.match(line); got != want {
 				t.Errorf("%s: a long line matches: %v, want %v", name, got, want)
 			}
