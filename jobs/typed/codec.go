@@ -35,12 +35,12 @@ type codec[T any] struct {
 	cells  []cell
 	fields int // of the struct; 1 for other types
 
-	append func(dst []byte, v T) []byte // appends the encoding of v to dst
-
 	sums  bool            // the value is an integer, and its encoding that of jobs.Sum
 	arena strings.Builder // has decoded strings, which users may keep
 	plain []byte          // has decoded []byte with escapes, until the next value
 	kept  int             // bytes of plain that decodeFrom leaves
+	lends bool            // decoded strings lie in src, or in plain: no user code gets them
+	clock clock
 }
 
 // cell is a simple value within a value.
@@ -49,6 +49,7 @@ type cell struct {
 	kind  reflect.Kind // Bool, Int, Uint, Float64, String, Slice for []byte, or Struct for time.Time
 	text  *string      // of a String
 	time  *time.Time   // of a Struct
+	whole *int         // of an int; nil: of another type
 	field int          // of the struct, from 0
 	flip  uint64       // of the bits of number; all ones in descending order
 	open  bool         // a text that ends with the encoding has no mark of its end
@@ -73,10 +74,6 @@ func newCodec[T any]() (*codec[T], error) {
 		last := &c.cells[n-1]
 		last.open = last.flip == 0 && (last.kind == reflect.String || last.kind == reflect.Slice)
 	}
-	c.append = c.appendCells
-	if quick, ok := any(func(dst []byte, v string) []byte { return append(dst, v...) }).(func([]byte, T) []byte); ok {
-		c.append = quick
-	}
 	return c, nil
 }
 
@@ -93,6 +90,8 @@ func (c *codec[T]) add(v reflect.Value, field int, flip uint64) error {
 	}
 	one := cell{Value: v, field: field, flip: flip, kind: v.Kind()}
 	switch one.kind {
+	case reflect.Int:
+		one.whole = v.Addr().Convert(reflect.TypeFor[*int]()).Interface().(*int)
 	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		one.kind = reflect.Int
 	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
@@ -101,7 +100,7 @@ func (c *codec[T]) add(v reflect.Value, field int, flip uint64) error {
 		one.kind = reflect.Float64
 	case reflect.String:
 		one.text = v.Addr().Convert(reflect.TypeFor[*string]()).Interface().(*string)
-	case reflect.Bool, reflect.Int, reflect.Uint, reflect.Float64:
+	case reflect.Bool, reflect.Uint, reflect.Float64:
 	case reflect.Slice:
 		if v.Type().Elem().Kind() != reflect.Uint8 {
 			return fmt.Errorf("has a %v", v.Type())
@@ -127,9 +126,14 @@ func (c *codec[T]) add(v reflect.Value, field int, flip uint64) error {
 	return nil
 }
 
-// appendCells is append for all types.
-func (c *codec[T]) appendCells(dst []byte, v T) []byte {
+// append appends the encoding of v to dst.
+func (c *codec[T]) append(dst []byte, v T) []byte {
 	*c.v = v
+	return c.encode(dst)
+}
+
+// encode appends the encoding of *c.v to dst.
+func (c *codec[T]) encode(dst []byte) []byte {
 	if c.sums {
 		return jobs.AppendUint64(dst, c.cells[0].number()^c.cells[0].flip)
 	}
@@ -159,7 +163,7 @@ func (c *codec[T]) appendCells(dst []byte, v T) []byte {
 func (one *cell) number() uint64 {
 	switch one.kind {
 	case reflect.Int:
-		return uint64(one.Int()) ^ 1<<63
+		return uint64(one.int()) ^ 1<<63
 	case reflect.Uint:
 		return one.Uint()
 	case reflect.Bool:
@@ -181,10 +185,22 @@ func (one *cell) number() uint64 {
 	}
 }
 
+// int returns the value of a cell that is an Int.
+func (one *cell) int() int64 {
+	if one.whole != nil {
+		return int64(*one.whole)
+	}
+	return one.Int()
+}
+
 // setNumber sets the value that number has returned.
 func (one *cell) setNumber(n uint64) {
 	switch one.kind {
 	case reflect.Int:
+		if one.whole != nil {
+			*one.whole = int(n ^ 1<<63)
+			return
+		}
 		one.SetInt(int64(n ^ 1<<63))
 	case reflect.Uint:
 		one.SetUint(n)
@@ -231,18 +247,21 @@ func (c *codec[T]) decode(src []byte) T {
 		c.cells[0].setNumber(jobs.Uint64(src) ^ c.cells[0].flip)
 		return *c.v
 	}
-	return c.decodeFrom(0, src)
+	c.decodeFrom(0, src)
+	return *c.v
 }
 
-// decodeFrom is decode for cells from the given one on, whose encoding is src. The others keep their values.
-func (c *codec[T]) decodeFrom(first int, src []byte) T {
+// decodeFrom sets *c.v: its cells from the given one on, whose encoding is src. The others keep their values.
+func (c *codec[T]) decodeFrom(first int, src []byte) {
 	c.plain = c.plain[:c.kept]
 	for i := first; i < len(c.cells); i++ {
 		one, n := &c.cells[i], 8
 		switch one.kind {
 		case reflect.String:
 			var text []byte
-			if text, n = c.cut(one, src); string(text) != *one.text {
+			if text, n = c.cut(one, src); c.lends {
+				*one.text = textOf(text)
+			} else if string(text) != *one.text {
 				*one.text = c.keep(text)
 			}
 		case reflect.Slice:
@@ -261,7 +280,6 @@ func (c *codec[T]) decodeFrom(first int, src []byte) T {
 		}
 		src = src[n:]
 	}
-	return *c.v
 }
 
 // length returns the length of the encoding of a cell, with which src begins.
@@ -329,6 +347,9 @@ func (c *codec[T]) cellsOf(fields int) (n int) {
 // goroutines may call it.
 func (c *codec[T]) prefix(fields int) func(key []byte) int {
 	cells := c.cells[:c.cellsOf(fields)]
+	if len(cells) == 1 {
+		return cells[0].length
+	}
 	return func(key []byte) (n int) {
 		for i := range cells {
 			n += cells[i].length(key[n:])
@@ -337,9 +358,8 @@ func (c *codec[T]) prefix(fields int) func(key []byte) int {
 	}
 }
 
-// appendLine appends v as text: its cells with TABs between.
-func (c *codec[T]) appendLine(dst []byte, v T) []byte {
-	*c.v = v
+// line appends *c.v to dst as text: its cells with TABs between.
+func (c *codec[T]) line(dst []byte) []byte {
 	for i := range c.cells {
 		if i > 0 {
 			dst = append(dst, '\t')
@@ -350,7 +370,7 @@ func (c *codec[T]) appendLine(dst []byte, v T) []byte {
 		case reflect.Slice:
 			dst = append(dst, one.Bytes()...)
 		case reflect.Int:
-			dst = strconv.AppendInt(dst, one.Int(), 10)
+			dst = strconv.AppendInt(dst, one.int(), 10)
 		case reflect.Uint:
 			dst = strconv.AppendUint(dst, one.Uint(), 10)
 		case reflect.Bool:
@@ -358,7 +378,7 @@ func (c *codec[T]) appendLine(dst []byte, v T) []byte {
 		case reflect.Float64:
 			dst = strconv.AppendFloat(dst, one.Float(), 'g', -1, one.Type().Bits())
 		default:
-			dst = one.time.AppendFormat(dst, time.RFC3339Nano)
+			dst = c.clock.append(dst, *one.time)
 		}
 	}
 	return dst
@@ -388,7 +408,7 @@ func (one *cell) parse(text string) (err error) {
 		f, err = strconv.ParseFloat(text, one.Type().Bits())
 		one.SetFloat(f)
 	default:
-		*one.time, err = time.Parse(time.RFC3339Nano, text)
+		*one.time, err = parseTime(text)
 	}
 	return err
 }

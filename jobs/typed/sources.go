@@ -220,7 +220,8 @@ func (j Join[L, R, K, Out]) newReduce() func(rows iter.Seq2[tagged[K], []byte], 
 			}
 			from := len(text)
 			text = append(text, value...)
-			left = append(left, lefts.decodeFrom(0, text[from:]))
+			lefts.decodeFrom(0, text[from:])
+			left = append(left, *lefts.v)
 			lefts.kept = len(lefts.plain)
 		}
 		return j.Reduce(group, left, func(yield func(R) bool) {

@@ -232,24 +232,66 @@ func (m *mapper[In]) flush() {
 
 func (j Job[In, K, V, Out]) newMapper() jobs.Mapper {
 	m := &mapper[In]{from: j.From()}
-	appendKey, appendValue := must(newCodec[K]()).append, j.newValues().append
-	// It stores slices only when they have changed, because the collector makes a store of a pointer slow.
+	keys, values := must(newCodec[K]()), j.newValues()
+	// A slice is stored only when it has another array, because the collector makes a store of a pointer slow.
 	emit := func(k K, v V) {
-		if value := appendValue(m.buffer[:0], v); m.waits == mostKeys || string(value) != string(m.value) {
-			m.flush()
-			m.value, m.buffer = append(m.value[:0], value...), value
+		*keys.v, *values.v = k, v
+		key, value := keys.encode(m.keys[:0]), values.encode(m.value[:0])
+		if cap(key) != cap(m.keys) {
+			m.keys = key
 		}
-		keys := appendKey(m.keys[:m.used], k)
-		if cap(keys) != cap(m.keys) {
-			m.keys = keys
+		if cap(value) != cap(m.value) {
+			m.value = value
 		}
-		m.spans[m.waits] = jobs.Span{Off: uint32(m.used), Len: uint32(len(keys) - m.used)}
-		m.waits++
-		m.used = len(keys)
+		m.out.Emit(key, value)
+	}
+	if j.Sum || j.Fold != nil {
+		emit = func(k K, v V) {
+			*keys.v, *values.v = k, v
+			if value := values.encode(m.buffer[:0]); m.waits == mostKeys || string(value) != string(m.value) {
+				m.flush()
+				m.value, m.buffer = append(m.value[:0], value...), value
+			}
+			key := keys.encode(m.keys[:m.used])
+			if cap(key) != cap(m.keys) {
+				m.keys = key
+			}
+			m.gather(len(key))
+		}
+		if counts, is := any(values).(*codec[int]); is {
+			if quick, ok := any(m.counter(counts)).(func(K, V)); ok {
+				emit = quick
+			}
+		}
 	}
 	do := j.Map
 	m.each = func(in In) error { return do(in, emit) }
 	return m
+}
+
+// counter returns a function that gathers strings with an integer, without calls for each.
+func (m *mapper[In]) counter(values *codec[int]) func(string, int) {
+	last := 0
+	m.keys, m.value = make([]byte, 16*mostKeys), values.append(nil, last)
+	return func(k string, v int) {
+		if m.waits == mostKeys || v != last || len(m.keys)-m.used < len(k) {
+			m.flush()
+			if v != last {
+				m.value, last = values.append(m.value[:0], v), v
+			}
+			if len(m.keys) < len(k) {
+				m.keys = make([]byte, 2*len(k))
+			}
+		}
+		m.gather(m.used + copy(m.keys[m.used:], k))
+	}
+}
+
+// gather notes that a key ends at the given place of m.keys.
+func (m *mapper[In]) gather(end int) {
+	m.spans[m.waits] = jobs.Span{Off: uint32(m.used), Len: uint32(end - m.used)}
+	m.waits++
+	m.used = end
 }
 
 // newValues makes the codec of values.
@@ -257,9 +299,6 @@ func (j Job[In, K, V, Out]) newValues() *codec[V] {
 	values := must(newCodec[V]())
 	if values.sums = j.Sum; j.Sum {
 		values.cells[0].flip = values.cells[0].number() // 0 becomes 0
-		if quick, ok := any(func(dst []byte, v int) []byte { return jobs.AppendUint64(dst, uint64(v)) }).(func([]byte, V) []byte); ok {
-			values.append = quick
-		}
 	}
 	return values
 }
@@ -307,26 +346,26 @@ func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 // newReducer makes the reducer of an attempt, which writes its results in the given form.
 func (j Job[In, K, V, Out]) newReducer(as form) jobs.Reducer {
 	keys, values, r := must(newCodec[K]()), j.newValues(), &reducer{}
-	emit := emitter(r, must(newCodec[Out]()), as)
+	w := &writer[Out]{codec: must(newCodec[Out]()), reducer: r, as: as}
+	emit := w.emit
 	if rows := j.Rows; rows != nil || j.newRows != nil {
 		if rows == nil {
 			rows = j.newRows()
 		}
-		var group K
 		prefix, first, from := keys.prefix(j.GroupBy), keys.cellsOf(j.GroupBy), 0
 		all := func(yield func(K, V) bool) {
 			for r.vs.Next() {
 				if key := r.vs.Key(); key != nil { // its first fields are those of the group
-					group = keys.decodeFrom(first, key[from:])
+					keys.decodeFrom(first, key[from:])
 				}
-				if !yield(group, values.decode(r.vs.Value())) {
+				if !yield(*keys.v, values.decode(r.vs.Value())) {
 					return
 				}
 			}
 		}
 		r.reduce = func(key []byte) error {
-			group, from = keys.decode(key), prefix(key)
-			keys.kept = len(keys.plain)
+			keys.decode(key)
+			from, keys.kept = prefix(key), len(keys.plain)
 			return rows(all, emit)
 		}
 		return r
@@ -338,18 +377,43 @@ func (j Job[In, K, V, Out]) newReducer(as form) jobs.Reducer {
 			}
 		}
 		r.reduce = func(key []byte) error { return j.Reduce(keys.decode(key), all, emit) }
-		if result, ok := any(func(key K) K { return key }).(func(K) Out); ok && j.Reduce == nil {
+		if result, ok := any(w.v).(*K); ok && j.Reduce == nil {
+			keys.lends = true
 			r.reduce = func(key []byte) error {
-				for k := keys.decode(key); r.vs.Next(); {
-					emit(result(k))
+				for *result = keys.decode(key); r.vs.Next(); {
+					w.write()
 				}
 				return nil
 			}
 		}
 		return r
 	}
+	folded := j.newFolded(r, values, f)
+	one := func(yield func(V) bool) { yield(folded()) }
+	r.reduce = func(key []byte) error { return j.Reduce(keys.decode(key), one, emit) }
+	if result, ok := any(w.v).(*Pair[K, V]); ok && j.Reduce == nil {
+		keys.lends = true
+		r.reduce = func(key []byte) error {
+			result.Key, result.Value = keys.decode(key), folded()
+			w.write()
+			return nil
+		}
+	}
+	return r
+}
+
+// newFolded makes a function that folds the values of the group of r.
+func (j Job[In, K, V, Out]) newFolded(r *reducer, values *codec[V], f jobs.Folder) func() V {
 	var acc []byte
-	folded := func() V {
+	return func() V {
+		if j.Sum {
+			sum := uint64(0)
+			for r.vs.Next() {
+				sum += jobs.Uint64(r.vs.Value())
+			}
+			values.cells[0].setNumber(sum ^ values.cells[0].flip)
+			return *values.v
+		}
 		for first := true; r.vs.Next(); first = false {
 			if first {
 				acc = append(acc[:0], r.vs.Value()...)
@@ -359,30 +423,36 @@ func (j Job[In, K, V, Out]) newReducer(as form) jobs.Reducer {
 		}
 		return values.decode(acc)
 	}
-	one := func(yield func(V) bool) { yield(folded()) }
-	r.reduce = func(key []byte) error { return j.Reduce(keys.decode(key), one, emit) }
-	if pair, ok := any(func(key K, v V) Pair[K, V] { return Pair[K, V]{key, v} }).(func(K, V) Out); ok && j.Reduce == nil {
-		r.reduce = func(key []byte) error {
-			emit(pair(keys.decode(key), folded()))
-			return nil
-		}
-	}
-	return r
 }
 
-// emitter returns a function that emits a result in the given form.
-func emitter[Out any](r *reducer, outs *codec[Out], as form) func(Out) {
-	encode := outs.append
-	if as == asText {
-		encode = outs.appendLine
+// writer writes the results of a Job in a form. It has the codec of a result.
+type writer[Out any] struct {
+	*codec[Out]
+	*reducer
+	as         form
+	text, pair []byte // reused
+}
+
+// emit writes a result.
+func (w *writer[Out]) emit(o Out) {
+	*w.v = o
+	w.write()
+}
+
+// write writes *w.v.
+func (w *writer[Out]) write() {
+	text := w.text[:0]
+	if w.as == asText {
+		text = w.line(text)
+	} else {
+		text = w.encode(text)
 	}
-	var line, pair []byte
-	return func(o Out) {
-		if line = encode(line[:0], o); as == asBinary {
-			pair = jobs.AppendPair(pair[:0], nil, line)
-			r.out.Emit(nil, pair)
-			return
-		}
-		r.out.Emit(nil, line)
+	if cap(text) != cap(w.text) {
+		w.text = text
 	}
+	if w.as == asBinary {
+		w.pair = jobs.AppendPair(w.pair[:0], nil, text)
+		text = w.pair
+	}
+	w.out.Emit(nil, text)
 }

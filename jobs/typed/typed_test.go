@@ -102,6 +102,27 @@ func TestResultsAreThoseOfTheBytes(t *testing.T) {
 	}
 }
 
+// TestKeysWaitWithTheirValue: of any length, with values that change, and 0 first.
+func TestKeysWaitWithTheirValue(t *testing.T) {
+	numbered := func(line string, emit func(string, int)) error {
+		for i, w := range strings.Fields(line) {
+			emit(w, i/3)
+			emit(strings.Repeat(w, 1+i%5*2000), i%2-1)
+		}
+		return nil
+	}
+	add, fold, all := count, folded, summed
+	add.Map, fold.Map, all.Map = numbered, numbered, numbered
+	files := []jobtest.File{{Path: "f", Data: []byte(strings.Repeat("a b ab c abc b a\n \nxyz a b\n", 40))}}
+	want, err := jobtest.Reference(made(t, all), files)
+	for _, job := range []typed.Job[string, string, int, word]{add, fold} {
+		got, err2 := jobtest.Reference(made(t, job), files)
+		if err != nil || err2 != nil || !bytes.Equal(got, want) || bytes.Count(got, []byte("\n")) < 10 {
+			t.Errorf("%.100q, %v, %v, want %.100q", got, err, err2, want)
+		}
+	}
+}
+
 // TestAFoldMayReturnPartsOfItsValues: a []byte with zeros, of either of both.
 func TestAFoldMayReturnPartsOfItsValues(t *testing.T) {
 	type ends = typed.Pair[[]byte, []byte] // the greatest and the least word
