@@ -172,34 +172,22 @@ func (a *reduceAttempt) mergeOptions(outputs []*shuffle.MapOutput) shuffle.Merge
 // whether it is killed.
 const recordsPerTick = 1 << 14
 
-// passThrough writes a column of every record of the merge, without calling a reducer. It has
-// one loop for each case, so that no loop branches for each record.
+// passThrough writes a column of every record of the merge, without calling a reducer.
 func (a *reduceAttempt) passThrough(m *shuffle.Merge, column jobs.Column) error {
-	n, text := int64(0), a.text
-	if a.job.spec.Bare {
-		for m.Next() {
-			if text.records++; column == jobs.ValueColumn {
-				text.put(m.Value())
-			} else {
-				text.put(m.Key())
-			}
-			if n++; n%recordsPerTick == 0 && !a.alive(n) {
-				break
-			}
+	n, text, bare := int64(0), a.text, a.job.spec.Bare
+	for m.Next() {
+		record := m.Key()
+		if column == jobs.ValueColumn {
+			record = m.Value()
 		}
-	} else if column == jobs.ValueColumn {
-		for m.Next() {
-			text.line(m.Value())
-			if n++; n%recordsPerTick == 0 && !a.alive(n) {
-				break
-			}
+		if !bare {
+			text.line(record)
+		} else {
+			text.records++
+			text.put(record)
 		}
-	} else {
-		for m.Next() {
-			text.line(m.Key())
-			if n++; n%recordsPerTick == 0 && !a.alive(n) {
-				break
-			}
+		if n++; n%recordsPerTick == 0 && !a.alive(n) {
+			break
 		}
 	}
 	a.counters.ReduceInputGroups += n

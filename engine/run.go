@@ -13,13 +13,13 @@
 // it starts, and holds no other lease while it waits for the floor.
 //
 // The life of a chain has four steps. It is checked with all others before anything
-// starts (check.go). It is opened when its time has come. Its jobs are submitted one
+// starts. It is opened when its time has come. Its jobs are submitted one
 // after the other. In the end its result is settled (chain.go, jobs.go). A
 // failure ends one chain; the others go on. The states of chains, jobs and
 // attempts are in state.go.
 //
 // With Options.ResumeDir the first job keeps its map outputs for a later run
-// (resume.go, package engine/journal).
+// (job.go, package engine/journal).
 //
 // The engine knows no policy, no job and no flag by name. Package engine runs
 // attempts. Package input/feed has what maps read.

@@ -42,13 +42,6 @@ func (u *userTime) during(f func()) {
 	}
 }
 
-// end ends the time: from here on during calls nothing.
-func (u *userTime) end() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.mu.over = true
-}
-
 // errLate is the error of user code that emits after its last call.
 var errLate = errors.New("user code has emitted a record after Map, Reduce and Flush, as in Close or on a goroutine of its own")
 

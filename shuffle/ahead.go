@@ -1,6 +1,7 @@
 package shuffle
 
 import (
+	"slices"
 	"sync"
 
 	"mrlocal/internal/membudget"
@@ -48,36 +49,58 @@ type rangedRun struct {
 // mostRooms bounds the rooms. As many let a helper sort while the reader reads.
 const mostRooms = 8
 
-// sortTogether replaces the runs by one run that is sorted, or that ahead sorts while it is
-// read. It returns false if the runs are to be merged instead. All runs must be in memory.
+// sortTogether replaces the runs by one run that ahead sorts while it is read. It sorts by the ranges by which maps
+// have divided their records, else all records as one range (docs/adr/0010). It returns false if the runs are to be
+// merged instead. All runs must be in memory. It stays until the merge is closed, even if runs are evicted before.
 func (m *Merge) sortTogether() bool {
 	for _, r := range m.runs {
-		if r.ranges != nil {
-			return m.sortAhead(r.held.Unsorted)
+		if u := r.held.Unsorted; r.ranges != nil {
+			return m.sortAhead(u.RangeDepths(), u.Cut)
 		}
 	}
-	return m.sortWhole()
+	depth, ok := m.wholeDepth()
+	return ok && m.sortAhead([]int{depth}, func(_ *record.Arena, e []record.Entry) []int { return []int{len(e)} })
 }
 
-// sortAhead begins to sort range by range, as u divides the keys. If there is no memory for
-// that, it leaves m.runs as they are and returns false; Close frees what it took.
-func (m *Merge) sortAhead(u *record.Unsorted) bool {
-	a := &ahead{m: m, depths: u.RangeDepths()}
+// wholeDepth returns the byte of the key at which all prefixes begin if the runs are sorted as one range. It
+// returns false if they cannot be, or if merging is faster.
+func (m *Merge) wholeDepth() (depth int, ok bool) {
+	total, unsorted := 0, false
+	for _, r := range m.runs {
+		// Entries of a table refer to slots, whose layout differs from that of records.
+		if r.held.InTable {
+			return 0, false
+		}
+		total += len(r.entries)
+		unsorted = unsorted || r.held.Unsorted != nil
+		depth = max(depth, r.held.Unsorted.Depth(m.o.Part))
+	}
+	return depth, unsorted || len(m.runs) > 1 && total >= wholeLeast
+}
+
+// sortAhead begins to sort range by range. The prefixes of a range begin at its byte in depths. cut returns where the
+// ranges end in sorted entries. If there is no memory, sortAhead leaves m.runs as they are and returns false; Close
+// frees what it took.
+func (m *Merge) sortAhead(depths []int, cut func(a *record.Arena, sorted []record.Entry) []int) bool {
+	a := &ahead{m: m, depths: depths}
 	a.changed.L = &a.mu
 	sizes := make([]int, len(a.depths))
 	for i, r := range m.runs {
 		run := rangedRun{whole: record.Slice{Entries: r.entries, Ends: r.ranges}}
-		if r.ranges != nil {
-			run.deep, run.held = run.whole, r.held
-		} else { // a small run, which was sorted at once
+		if r.ranges == nil {
+			run.whole.Ends = cut(r.arena, r.entries)
+		}
+		run.deep = run.whole
+		if r.held.Unsorted != nil {
+			run.held = r.held
+		} else if slices.Max(a.depths) > 0 { // a run that was sorted at once, with prefixes of whole keys
 			e, ok := m.entries(len(r.entries))
 			if !ok {
 				m.arena = record.Arena{}
 				return false
 			}
 			copy(e, r.entries)
-			run.whole.Ends = u.Cut(r.arena, r.entries)
-			run.deep = record.Slice{Entries: e, Ends: run.whole.Ends}
+			run.deep.Entries = e
 			for p, depth := range a.depths {
 				record.Deepen(r.arena, run.deep.Part(p), depth)
 			}
@@ -274,75 +297,6 @@ func (m *Merge) sortParts() {
 			p.memory.sortParts(m.o.Part, m.o.Part+1)
 		}
 	}
-}
-
-// sortWhole copies the entries of all runs, which must be in memory, and sorts the copy. One
-// sorted run is then left to read (docs/adr/0010). If merging is faster, or there is no memory
-// for the copy, it leaves the runs as they are and returns false. The memory of the runs stays
-// until the merge is closed, even if the runs are evicted before.
-func (m *Merge) sortWhole() bool {
-	total, depth, unsorted := 0, 0, false
-	for _, r := range m.runs {
-		// Entries of a table refer to slots, whose layout differs from that of records.
-		if r.held.InTable {
-			return false
-		}
-		total += len(r.entries)
-		unsorted = unsorted || r.held.Unsorted != nil
-		// The prefixes of all runs must begin at the same byte of the key.
-		depth = max(depth, r.held.Unsorted.Depth(m.o.Part))
-	}
-	if !unsorted && (len(m.runs) < 2 || total < wholeLeast) {
-		return false
-	}
-	out, ok := m.entries(total)
-	if !ok {
-		return false
-	}
-	lists, ok := m.lists(depth)
-	if !ok {
-		return false
-	}
-	// Gather returns false if a run was evicted, or merged with runs on disk, meanwhile. Then
-	// its prefixes are those of whole keys again.
-	ends, ok := record.Gather(out, lists, m.o.Part, depth)
-	if !ok {
-		m.sortParts()
-		for i, r := range m.runs {
-			lists[i].Entries = r.entries
-		}
-		depth = 0
-		ends, _ = record.Gather(out, lists, m.o.Part, 0)
-	}
-	sorter := record.Sorter{Arena: &m.arena, Scratch: make([]record.Entry, scratchEntries)}
-	sorter.SortRanges(out, ends, depth, m.o.Lease)
-	m.runs = append(m.runs[:0], mergeRun{entries: out, arena: &m.arena})
-	return true
-}
-
-// lists returns the entries of each run, with prefixes that all begin at byte depth of the key.
-// It adds the memory of all runs to m.arena. If the prefixes of a run have to change, it works
-// on a copy of its entries. It returns false if there is no memory for such a copy.
-func (m *Merge) lists(depth int) ([]record.List, bool) {
-	lists := make([]record.List, len(m.runs))
-	for i, r := range m.runs {
-		lists[i] = record.List{Entries: r.entries, Unsorted: r.held.Unsorted}
-		if depth > 0 && r.held.Unsorted == nil {
-			e, ok := m.entries(len(r.entries))
-			if !ok {
-				return nil, false
-			}
-			copy(e, r.entries)
-			record.Deepen(r.arena, e, depth)
-			lists[i].Entries = e
-		}
-		if i > 0 && r.held == m.runs[i-1].held {
-			lists[i].Shift = lists[i-1].Shift
-		} else {
-			lists[i].Shift = m.arena.Append(r.arena)
-		}
-	}
-	return lists, true
 }
 
 // entries takes memory for n entries until the merge is closed. It grows the lease by that

@@ -61,7 +61,7 @@ type Merge struct {
 	runs   []mergeRun // in map order
 	pinned []pinned
 	shared readers
-	arena  record.Arena       // of all runs, if they are sorted as one (sortWhole, sortAhead)
+	arena  record.Arena       // of all runs, if they are sorted as one (sortAhead)
 	chunks []*membudget.Chunk // all chunks taken from the lease; with runs on disk, the first is that of readers.useMemory
 	ahead  *ahead             // sorts range by range; nil: not in use
 	spare  []byte             // the rest of a chunk, for further disk cursors (oneBuffer)

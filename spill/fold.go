@@ -9,7 +9,7 @@ import (
 )
 
 // fold folds value into the accumulator of key. For a sum of a short key it only queues the
-// value; addSums adds queued values together (sums.go).
+// value; addSums adds queued values together (table.go).
 //
 // hot: runs once for each record that is combined.
 func (b *Buffer) fold(key, value []byte) {

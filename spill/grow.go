@@ -189,7 +189,7 @@ const (
 // The copy pays in two cases. In the first, the load takes at least twice the memory of the
 // copy. Then a small map has hardly filled its chunks, and thousands of such outputs fit in
 // memory once copied. In the second, the load is a table: reduces cannot sort entries of
-// slots, and merging costs more than sorting (shuffle.Merge.sortWhole). Merges also read a copy
+// slots, and merging costs more than sorting (shuffle.Merge.sortTogether). Merges also read a copy
 // from front to back.
 func (b *Buffer) shrunk(l *load, slices []record.Slice) *copier {
 	held, records := 0, 0

@@ -183,7 +183,7 @@ func goroutineFiles() []string {
 		"engine/pool/pool.go",
 		"engine/jobs.go", "internal/guard/guard.go",
 		"input/walk.go",
-		"internal/disk/tempdir.go",
+		"internal/disk/tempfile.go",
 		"output/compress.go",
 		"input/codec/ahead.go",
 		"internal/inorder/inorder.go",

@@ -222,15 +222,8 @@ func (m bitmap) has(i int) bool { return m[i/64]>>(i%64)&1 != 0 }
 func (m bitmap) set(i int)      { m[i/64] |= 1 << (i % 64) }
 func (m bitmap) clear(i int)    { m[i/64] &^= 1 << (i % 64) }
 
-// any reports whether a number in [from, to) is in m.
-func (m bitmap) any(from, to int) bool {
-	for i := from; i < to; i++ {
-		if m.has(i) {
-			return true
-		}
-	}
-	return false
-}
+// any reports whether a bit from..to-1 is set. All of them lie in one word, as those of a group do.
+func (m bitmap) any(from, to int) bool { return m[from/64]>>(from%64)&(1<<(to-from)-1) != 0 }
 
 // firstClear returns the first number that is not in m and, unless within is nil, is in
 // within; -1: there is none.

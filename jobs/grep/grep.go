@@ -1,5 +1,5 @@
 // Package grep is a job that searches lines for patterns. Patterns are in RE2 syntax, or in POSIX syntax
-// (posix.go), and match leftmost-first or leftmost-longest. Each line is matched by itself and without its newline.
+// (pattern.go), and match leftmost-first or leftmost-longest. Each line is matched by itself and without its newline.
 //
 // By default the job counts matches, as Hadoop's grep example does: a chain of two jobs writes
 // "count TAB match". With any other option it selects lines and writes them in the order of the

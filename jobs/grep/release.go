@@ -99,16 +99,19 @@ func (r *releaser) frame(kind uint8, number, length int64) (jobs.Verdict, error)
 	switch kind {
 	case frameLines, frameRaw, frameLine, frameMore, frameItem:
 		return jobs.Continue, r.text(kind, number, length)
+	}
+	payload, err := r.payload(length)
+	if err != nil {
+		return jobs.Continue, err
+	}
+	switch kind {
 	case frameBinary:
-		payload, err := r.payload(length)
 		r.binary = number
 		r.named = false
 		r.path = append(r.path[:0], payload...)
-		return jobs.Continue, err
 	case frameFile:
-		payload, err := r.payload(length)
 		// A file that continues in this split keeps its count and line numbers.
-		if err == nil && number != r.file {
+		if number != r.file {
 			r.endFile()
 			r.file, r.selected = number, 0
 			r.groups.reset()
@@ -117,24 +120,15 @@ func (r *releaser) frame(kind uint8, number, length int64) (jobs.Verdict, error)
 			}
 		}
 		r.prefix = append(r.prefix[:0], payload...)
-		return jobs.Continue, err
 	case frameCount:
 		if !r.NoBinary || r.file != r.binary {
 			r.selected += number
 		}
 	case frameSearched:
-		payload, err := r.payload(length)
-		if err == nil {
-			r.searched(number, payload)
-		}
-		return jobs.Continue, err
+		r.searched(number, payload)
 	case frameFound:
 		return r.found(number), nil
 	case frameOpen:
-		payload, err := r.payload(length)
-		if err != nil {
-			return jobs.Continue, err
-		}
 		return r.stayOpen(number, payload), nil
 	default:
 		return jobs.Continue, fmt.Errorf("grep: frame of unknown kind %d", kind)
