@@ -182,19 +182,17 @@ func (p *Plan) split() error {
 	if err := p.chooseBlock(); err != nil {
 		return err
 	}
-	var starts []int32 // index of the first piece of each split
-	pieces := make([]Piece, 0, len(p.Files))
 	var packedBytes int64 // cost of the files in the open split; 0: no split is open
 	packBytes := p.block  // the cost with which the open split is full
 	// The cost of the files that are in no split yet. packed makes splits smaller as it shrinks.
 	leftBytes := p.Bytes + int64(len(p.Files))*fileCostBytes
-	add := func(pc Piece, seq int32) {
+	add := func(pc Piece) {
 		if packedBytes == 0 {
-			starts = append(starts, int32(len(pieces)))
-			p.Splits = append(p.Splits, Split{ID: int32(len(p.Splits)), Order: Order{pc.File, seq}})
+			p.Splits = append(p.Splits, Split{})
 		}
-		pieces = append(pieces, pc)
-		p.Splits[len(p.Splits)-1].Bytes += pc.End - pc.Start
+		s := &p.Splits[len(p.Splits)-1]
+		s.Pieces = append(s.Pieces, pc)
+		s.Bytes += pc.End - pc.Start
 	}
 	for i := range p.Files {
 		f := &p.Files[i]
@@ -212,13 +210,12 @@ func (p *Plan) split() error {
 		// A large file has splits of its own. Each is about one block long.
 		case p.divides(f) && f.Codec == codec.None:
 			packedBytes = 0
-			seq := int32(0)
-			for at := int64(0); at < f.Bytes; seq++ {
+			for at := int64(0); at < f.Bytes; {
 				end := at + p.splitBytes(f)
 				if !cuts(f.Bytes-at, end-at) {
 					end = f.Bytes
 				}
-				add(Piece{int32(i), at, end}, seq)
+				add(Piece{int32(i), at, end})
 				at = end
 			}
 		// A small file, or a compressed one that one map decodes. Files in a row share a split.
@@ -229,19 +226,10 @@ func (p *Plan) split() error {
 			if packedBytes == 0 {
 				packBytes = p.packed(leftBytes)
 			}
-			add(Piece{int32(i), 0, f.Bytes}, 0)
+			add(Piece{int32(i), 0, f.Bytes})
 			packedBytes += cost
 		}
 		leftBytes -= f.Bytes + fileCostBytes
-	}
-	for i := range p.Splits {
-		end := len(pieces)
-		if i+1 < len(starts) {
-			end = int(starts[i+1])
-		}
-		// All pieces lie in one slice. The splits refer to it only now, because append may have
-		// moved it before.
-		p.Splits[i].Pieces = pieces[starts[i]:end:end]
 	}
 	return nil
 }

@@ -142,7 +142,7 @@ func tryRead(t testing.TB, p *input.Plan, delim byte, m *memory, keep bool) (con
 		}
 		err := r.Close()
 		if got := r.Block().ConsumedBytes; err == nil && got != s.Bytes {
-			t.Errorf("%d of %d bytes consumed at the end of split %d", got, s.Bytes, s.ID)
+			t.Errorf("%d of %d bytes consumed at the end of split of %v", got, s.Bytes, s.Pieces)
 		}
 		m.none(t)
 		if err != nil {

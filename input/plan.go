@@ -219,17 +219,11 @@ type Piece struct {
 }
 
 // Split is the work of one map: the records whose first byte lies in one of its
-// pieces. Pieces belongs to the Plan.
+// pieces. Splits stand in the order of the input. Pieces belongs to the Plan.
 type Split struct {
 	Pieces []Piece
 	Bytes  int64 // as stored
-	ID     int32
-	Order  Order
 }
-
-// Order sorts splits and pieces of streams by their place in the input: by
-// file, then by place in the file.
-type Order struct{ File, Seq int32 }
 
 // Plan is the input of a run. Its exported fields do not change after NewPlan or Found has
 // returned it. Any number of goroutines may use it.

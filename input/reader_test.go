@@ -43,7 +43,7 @@ func TestALineLongerThanManySplits(t *testing.T) {
 	text := append(bytes.Repeat([]byte("x"), length), "\nafter\n"...)
 	p := plan(t, input.Options{BlockBytes: 512 << 10}, write(t, "f", text))
 	m := &memory{limitBytes: length + 1 + 300<<10}
-	for _, s := range p.Splits {
+	for i, s := range p.Splits {
 		var got []byte
 		r := p.Open(s, m)
 		for r.Next() {
@@ -51,11 +51,11 @@ func TestALineLongerThanManySplits(t *testing.T) {
 		}
 		must(t, r.Close())
 		switch {
-		case s.ID == 0 && !bytes.Equal(got, text[:length+1]):
+		case i == 0 && !bytes.Equal(got, text[:length+1]):
 			t.Errorf("the first split yields %d bytes", len(got))
-		case s.ID > 0 && int(s.ID) < len(p.Splits)-1 && len(got) > 0:
-			t.Errorf("split %d yields %d bytes", s.ID, len(got))
-		case int(s.ID) == len(p.Splits)-1 && string(got) != "after\n":
+		case i > 0 && i < len(p.Splits)-1 && len(got) > 0:
+			t.Errorf("split %d yields %d bytes", i, len(got))
+		case i == len(p.Splits)-1 && string(got) != "after\n":
 			t.Errorf("the last split yields %q", got)
 		}
 	}
@@ -267,7 +267,7 @@ func TestStandardInputFromAFileIsSplit(t *testing.T) {
 func TestStreamsEndASplit(t *testing.T) {
 	tree(t, "a", "b", "c", "d")
 	p := plan(t, input.Options{Stdin: strings.NewReader("in")}, "a", "b", "-", "c", "d")
-	if len(p.Splits) != 2 || p.Splits[0].Order.File != 0 || p.Splits[1].Order.File != 3 || cmp.Diff([]int32{2}, p.Streams) != "" {
+	if len(p.Splits) != 2 || p.Splits[0].Pieces[0].File != 0 || p.Splits[1].Pieces[0].File != 3 || cmp.Diff([]int32{2}, p.Streams) != "" {
 		t.Errorf("%+v %v", p.Splits, p.Streams)
 	}
 	readAll(t, p, '\n')

@@ -25,7 +25,7 @@
 // If there are more segments than it can read at once, passes merge some of them first. Then a
 // cursor reads each run (cursor.go), and a tree of losers finds the least record (tree.go). Equal
 // keys come in the order of their maps, and within a map as it emitted them. The reducer reads
-// records or groups (merger.go, groups.go).
+// records or groups (merger.go).
 //
 // # Memory
 //

@@ -211,7 +211,7 @@ func (f *Feeder) serve(announce func(s Source)) error {
 	for i := range f.plan.Splits {
 		split := &f.plan.Splits[i]
 		// Streams that stand before this split in the input come first.
-		for len(streams) > 0 && streams[0] < split.Order.File {
+		for len(streams) > 0 && streams[0] < split.Pieces[0].File {
 			if err := f.decode(streams[0], announce); err != nil {
 				return err
 			}

@@ -2,13 +2,13 @@
 // so, but its states grow with the number of words.
 //
 // A search looks at four bytes of each place of the text. A filter of bits says whether a word may
-// have these bytes (scan.go). At a place that passes, the dictionary is looked up: a hash table has
+// have these bytes (matcher.go). At a place that passes, the dictionary is looked up: a hash table has
 // the range of sorted words that begin with the same bytes, and a binary search in the range finds
 // the longest word. Each word names the longest other word with which it begins. So all words of a
 // place are known after one search.
 //
 // If words must be whole lines, a hash table of lines is enough (matcher.go). If case is ignored, words
-// and text are folded first (scan.go).
+// and text are folded first (matcher.go).
 //
 // Memory: a Dictionary is never changed after New, so Matchers in several goroutines share it. It
 // holds the bytes of the words and some 30 bytes for each word. Bytes is that size. A Matcher has

@@ -56,17 +56,22 @@ func NewSum(o Kept, f CountFormat) *Sum { return &Sum{o: o, format: f, best: bes
 
 // Sum adds the counts of each key, and emits the keys that Kept keeps.
 type Sum struct {
-	o      Kept
-	format CountFormat
-	best   best
-	record []byte // scratch
+	o       Kept
+	format  CountFormat
+	tallies bool // each value counts 1, whatever it is
+	best    best
+	record  []byte // scratch
 }
 
 // Reduce emits a key and the sum of its values as one record.
 func (s *Sum) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	var total uint64
 	for vs.Next() {
-		total += jobs.Uint64(vs.Value())
+		if s.tallies {
+			total++
+		} else {
+			total += jobs.Uint64(vs.Value())
+		}
 	}
 	s.Emit(key, total, out)
 	return nil
@@ -74,21 +79,10 @@ func (s *Sum) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 
 // NewTally makes a reducer like that of NewSum. It counts the values of a key instead of adding
 // them.
-func NewTally(o Kept, f CountFormat) jobs.Reducer {
-	return &tally{Sum{o: o, format: f, best: best{n: o.Top}}}
-}
-
-// tally counts the records of each key.
-type tally struct{ Sum }
-
-// Reduce emits a key and the number of its values as one record.
-func (t *tally) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
-	var total uint64
-	for vs.Next() {
-		total++
-	}
-	t.Emit(key, total, out)
-	return nil
+func NewTally(o Kept, f CountFormat) *Sum {
+	s := NewSum(o, f)
+	s.tallies = true
+	return s
 }
 
 // Emit emits a key with its count if Kept keeps it. The keys of an attempt ascend.
