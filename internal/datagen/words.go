@@ -269,12 +269,8 @@ type textWriter struct {
 }
 
 // text, byte and word write at at and move it.
-func (w *textWriter) text(parts ...string) {
-	for _, s := range parts {
-		w.at += copy(w.dst[w.at:], s)
-	}
-}
-func (w *textWriter) word() { w.at = w.v.put(w.dst, w.at, &w.r) }
+func (w *textWriter) text(s string) { w.at += copy(w.dst[w.at:], s) }
+func (w *textWriter) word()         { w.at = w.v.put(w.dst, w.at, &w.r) }
 func (w *textWriter) byte(c byte) {
 	w.dst[w.at] = c
 	w.at++
