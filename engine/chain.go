@@ -147,7 +147,7 @@ func (ch *chain) inMemory() bool {
 // open makes the first job of the chain ready to be submitted. It finds the input, begins the
 // output, samples cut points and makes the map tasks. It may take long, so it mostly runs on the
 // opener's goroutine, and must not touch the Ledger.
-func (ch *chain) open() (*job, error) {
+func (ch *chain) open() (_ *job, err error) {
 	first := &ch.job.Chain[0]
 	if ch.plan == nil && !first.NoInput && ch.job.Found == nil {
 		var err error
@@ -155,7 +155,6 @@ func (ch *chain) open() (*job, error) {
 			return nil, err
 		}
 	}
-	var err error
 	if ch.side, err = readSide(ch.job.Side); err != nil {
 		return nil, err
 	}
@@ -206,9 +205,8 @@ func (ch *chain) openApart() (j *job, err error) {
 // next returns the job of the chain that follows before. There are three cases. It may be another
 // round of before. It may read the parts of before. Or it reads the input of the chain again, and
 // gets the parts as side data.
-func (ch *chain) next(before *job) (*job, error) {
+func (ch *chain) next(before *job) (_ *job, err error) {
 	step, side := before.step+1, ch.side
-	var err error
 	if again := before.spec.Rounds > 1; again || ch.job.Chain[step].Rereads {
 		// The coordinator reads the side data itself: MaxSideBytes bounds how long that takes.
 		if side, err = before.sink.(*output.Spools).Text(jobs.MaxSideBytes); err != nil {

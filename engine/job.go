@@ -409,22 +409,20 @@ func (ch *chain) reducers() int {
 // planMaps makes the map tasks of the first job of a chain, or the feeder that finds them. For
 // an ordered job it samples the cut points. It fails if the input cannot be sampled, or if the map
 // outputs cannot fit in memory and on disk.
-func (j *job) planMaps(streams bool) error {
+func (j *job) planMaps(streams bool) (err error) {
 	r := j.chain.run
 	before := r.journal.Division()
 	if before != nil { // the map outputs of the killed run are divided so
 		j.Division = *before
 	}
-	cuts := before == nil && !j.mapOnly() && j.spec.Ordered && j.spec.Partition == nil && j.Parts > 1
-	var first *feed.Held
-	switch {
-	case j.spec.NoInput:
-		for range j.spec.Maps {
-			j.maps = append(j.maps, mapTask{source: feed.Empty{}})
-		}
+	if j.spec.NoInput {
+		j.maps = slices.Repeat([]mapTask{{source: feed.Empty{}}}, j.spec.Maps)
 		return nil
-	case streams:
-		j.readSplits()
+	}
+	j.readSplits()
+	cuts := before == nil && !j.mapOnly() && j.spec.Ordered && j.spec.Partition == nil && j.Parts > 1
+	of := sampled{job: j, retry: retry(r.ctx, &r.o, j.chain.note)}
+	if streams {
 		if b := j.chain.job; b.Found != nil {
 			j.feeder.Found = input.Found(guardSearch(b.Found), j.chain.planOptions())
 		}
@@ -434,18 +432,13 @@ func (j *job) planMaps(streams bool) error {
 			j.Parts, cuts = 1, false
 		}
 		if cuts {
-			var err error
-			if first, err = j.feeder.DecodeFirst(); err != nil {
+			if of.first, err = j.feeder.DecodeFirst(); err != nil {
 				return err
 			}
 		}
-	default:
-		j.readSplits()
 	}
-	of := sampled{job: j, first: first, retry: retry(r.ctx, &r.o, j.chain.note)}
 	ratio := -1.0 // bytes of map output for each byte of input; negative: not known, and checkRoom samples by itself
 	if cuts {
-		var err error
 		if ratio, err = j.sample(of); err != nil {
 			return err
 		}

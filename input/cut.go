@@ -97,19 +97,15 @@ func (c *cut) seek(h *hold) error {
 		// The last byte is left out. If it is a delimiter, the record behind it starts in the next
 		// piece.
 		want = min(want, c.end-1-at)
-		buf, err := h.take(int(want))
+		data, err := c.read(h, want, at)
 		if err != nil {
 			return err
 		}
-		n, err := c.readAt(buf[:want], at)
-		if err != nil {
-			return err
-		}
-		if end := c.plan.recordEnd(buf[:n], at, 0); end >= 0 {
+		if end := c.plan.recordEnd(data, at, 0); end >= 0 {
 			c.off = at + int64(end)
 			return nil
 		}
-		if at += int64(n); at >= c.size {
+		if at += int64(len(data)); at >= c.size {
 			break
 		}
 	}
@@ -221,30 +217,22 @@ func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
 	end := int64(-1) // of the record; -1: not found yet
 	paired := c.plan.o.Paired
 	if paired {
-		buf, err := h.take(chunkBytes)
+		data, err := c.read(h, min(jobs.MostPairHead, c.size-c.off), c.off)
 		if err != nil {
 			return b, false, err
 		}
-		n, err := c.readAt(buf[:min(jobs.MostPairHead, c.size-c.off)], c.off)
-		if err != nil {
-			return b, false, err
-		}
-		head, key, value := jobs.PairBytes(buf[:n])
+		head, key, value := jobs.PairBytes(data)
 		end = c.off + int64(head+key+value)
 	}
 	for end < 0 && pos < c.size {
-		buf, err := h.take(chunkBytes)
+		data, err := c.read(h, min(chunkBytes, c.size-pos), pos)
 		if err != nil {
 			return b, false, err
 		}
-		n, err := c.readAt(buf[:min(chunkBytes, c.size-pos)], pos)
-		if err != nil {
-			return b, false, err
-		}
-		if i := bytes.IndexByte(buf[:n], c.plan.o.Delim); i >= 0 {
+		if i := bytes.IndexByte(data, c.plan.o.Delim); i >= 0 {
 			end = pos + int64(i) + 1
 		}
-		pos += int64(n)
+		pos += int64(len(data))
 	}
 	if end < 0 {
 		end = c.size
@@ -258,7 +246,7 @@ func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
 		return b, false, roomError(c.file.Path, c.off, length, err)
 	}
 	data := buf[:length:length]
-	if n, err := c.readAt(data, c.off); err != nil {
+	if n, err := c.readAtLeast(data, c.off, len(data)); err != nil {
 		return b, false, err
 	} else if n < len(data) || !paired && end < c.size && data[n-1] != c.plan.o.Delim { // n is less only in /sys
 		return b, false, fmt.Errorf("%s: %w", shown(c.file.Path), ErrChanged)
@@ -270,9 +258,15 @@ func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
 	return b, true, nil
 }
 
-// readAt fills buf from offset at. It returns fewer bytes without an error only for a file of
-// /sys.
-func (c *cut) readAt(buf []byte, at int64) (int, error) { return c.readAtLeast(buf, at, len(buf)) }
+// read reads want bytes at offset at into memory of h, or fewer if a file of /sys ends there.
+func (c *cut) read(h *hold, want, at int64) ([]byte, error) {
+	buf, err := h.take(int(want))
+	if err != nil {
+		return nil, err
+	}
+	n, err := c.readAtLeast(buf[:want], at, int(want))
+	return buf[:n], err
+}
 
 // readAtLeast reads into buf until least bytes are there. It fails if the file ends earlier than
 // planned. In /sys sizes mean nothing, so it takes over the true size there.

@@ -364,7 +364,7 @@ const (
 
 // Fingerprint returns the fingerprint of file i. Its attributes are those of the plan. Its bytes
 // are read now, if the file is sampled.
-func (p *Plan) Fingerprint(i int) (Fingerprint, error) {
+func (p *Plan) Fingerprint(i int) (_ Fingerprint, err error) {
 	f := &p.Files[i]
 	print := Fingerprint{Path: f.Path, Of: f.input, Bytes: f.Bytes, ModNanos: f.id.mtimeNanos, CtimeNanos: f.ctimeNanos, Inode: f.id.ino}
 	if step := (len(p.Files) + mostSampled - 1) / mostSampled; !f.kind.regular() || i%step != 0 {
@@ -376,7 +376,6 @@ func (p *Plan) Fingerprint(i int) (Fingerprint, error) {
 	}
 	sum := xxhash.New()
 	buf := make([]byte, samplePlaceBytes)
-	var err error
 	for place := range int64(samplePlaces) {
 		n, readErr := h.ReadAt(buf, max(0, f.Bytes-samplePlaceBytes)/(samplePlaces-1)*place)
 		if readErr != nil && readErr != io.EOF {

@@ -367,7 +367,7 @@ type TextOptions struct {
 }
 
 // OpenTextFile opens the file at path, or takes the standard input of o for "-". Its errors name the file.
-func OpenTextFile(path string, o TextOptions) (*TextFile, error) {
+func OpenTextFile(path string, o TextOptions) (_ *TextFile, err error) {
 	l := &TextFile{path: path}
 	// Close leaves standard input open, because it belongs to the caller.
 	var raw io.Reader = o.Stdin
@@ -400,7 +400,6 @@ func OpenTextFile(path string, o TextOptions) (*TextFile, error) {
 		}
 		return func() {}, nil
 	}
-	var err error
 	if l.text, err = l.decode.Open(raw, o.NoDecode); err != nil {
 		err = l.explain(err)
 		l.Close()

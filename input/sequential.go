@@ -41,7 +41,7 @@ type sequential struct {
 
 // newSequential makes the source of h, or of standard input if h is nil. It owns h, and closes
 // h if it fails.
-func (p *Plan) newSequential(file int32, h *handle, d *codec.Decoders) (*sequential, error) {
+func (p *Plan) newSequential(file int32, h *handle, d *codec.Decoders) (_ *sequential, err error) {
 	s := &sequential{plan: p, file: file, h: h, decoder: d, planned: p.Files[file].kind.regular(), to: math.MaxInt64}
 	from := p.o.Stdin
 	switch {
@@ -64,7 +64,6 @@ func (p *Plan) newSequential(file int32, h *handle, d *codec.Decoders) (*sequent
 			p.o.Warn(fmt.Sprintf("%s: trailing garbage behind the %s data is ignored", s.path(), c))
 		}
 	}
-	var err error
 	if s.r, err = d.Open(from, p.o.NoDecode); err != nil {
 		return nil, errors.Join(s.explain(err, 0), s.Close())
 	}
@@ -285,11 +284,10 @@ type Stream struct {
 
 // OpenStream returns a reader of a file from its start. It waits for the writer
 // of a FIFO, and for the first bytes. The caller closes the stream.
-func (p *Plan) OpenStream(file int32, mem Memory) (*Stream, error) {
+func (p *Plan) OpenStream(file int32, mem Memory) (_ *Stream, err error) {
 	s := &Stream{Reader: Reader{plan: p, file: file, hold: hold{mem: mem}, decoders: p.decoders(mem)}}
 	f := &p.Files[file]
 	var h *handle // stays nil for standard input that is not a regular file
-	var err error
 	switch f.kind {
 	case fifo:
 		var file *os.File

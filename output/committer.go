@@ -112,7 +112,7 @@ func (c *committer) newAttempt(task, n int, isMap bool) *fileAttempt {
 
 // attempt makes the directory and the part file of attempt n of a task. It overwrites a local file
 // that an attempt with the same number has left.
-func (c *committer) attempt(task, n int, mapOnly bool) (*fileAttempt, error) {
+func (c *committer) attempt(task, n int, mapOnly bool) (_ *fileAttempt, err error) {
 	a := c.newAttempt(task, n, mapOnly)
 	name := "part" + a.suffix
 	if c.style.PlainNames {
@@ -123,7 +123,6 @@ func (c *committer) attempt(task, n int, mapOnly bool) (*fileAttempt, error) {
 	if c.mu.state != started {
 		return nil, ErrAborted
 	}
-	var err error
 	if a.part, err = a.create(name); err != nil {
 		return nil, err
 	}
@@ -291,14 +290,13 @@ func (a *fileAttempt) Beside(name string) (io.Writer, error) {
 
 // Commit implements Part. It makes the files of the attempt durable, and then makes the attempt the
 // winner of its task.
-func (a *fileAttempt) Commit() error {
+func (a *fileAttempt) Commit() (err error) {
 	if a.ended.Swap(true) {
 		return ErrAborted
 	}
 	a.mu.Lock()
 	files := a.mu.files // create drops a file that comes after ended is set
 	a.mu.Unlock()
-	var err error
 	for _, f := range files {
 		err = cmp.Or(err, f.Close())
 	}
@@ -321,7 +319,7 @@ func (a *fileAttempt) Commit() error {
 
 // win renames the directory of the attempt to that of its task. If another attempt has won, it
 // removes the directory and returns ErrLost. The caller holds a.of.mu.
-func (a *fileAttempt) win(files []*partFile) error {
+func (a *fileAttempt) win(files []*partFile) (err error) {
 	c := a.of
 	if _, taken := c.mu.tasks[a.won]; taken {
 		return errors.Join(ErrLost, c.mu.stage.remove(a.dir))
@@ -333,7 +331,6 @@ func (a *fileAttempt) win(files []*partFile) error {
 			won = append(won, path.Join(a.won, f.name))
 		}
 	}
-	var err error
 	hasOwn := a.ownExists()
 	if len(won) == 0 && !hasOwn {
 		err = c.mu.stage.remove(a.dir)

@@ -111,9 +111,8 @@ type Compressor struct {
 }
 
 // NewCompressor makes a Compressor of format c, which is not BySuffix or None, that writes to w.
-func NewCompressor(c Format, w io.Writer) (*Compressor, error) {
+func NewCompressor(c Format, w io.Writer) (_ *Compressor, err error) {
 	m := &Compressor{w: bufio.NewWriterSize(w, packedBufferBytes), block: c.blockBytes()}
-	var err error
 	switch c {
 	case Gzip:
 		// The next levels of gzip take twice the time and save a tenth of the size.

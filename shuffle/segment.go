@@ -637,9 +637,8 @@ type decompressor struct{ zstd *zstd.Decoder }
 
 // unpack writes the raw bytes of a block to dst, which has maxBlockBytes. It fails if stored is
 // damaged or too long, and never writes behind dst.
-func (d *decompressor) unpack(dst, stored []byte, h header) error {
+func (d *decompressor) unpack(dst, stored []byte, h header) (err error) {
 	var raw []byte
-	var err error
 	switch h.codec {
 	case S2:
 		// The length is checked before s2 decodes, which would take memory for it.

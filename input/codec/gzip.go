@@ -179,7 +179,7 @@ func (m *membersReader) Read(p []byte) (int, error) {
 
 // next passes units to the helpers, and takes the next unit that is decoded. If there is none, or
 // it could not be decoded, it makes the decoder of the rest of the file.
-func (m *membersReader) next() error {
+func (m *membersReader) next() (err error) {
 	for !m.last && m.ahead.wants() {
 		members := m.unit()
 		if m.last = len(members) == 0; m.last {
@@ -211,7 +211,6 @@ func (m *membersReader) next() error {
 	stored = append(stored, buffered...)
 	m.ahead.close()
 	m.src = nil // its memory is given back
-	var err error
 	m.rest, err = m.serial(io.MultiReader(bytes.NewReader(stored), m.from))
 	return err
 }

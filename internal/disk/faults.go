@@ -227,21 +227,19 @@ func half(p []byte) []byte {
 }
 
 // Write writes half of p if the fault hits, as a full disk does.
-func (f *File) Write(p []byte) (int, error) {
-	if err := failed(Write, f.Name()); err != nil {
-		n, _ := f.File.Write(half(p))
-		return n, err
-	}
-	return f.File.Write(p)
+func (f *File) Write(p []byte) (int, error) { return f.write(p, f.File.Write) }
+
+func (f *File) WriteAt(p []byte, at int64) (int, error) {
+	return f.write(p, func(p []byte) (int, error) { return f.File.WriteAt(p, at) })
 }
 
-// WriteAt writes half of p if the fault hits, as a full disk does.
-func (f *File) WriteAt(p []byte, at int64) (int, error) {
-	if err := failed(Write, f.Name()); err != nil {
-		n, _ := f.File.WriteAt(half(p), at)
-		return n, err
+func (f *File) write(p []byte, call func(p []byte) (int, error)) (int, error) {
+	err := failed(Write, f.Name())
+	if err == nil {
+		return call(p)
 	}
-	return f.File.WriteAt(p, at)
+	n, _ := call(half(p))
+	return n, err
 }
 
 // ReadFrom copies through Read and Write, so that both are counted.

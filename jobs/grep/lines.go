@@ -289,16 +289,9 @@ func (m *lineMapper) name() {
 // block searches one block, which has whole lines.
 func (m *lineMapper) block(data []byte) {
 	switch {
-	case m.want == wantAny:
+	case m.want > wantCounts || m.binary:
 		if m.any(data) {
-			m.found = true
-			m.frames.frame(frameFound, int64(m.file), nil)
-		}
-	case m.want == wantFiles || m.want == wantOthers || m.binary:
-		if m.any(data) {
-			m.selected = 1
-			m.name()
-			m.frames.frame(frameFound, 0, nil)
+			m.report()
 		}
 	case m.want == wantCounts:
 		m.count(data)
@@ -307,6 +300,18 @@ func (m *lineMapper) block(data []byte) {
 	default:
 		m.each(data)
 	}
+}
+
+// report writes that a line is selected, where nothing else of the file is wanted.
+func (m *lineMapper) report() {
+	if m.want == wantAny {
+		m.found = true
+		m.frames.frame(frameFound, int64(m.file), nil)
+		return
+	}
+	m.selected = 1
+	m.name()
+	m.frames.frame(frameFound, 0, nil)
 }
 
 // any reports whether the block has a selected line.

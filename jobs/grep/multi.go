@@ -192,13 +192,8 @@ func (m *lineMapper) lineRun(data []byte, low, high int, selected bool) {
 		m.selected = min(m.selected+max(matches, 1), m.limit)
 	case m.want == wantCounts:
 		m.selected = min(m.selected+countLines(data[low:high]), m.limit)
-	case m.want == wantAny:
-		m.found = true
-		m.frames.frame(frameFound, int64(m.file), nil)
 	default:
-		m.selected = 1
-		m.name()
-		m.frames.frame(frameFound, 0, nil)
+		m.report()
 	}
 }
 

@@ -427,10 +427,9 @@ type keyParser struct {
 
 // parseField parses one -k. Positions in text count from 1. Those of a field are numbers to
 // skip.
-func parseField(text string) (field, error) {
+func parseField(text string) (_ field, err error) {
 	p := &keyParser{text: text}
 	var f field
-	var err error
 	if f.startField, err = p.count("field number"); err != nil {
 		return f, err
 	}

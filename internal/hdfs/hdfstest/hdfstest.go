@@ -300,18 +300,18 @@ func (c *Cluster) Rename(from, to string) bool {
 	if _, taken := c.attributes(to, ""); taken {
 		return false
 	}
-	moved := false
-	for path, data := range maps.Clone(c.files) {
+	moved := move(c.files, from, to)
+	move(c.ids, from, to)
+	return moved
+}
+
+// move gives what m has of from, and below it, the path to, and reports whether there is something.
+func move[V any](m map[string]V, from, to string) (moved bool) {
+	for path, v := range maps.Clone(m) {
 		if rest, ok := below(path, from); ok {
-			delete(c.files, path)
-			c.files[to+rest] = data
+			delete(m, path)
+			m[to+rest] = v
 			moved = true
-		}
-	}
-	for path, id := range maps.Clone(c.ids) {
-		if rest, ok := below(path, from); ok {
-			delete(c.ids, path)
-			c.ids[to+rest] = id
 		}
 	}
 	return moved
@@ -327,14 +327,9 @@ func below(path, dir string) (rest string, ok bool) {
 func (c *Cluster) Remove(path string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	removed := false
+	before := len(c.files)
 	gone := func(other string) bool { _, ok := below(other, path); return ok }
-	for other := range maps.Clone(c.files) {
-		if gone(other) {
-			delete(c.files, other)
-			removed = true
-		}
-	}
+	maps.DeleteFunc(c.files, func(other string, _ []byte) bool { return gone(other) })
 	maps.DeleteFunc(c.ids, func(other string, _ uint64) bool { return gone(other) })
-	return removed
+	return len(c.files) < before
 }

@@ -131,8 +131,7 @@ type ignores struct {
 	above *ignores
 	start int // where the paths from the directory begin in absolute paths
 
-	rg    rules       // of .rgignore
-	own   rules       // of .ignore
+	own   [2]rules    // of .rgignore, and of .ignore
 	git   rules       // of .gitignore
 	top   *repository // set if the directory is the top of a git repository
 	inGit bool        // the directory is such a top or lies below one
@@ -142,14 +141,12 @@ type ignores struct {
 // name. As in ripgrep, .rgignore wins over .ignore, and .ignore over the files of git. Among files of
 // one name, that of the nearest directory with a verdict wins.
 func (g *ignores) judge(full, base string, isDir bool) verdict {
-	for d := g; d != nil; d = d.above {
-		if v := d.rg.judge(full[d.start:], base, isDir); v != silent {
-			return v
-		}
-	}
-	for d := g; d != nil; d = d.above {
-		if v := d.own.judge(full[d.start:], base, isDir); v != silent {
-			return v
+	// All .rgignore files count more than each .ignore file.
+	for kind := range 2 {
+		for d := g; d != nil; d = d.above {
+			if v := d.own[kind].judge(full[d.start:], base, isDir); v != silent {
+				return v
+			}
 		}
 	}
 	// As in ripgrep, .gitignore has an effect only in a git repository.
@@ -193,9 +190,9 @@ func (w *walker) enter(g *ignores, name, full string, entries []listed) *ignores
 				next.git, worth = readRules(path), true
 			}
 		case ".ignore":
-			next.own, worth = readRules(path), true
+			next.own[1], worth = readRules(path), true
 		case ".rgignore":
-			next.rg, worth = readRules(path), true
+			next.own[0], worth = readRules(path), true
 		}
 	}
 	if !worth {
