@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"mrlocal/bench"
+	"mrlocal/internal/testkit"
 )
 
 // TestWhySlotsAreLent: fixed times of tasks give the numbers of the sections I to III of [DHFS13] that have no figure
@@ -23,6 +24,9 @@ func TestWhySlotsAreLent(t *testing.T) {
 		"dependent":  {"true: 1659 < 2019", "true: 1623 < 2019", "true: 0.935 > 0.768"},
 		"fig4-range": {"true: 0.183 < 0.44 < 0.68 < 2.06", "true: 0.184 < 0.44 < 0.68 < 2.09"},
 	} {
+		if name == "motive" && !testkit.Long() {
+			continue
+		}
 		r := resultOf(t, name)
 		if len(r.Lines) != len(want) {
 			t.Errorf("%s: %d figures, want %d", name, len(r.Lines), len(want))

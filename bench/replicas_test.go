@@ -420,8 +420,8 @@ func TestContainersOfResourcesForReal(t *testing.T) {
 // that sleep. RAS has the same makespan as in the simulator, in which tasks do not slow each other
 // down either.
 func TestRASForReal(t *testing.T) {
-	if testing.Short() {
-		t.Skip("thousands of tasks")
+	if !testkit.Long() {
+		t.Skip("thousands of tasks; -long")
 	}
 	f := load(t, "ras-2.yaml")
 	model := simulated(t, f, "ras", policy.DefaultOptions())

@@ -64,17 +64,20 @@ var once = sync.OnceValues(func() (all []*bench.Result, err error) {
 	return all, err
 })
 
-// isRange reports whether an experiment has hundreds of runs, which take as long as those of all others together.
-// TestTheDocumentIsTheCommandsOutput
-// runs them with -long.
-func isRange(e *bench.Experiment) bool { return e.Name == "ras-range" || e.Name == "dsplit-range" }
+// isRange reports whether an experiment has so many runs that it takes seconds. TestTheDocumentIsTheCommandsOutput runs
+// them with -long.
+func isRange(e *bench.Experiment) bool {
+	return slices.Contains([]string{"ras-range", "dsplit-range", "omo-range", "motive"}, e.Name)
+}
 
 // resultOf returns the result of an experiment without seeds.
 func resultOf(t *testing.T, name string) *bench.Result {
 	t.Helper()
-	if !invariant.Enabled { // there all experiments run anyway
+	if !invariant.Enabled { // there all experiments but ranges run anyway
 		all := results(t)
-		return all[slices.IndexFunc(all, func(r *bench.Result) bool { return r.Name == name })]
+		if i := slices.IndexFunc(all, func(r *bench.Result) bool { return r.Name == name }); i >= 0 {
+			return all[i]
+		}
 	}
 	all, err := experiments()
 	if err != nil {

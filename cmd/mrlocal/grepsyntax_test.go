@@ -88,7 +88,10 @@ func TestPatternsAreGNU(t *testing.T) {
 			patterns++
 			forms := []string{"-n", "-no", "-nix", "-nw"}
 			if !testkit.Long() {
-				forms = forms[patterns%4:][:1]
+				if patterns%2 > 0 {
+					continue
+				}
+				forms = forms[patterns/2%4:][:1]
 			}
 			for _, form := range forms {
 				args := []string{language, form, "-e", pattern, "sample"}

@@ -98,15 +98,19 @@ func TestSizesAreExact(t *testing.T) {
 }
 
 func TestSameSeedSameBytesOnAnyNumberOfCores(t *testing.T) {
+	size := int64(3 << 20)
+	if testing.Short() {
+		size /= 2
+	}
 	for _, k := range Kinds() {
-		a := make1(t, k, 3<<20, 3)
+		a := make1(t, k, size, 3)
 		old := runtime.GOMAXPROCS(1)
-		b := make1(t, k, 3<<20, 3)
+		b := make1(t, k, size, 3)
 		runtime.GOMAXPROCS(old)
 		if !bytes.Equal(a, b) {
 			t.Errorf("%s differs between runs", k)
 		}
-		if c := make1(t, k, 3<<20, 4); bytes.Equal(a, c) {
+		if c := make1(t, k, size, 4); bytes.Equal(a, c) {
 			t.Errorf("%s is the same for two seeds", k)
 		}
 	}
