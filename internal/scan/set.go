@@ -141,12 +141,18 @@ func (s *Set) Mark(hits []uint64, data []byte) bool {
 	if !(kernel{tables: &s.tables}.places(hits, data, s.width)) {
 		return false
 	}
-	found := false
+	return Sift(hits, func(at int) bool {
+		s.compared++
+		return s.begins(data[at:])
+	})
+}
+
+// Sift clears the marks for which holds is false, and reports whether one is left.
+func Sift(hits []uint64, holds func(at int) bool) (found bool) {
 	for w, h := range hits {
-		s.compared += bits.OnesCount64(h)
+		// Each round drops the lowest bit, so the loop runs once for each mark.
 		for rest := h; rest != 0; rest &= rest - 1 {
-			i := bits.TrailingZeros64(rest)
-			if !s.begins(data[64*w+i:]) {
+			if i := bits.TrailingZeros64(rest); !holds(64*w + i) {
 				h &^= 1 << i
 			}
 		}
@@ -416,15 +422,5 @@ func (n *Needle) Mark(hits []uint64, data []byte) bool {
 	if !found || n.whole {
 		return found
 	}
-	found = false
-	for w, h := range hits {
-		for rest := h; rest != 0; rest &= rest - 1 {
-			if i := bits.TrailingZeros64(rest); !n.lit.Begins(data[64*w+i:]) {
-				h &^= 1 << i
-			}
-		}
-		hits[w] = h
-		found = found || h != 0
-	}
-	return found
+	return Sift(hits, func(at int) bool { return n.lit.Begins(data[at:]) })
 }

@@ -456,19 +456,7 @@ func (f *finder) window(base int) bool {
 	if !found || f.border == scan.Anywhere {
 		return found
 	}
-	found = false
-	for w, h := range hits {
-		// Each round drops the lowest bit, so the loop runs once for each hit.
-		for rest := h; rest != 0; rest &= rest - 1 {
-			i := bits.TrailingZeros64(rest)
-			if f.length(base+64*w+i) == 0 {
-				h &^= 1 << i
-			}
-		}
-		hits[w] = h
-		found = found || h != 0
-	}
-	return found
+	return scan.Sift(hits, func(at int) bool { return f.length(base+at) > 0 })
 }
 
 // span returns the first and the last mark of the window. There must be one.

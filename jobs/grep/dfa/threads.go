@@ -27,34 +27,31 @@ func sideOf(b byte) side {
 	return noWord
 }
 
+// Of each known side, the assertions that hold behind it, and in front of it. Those about word boundaries depend on
+// both sides.
+var (
+	behindSide = [sides]syntax.EmptyOp{
+		edge:    syntax.EmptyBeginText | syntax.EmptyBeginLine | noWordBefore,
+		noWord:  noWordBefore,
+		newline: syntax.EmptyBeginLine | noWordBefore,
+	}
+	beforeSide = [sides]syntax.EmptyOp{
+		edge:    syntax.EmptyEndText | syntax.EmptyEndLine | noWordAfter,
+		noWord:  noWordAfter,
+		newline: syntax.EmptyEndLine | noWordAfter,
+	}
+)
+
 // holds returns the assertions that hold between the sides before and after. If after is
 // unknown, it leaves out assertions that look ahead.
-func holds(before, after side) (ops syntax.EmptyOp) {
-	switch before {
-	case edge:
-		ops |= syntax.EmptyBeginText | syntax.EmptyBeginLine
-	case newline:
-		ops |= syntax.EmptyBeginLine
+func holds(before, after side) syntax.EmptyOp {
+	switch {
+	case after == unknown:
+		return behindSide[before]
+	case (before == word) != (after == word):
+		return behindSide[before] | beforeSide[after] | syntax.EmptyWordBoundary
 	}
-	if before != word {
-		ops |= noWordBefore
-	}
-	if after == unknown {
-		return ops
-	}
-	switch after {
-	case edge:
-		ops |= syntax.EmptyEndText | syntax.EmptyEndLine
-	case newline:
-		ops |= syntax.EmptyEndLine
-	}
-	if after != word {
-		ops |= noWordAfter
-	}
-	if (before == word) != (after == word) {
-		return ops | syntax.EmptyWordBoundary
-	}
-	return ops | syntax.EmptyNoWordBoundary
+	return behindSide[before] | beforeSide[after] | syntax.EmptyNoWordBoundary
 }
 
 // threads moves lists of threads by one rune. The name of a thread is the number of its
