@@ -117,12 +117,12 @@ func (m *Model) Open(h *trace.Header) error {
 		if s.ID != int32(i) {
 			return fmt.Errorf("view: slot %d is at index %d of the header", s.ID, i)
 		}
-		m.Lanes = append(m.Lanes, Lane{Slot: s.ID, Tracker: s.Tracker, Core: s.Core, Home: s.Home, Extra: s.Extra})
 	}
+	m.Slots, m.Lanes = h.Slots, slices.Clone(h.Slots)
 	m.spillFrom = slices.Repeat([]time.Duration{Never}, len(h.Slots))
 	// Lanes are in the order of the rows of a picture. All lists by slot are in the order of numbers.
-	slices.SortStableFunc(m.Lanes, func(a, b Lane) int {
-		return cmp.Or(cmp.Compare(a.Tracker, b.Tracker), cmp.Compare(a.Core, b.Core), cmp.Compare(a.Slot, b.Slot))
+	slices.SortStableFunc(m.Lanes, func(a, b trace.Slot) int {
+		return cmp.Or(cmp.Compare(a.Tracker, b.Tracker), cmp.Compare(a.Core, b.Core), cmp.Compare(a.ID, b.ID))
 	})
 	return m.attempts.Open(h)
 }

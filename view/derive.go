@@ -81,15 +81,6 @@ func (m *Model) HomeSlots() (n [trace.Kinds]int32) {
 	return n
 }
 
-// LanesBySlot returns the lanes by slot number. Lanes is in the order of rows in a picture.
-func (m *Model) LanesBySlot() []Lane {
-	lanes := make([]Lane, len(m.Lanes))
-	for _, l := range m.Lanes {
-		lanes[l.Slot] = l
-	}
-	return lanes
-}
-
 // SlotUse has sums over all attempts of a slot.
 type SlotUse struct {
 	Attempts, Lent int           // number of attempts, and of those the ones while the slot was lent

@@ -75,7 +75,7 @@ func outcomeOf(r Named) outcome {
 			o.bad++
 		}
 	}
-	home := m.LanesBySlot()
+	home := m.Slots
 	for i := range m.Bars {
 		b := &m.Bars[i]
 		took := min(m.Until(b), o.end) - min(b.From, o.end)

@@ -35,7 +35,7 @@ func (m *Model) AppendJSON(dst []byte, from uint64) []byte {
 func (m *Model) names() []any {
 	var lanes, pools list
 	for _, l := range m.Lanes {
-		lanes = append(lanes, []any{"slot", l.Slot, "tracker", l.Tracker, "core", l.Core, "home", l.Home.String(), "extra", l.Extra})
+		lanes = append(lanes, []any{"slot", l.ID, "tracker", l.Tracker, "core", l.Core, "home", l.Home.String(), "extra", l.Extra})
 	}
 	for _, p := range m.Pools {
 		pools = append(pools, []any{"name", p.Name, "weight", p.WeightPPM, "min_maps", p.MinMaps, "min_reduces", p.MinReduces})

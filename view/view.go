@@ -42,10 +42,11 @@ type Model struct {
 	Policy  string
 	Sharing slots.Sharing // the fair shares of the policy; slots.NoShares: it has none, or they are unknown
 	Seed    uint64
-	Lanes   []Lane      // one for each slot, sorted by tracker, core and slot: the rows of a picture
-	Pools   []DrawnPool // pools of the configuration first, then the others in the order of their first jobs
-	Jobs    []DrawnJob  // by job number
-	Rules   []string    // names of rules; Rules[0] is "", for no rule
+	Slots   []trace.Slot // by number
+	Lanes   []trace.Slot // sorted by tracker, core and slot: the rows of a picture
+	Pools   []DrawnPool  // pools of the configuration first, then the others in the order of their first jobs
+	Jobs    []DrawnJob   // by job number
+	Rules   []string     // names of rules; Rules[0] is "", for no rule
 
 	Bars      []Bar
 	Ends      []End
@@ -64,14 +65,6 @@ type Model struct {
 	Dropped int           // rows that were left out because of Options.MostRows
 
 	collector
-}
-
-// Lane is a slot: a row of a picture.
-type Lane struct {
-	Slot, Tracker int32
-	Core          int32      // -1: the slot's thread is not bound to a core
-	Home          trace.Kind // the home kind at the start of the run
-	Extra         bool       // an extra slot, closed until a policy opens it
 }
 
 // DrawnPool is a pool: a group of jobs that shares the slots with other pools.

@@ -29,7 +29,7 @@ const mostCounted = 32
 // their output. Pools have counters. Trackers are processes and slots are threads, both numbered from
 // 1. Times are in microseconds with three decimals, which is exact. Chrome fails if w does.
 func Chrome(w io.Writer, m *view.Model) error {
-	t := &chromeWriter{w: bufio.NewWriterSize(w, 64<<10), m: m, lane: m.LanesBySlot()}
+	t := &chromeWriter{w: bufio.NewWriterSize(w, 64<<10), m: m, lane: m.Slots}
 	t.w.WriteString(`{"displayTimeUnit":"ms","otherData":{"policy":` + quoted(m.Policy) + `},"traceEvents":[`)
 	t.metadata()
 	t.slices()
@@ -44,8 +44,8 @@ func Chrome(w io.Writer, m *view.Model) error {
 type chromeWriter struct {
 	w     *bufio.Writer
 	m     *view.Model
-	lane  []view.Lane // by slot number
-	began bool        // an event is written, so the next one needs a comma
+	lane  []trace.Slot // by slot number
+	began bool         // an event is written, so the next one needs a comma
 }
 
 // event writes one event. ph is its phase in the format, such as X for a slice. pid and tid are the
@@ -70,12 +70,12 @@ func (t *chromeWriter) metadata() {
 			t.event("M", "process_name", l.Tracker+1, 0, 0, fmt.Sprintf(`,"args":{"name":"tracker %d"}`, l.Tracker))
 			t.event("M", "process_sort_index", l.Tracker+1, 0, 0, fmt.Sprintf(`,"args":{"sort_index":%d}`, l.Tracker))
 		}
-		name := fmt.Sprintf("%s slot %d", l.Home, l.Slot)
+		name := fmt.Sprintf("%s slot %d", l.Home, l.ID)
 		if l.Extra {
 			name = "extra " + name
 		}
-		t.event("M", "thread_name", l.Tracker+1, l.Slot+1, 0, `,"args":{"name":`+quoted(name)+`}`)
-		t.event("M", "thread_sort_index", l.Tracker+1, l.Slot+1, 0, fmt.Sprintf(`,"args":{"sort_index":%d}`, i))
+		t.event("M", "thread_name", l.Tracker+1, l.ID+1, 0, `,"args":{"name":`+quoted(name)+`}`)
+		t.event("M", "thread_sort_index", l.Tracker+1, l.ID+1, 0, fmt.Sprintf(`,"args":{"sort_index":%d}`, i))
 	}
 }
 

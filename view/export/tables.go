@@ -93,7 +93,7 @@ func TaskTable(w io.Writer, m *view.Model) error {
 		spills[s.Bar]++
 		spilled[s.Bar] += s.Bytes
 	}
-	lanes := m.LanesBySlot()
+	lanes := m.Slots
 	for i := range m.Bars {
 		b := &m.Bars[i]
 		p := &phases[i]
@@ -133,8 +133,8 @@ func SlotTable(w io.Writer, m *view.Model) error {
 	t := newTable(w, "slots.csv", "slot", "tracker", "core", "home", "extra", "attempts", "lent_attempts", "busy_s", "lent_s")
 	uses := m.SlotUses()
 	for _, l := range m.Lanes {
-		u := &uses[l.Slot]
-		t.row(l.Slot, l.Tracker, l.Core, l.Home, l.Extra, u.Attempts, u.Lent, u.Busy, u.LentTime)
+		u := &uses[l.ID]
+		t.row(l.ID, l.Tracker, l.Core, l.Home, l.Extra, u.Attempts, u.Lent, u.Busy, u.LentTime)
 	}
 	return t.end()
 }

@@ -277,7 +277,7 @@ func (d *Document) loans(r Run) {
 		reasons[x.Seq] = x.Text
 	}
 	rows, more := [][]string{{"at", "task", "slot", "home kind", "rule", "why"}}, 0
-	lanes := m.LanesBySlot()
+	lanes := m.Slots
 	for i := range m.Bars {
 		b := &m.Bars[i]
 		switch {

@@ -60,8 +60,8 @@ func (x *Item) ask(m *view.Model, answer string, bars []int32) {
 	x.Answer = cmp.Or(answer, "slot")
 	slots := 0
 	for _, l := range m.Lanes {
-		if !l.Extra || slices.ContainsFunc(m.Bars, func(b view.Bar) bool { return b.Slot == l.Slot }) {
-			slots = max(slots, int(l.Slot)+1)
+		if !l.Extra || slices.ContainsFunc(m.Bars, func(b view.Bar) bool { return b.Slot == l.ID }) {
+			slots = max(slots, int(l.ID)+1)
 		}
 	}
 	number := func(n int32) string { return strconv.Itoa(int(n)) }

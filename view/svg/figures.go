@@ -192,7 +192,7 @@ func (p *picture) merge() {
 
 // band draws slots as one row: the busy slots by group, kind and loan on top of each other, in columns of a pixel, and
 // the lost ones above them.
-func (p *block) band(lanes []view.Lane, y float64) {
+func (p *block) band(lanes []trace.Slot, y float64) {
 	sums := map[layer][]float64{}
 	put := func(l layer, from, to time.Duration) {
 		if sums[l] == nil {
@@ -204,7 +204,7 @@ func (p *block) band(lanes []view.Lane, y float64) {
 		}
 	}
 	for _, l := range lanes {
-		for _, i := range p.bars[l.Slot] {
+		for _, i := range p.bars[l.ID] {
 			b := &p.m.Bars[i]
 			group := p.m.Group(b.Job, p.Pools)
 			if p.rest[group] {

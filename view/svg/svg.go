@@ -57,10 +57,10 @@ type picture struct {
 	runs          []view.Named
 	last          time.Duration // the end of the axis
 	width, height float64
-	plot          float64         // width of the plot
-	rowsOf        [][][]view.Lane // by run
-	rest          map[int32]bool  // jobs or pools that bands show as others
-	level         int             // how many slots a row stands for: 0: one, 1: those of a tracker and kind, 2: of a kind, 3: of a run
+	plot          float64          // width of the plot
+	rowsOf        [][][]trace.Slot // by run
+	rest          map[int32]bool   // jobs or pools that bands show as others
+	level         int              // how many slots a row stands for: 0: one, 1: those of a tracker and kind, 2: of a kind, 3: of a run
 }
 
 // block is the part of a picture that one run has.
@@ -151,7 +151,7 @@ func (p *picture) rows(top, bottom float64) {
 	room := bottom - top - gap*float64(len(p.runs)-1)
 	each := min(leastBand, room/float64(max(1, rows)))
 	room = min(room-each*float64(rows), (mostRow-each)*float64(slots))
-	height := func(lanes []view.Lane) float64 { return each + room*float64(len(lanes))/float64(slots) }
+	height := func(lanes []trace.Slot) float64 { return each + room*float64(len(lanes))/float64(slots) }
 	bottom = top + room + each*float64(rows) + gap*float64(len(p.runs)-1)
 	step := trace.Round(p.last, 10)
 	for at := time.Duration(0); 0 <= at && at <= p.last; at += step { // 0 <= at: a hostile file may make at overflow
@@ -197,9 +197,9 @@ func (p *picture) divide() {
 		rows := 0
 		for _, r := range p.runs {
 			at := map[[3]int32]int{}
-			var run [][]view.Lane
+			var run [][]trace.Slot
 			for _, l := range shown(r.Model) {
-				key := [3]int32{int32(l.Home), l.Tracker, l.Slot}
+				key := [3]int32{int32(l.Home), l.Tracker, l.ID}
 				clear(key[3-p.level:])
 				i, ok := at[key]
 				if !ok {
@@ -253,10 +253,10 @@ func Summary(m *view.Model) string {
 }
 
 // shown returns the slots that have rows: all except extra slots that ran nothing.
-func shown(m *view.Model) (rows []view.Lane) {
+func shown(m *view.Model) (rows []trace.Slot) {
 	uses := m.SlotUses()
 	for _, l := range m.Lanes {
-		if !l.Extra || uses[l.Slot].Attempts > 0 {
+		if !l.Extra || uses[l.ID].Attempts > 0 {
 			rows = append(rows, l)
 		}
 	}
@@ -269,18 +269,18 @@ func (p *picture) x(at time.Duration) float64 {
 }
 
 // label writes the badge of a row's home kind, and its slot or its number of slots.
-func (p *block) label(lanes []view.Lane, y float64) {
+func (p *block) label(lanes []trace.Slot, y float64) {
 	l, last := lanes[0], lanes[len(lanes)-1]
 	x, middle := float64(margin+labels-108), y+p.canvas.height/2
 	text := fmt.Sprintf("%d slots", len(lanes))
 	if len(lanes) == 1 {
-		text = fmt.Sprintf("slot %d", l.Slot)
+		text = fmt.Sprintf("slot %d", l.ID)
 	}
 	if all := p.m.Lanes; l.Tracker == last.Tracker && all[0].Tracker != all[len(all)-1].Tracker {
 		text = fmt.Sprintf("T%d %s", l.Tracker, text)
 	}
 	fmt.Fprintf(p.w, `<path class="row" d="M%s %sh%s"/><text class="quiet" x="%s" y="%s">%s</text>`+"\n", num(margin+labels), num(y+p.canvas.height+1.5), num(p.plot), num(x+20), num(middle+4.5), text)
-	if !slices.ContainsFunc(lanes, func(o view.Lane) bool { return o.Home != l.Home }) {
+	if !slices.ContainsFunc(lanes, func(o trace.Slot) bool { return o.Home != l.Home }) {
 		p.w.WriteString(badge(l.Home, x, middle-7))
 	}
 }
@@ -296,7 +296,7 @@ func badge(k trace.Kind, x, y float64) string {
 
 // lane draws the bars and spills of a slot, and that its tracker is lost. Consecutive bars that are narrower than a
 // pixel become one shape. y is the top edge of the row.
-func (p *block) lane(l view.Lane, y float64) {
+func (p *block) lane(l trace.Slot, y float64) {
 	var few []int32 // narrow bars that are not drawn yet
 	flush := func() {
 		if len(few) > 0 {
@@ -311,7 +311,7 @@ func (p *block) lane(l view.Lane, y float64) {
 			p.w.WriteString("</g>\n")
 		}
 	}
-	for _, i := range p.bars[l.Slot] {
+	for _, i := range p.bars[l.ID] {
 		b := &p.m.Bars[i]
 		from, to := p.x(b.From), p.x(p.m.Until(b))
 		// The bars of a group begin within 1.5 px. So the number of groups in a row depends on the
@@ -327,7 +327,7 @@ func (p *block) lane(l view.Lane, y float64) {
 		p.one(l, int(i), y)
 	}
 	flush()
-	for _, s := range p.spills[l.Slot] {
+	for _, s := range p.spills[l.ID] {
 		p.strip(p.x(s.From), y, max(1, p.x(s.To)-p.x(s.From)), "<title>"+Escape(fmt.Sprintf("spill of %s: %d bytes, %s to %s", p.m.TaskName(&p.m.Bars[s.Bar]), s.Bytes, view.Words(s.From), view.Words(s.To)))+"</title>")
 		p.w.WriteByte('\n')
 	}
@@ -335,7 +335,7 @@ func (p *block) lane(l view.Lane, y float64) {
 
 // many draws narrow bars as one shape, from the start of the first bar to the end of the last one.
 // The shape has the hue of the first bar.
-func (p *block) many(l view.Lane, bars []int32, y float64) {
+func (p *block) many(l trace.Slot, bars []int32, y float64) {
 	if len(bars) == 1 {
 		p.one(l, int(bars[0]), y)
 		return
@@ -365,7 +365,7 @@ func (p *block) hue(b *view.Bar) int { return view.HueIndex(p.m.Group(b.Job, p.P
 // one draws bar i of lane l. y is the top edge of the row. Later shapes cover earlier ones. So it
 // draws the phases first, and then the sign of its end, the hatch of a loan, the outline of a copy and
 // the letter.
-func (p *block) one(l view.Lane, i int, y float64) {
+func (p *block) one(l trace.Slot, i int, y float64) {
 	b := &p.m.Bars[i]
 	class := "bar"
 	if b.Lent {
@@ -403,8 +403,8 @@ func (p *block) one(l view.Lane, i int, y float64) {
 
 // describe describes a bar in one line: its task, slot and times, its rule, and how it ended. l is the
 // lane of the bar's slot.
-func describe(m *view.Model, b *view.Bar, l view.Lane) string {
-	text := fmt.Sprintf("%s, attempt %d, of pool %s, on %s slot %d, %s to %s", m.TaskName(b), b.N, m.Pools[m.Jobs[b.Job].Pool].Name, l.Home, l.Slot, view.Words(b.From), view.Words(m.Until(b)))
+func describe(m *view.Model, b *view.Bar, l trace.Slot) string {
+	text := fmt.Sprintf("%s, attempt %d, of pool %s, on %s slot %d, %s to %s", m.TaskName(b), b.N, m.Pools[m.Jobs[b.Job].Pool].Name, l.Home, l.ID, view.Words(b.From), view.Words(m.Until(b)))
 	rule := m.Rules[b.Rule]
 	how := map[trace.How]string{trace.EndKilled: "killed", trace.EndLost: "lost with its tracker", trace.EndFailed: "failed", trace.EndNone: "still running"}[b.How]
 	for _, part := range []struct {
