@@ -106,9 +106,8 @@ func (m *Model) Open(h *trace.Header) error {
 	// Pools of the configuration come first, even if no job uses them.
 	for i := range c.Pools {
 		p := &c.Pools[i]
-		m.Pools[m.pool(p.Name)] = DrawnPool{
-			Name: p.Name, WeightPPM: int64(cmp.Or(p.Weight, slots.One)), MinMaps: p.MinMaps, MinReduces: p.MinReduces, mostMaps: p.MaxMaps, mostReduces: p.MaxReduces, mostJobs: p.MaxRunning,
-		}
+		p.Weight = cmp.Or(p.Weight, slots.One)
+		m.Pools[m.pool(p.Name)] = *p
 	}
 	for i := range c.Users {
 		m.users[c.Users[i].Name] = c.Users[i].MaxRunning
@@ -220,7 +219,7 @@ func (m *Model) pool(name string) int32 {
 	i, ok := m.pools[name]
 	if !ok {
 		i = int32(len(m.Pools))
-		m.Pools, m.pools[name] = append(m.Pools, DrawnPool{Name: name, WeightPPM: int64(slots.One)}), i
+		m.Pools, m.pools[name] = append(m.Pools, slots.Pool{Name: name, Weight: slots.One}), i
 	}
 	return i
 }

@@ -260,12 +260,8 @@ func (s *sweep) standings(sharing slots.Sharing) []Standing {
 		s.demands[k] = s.demands[k][:0]
 		for p := range s.pools {
 			pool, q := &s.m.Pools[p], &s.pools[p]
-			d := policy.ShareDemand{Demand: q.pending[k] + q.use[k].now, Min: pool.MinMaps, Weight: slots.PPM(pool.WeightPPM)}
-			most := pool.mostMaps
-			if trace.Kind(k) == trace.Reduce {
-				d.Min, most = pool.MinReduces, pool.mostReduces
-			}
-			if most > 0 {
+			d := policy.ShareDemand{Demand: q.pending[k] + q.use[k].now, Min: pool.Min(trace.Kind(k)), Weight: pool.Weight}
+			if most := pool.Max(trace.Kind(k)); most > 0 {
 				d.Demand = min(d.Demand, most)
 			}
 			s.demands[k] = append(s.demands[k], d)
@@ -383,7 +379,7 @@ func (s *sweep) change(c *change) {
 // Ledger decides by the same counts. A submission has no event that says so.
 func (s *sweep) full(job int32) bool {
 	j := &s.m.Jobs[job]
-	pool, user := s.m.Pools[j.Pool].mostJobs, s.m.users[j.User]
+	pool, user := s.m.Pools[j.Pool].MaxRunning, s.m.users[j.User]
 	return pool > 0 && s.pools[j.Pool].jobs >= pool || user > 0 && s.users[j.User] >= user
 }
 

@@ -38,7 +38,7 @@ func (m *Model) names() []any {
 		lanes = append(lanes, []any{"slot", l.ID, "tracker", l.Tracker, "core", l.Core, "home", l.Home.String(), "extra", l.Extra})
 	}
 	for _, p := range m.Pools {
-		pools = append(pools, []any{"name", p.Name, "weight", p.WeightPPM, "min_maps", p.MinMaps, "min_reduces", p.MinReduces})
+		pools = append(pools, []any{"name", p.Name, "weight", int64(p.Weight), "min_maps", p.MinMaps, "min_reduces", p.MinReduces})
 	}
 	var occurring []string
 	for id := range SignCount {

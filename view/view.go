@@ -44,7 +44,7 @@ type Model struct {
 	Seed    uint64
 	Slots   []trace.Slot // by number
 	Lanes   []trace.Slot // sorted by tracker, core and slot: the rows of a picture
-	Pools   []DrawnPool  // pools of the configuration first, then the others in the order of their first jobs
+	Pools   []slots.Pool // pools of the configuration first, then the others in the order of their first jobs
 	Jobs    []DrawnJob   // by job number
 	Rules   []string     // names of rules; Rules[0] is "", for no rule
 
@@ -65,15 +65,6 @@ type Model struct {
 	Dropped int           // rows that were left out because of Options.MostRows
 
 	collector
-}
-
-// DrawnPool is a pool: a group of jobs that shares the slots with other pools.
-type DrawnPool struct {
-	Name                  string
-	WeightPPM             int64 // weight in parts per million
-	MinMaps, MinReduces   int32 // min shares, in slots
-	mostMaps, mostReduces int32 // limits on running tasks; 0: no limit
-	mostJobs              int32 // limit on running jobs; 0: no limit
 }
 
 // DrawnJob is one job. A time is Never if its event has not happened.
