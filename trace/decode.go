@@ -118,7 +118,7 @@ func NewDecoder(r io.Reader) (*Decoder, error) {
 		return nil, &SyntaxError{1, fmt.Errorf("schema %d; this version of mrlocal reads schema %d only", h.Schema, schema)}
 	}
 	d.bytes = slotBytes * bytes.Count(line, []byte{'{'})
-	d.header = Header{Policy: h.Policy, Seed: h.Seed, Config: h.Config, Slots: h.Slots}
+	d.header = h.Header
 	for i, s := range h.Slots {
 		if int(s.ID) != i {
 			return nil, &SyntaxError{1, fmt.Errorf("slot %d has the number %d", i, s.ID)}

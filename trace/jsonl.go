@@ -39,12 +39,9 @@ func NewJSONL(w io.Writer) *JSONL {
 
 // fileHeader is the first line.
 type fileHeader struct {
-	Schema int             `json:"schema"`
-	Kind   string          `json:"kind"`
-	Policy string          `json:"policy"`
-	Seed   uint64          `json:"seed"`
-	Config json.RawMessage `json:"config"`
-	Slots  []Slot          `json:"slots"`
+	Schema int    `json:"schema"`
+	Kind   string `json:"kind"`
+	Header
 }
 
 // fileKind is the kind in the header of every event file.
@@ -55,11 +52,11 @@ func (j *JSONL) Open(h *Header) error {
 	if len(h.Slots) > maxSlots {
 		return fmt.Errorf("header: %d slots; an event file has at most %d", len(h.Slots), maxSlots)
 	}
-	config := h.Config
-	if config == nil { // readers expect an object, not null
-		config = json.RawMessage("{}")
+	first := fileHeader{schema, fileKind, *h}
+	if first.Config == nil { // readers expect an object, not null
+		first.Config = json.RawMessage("{}")
 	}
-	line, err := json.Marshal(fileHeader{schema, fileKind, h.Policy, h.Seed, config, h.Slots})
+	line, err := json.Marshal(first)
 	if err != nil {
 		return fmt.Errorf("header: %w", err)
 	}

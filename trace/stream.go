@@ -22,10 +22,10 @@ type Slot struct {
 
 // Header has the facts that a reader needs before the first event.
 type Header struct {
-	Policy string
-	Seed   uint64
-	Slots  []Slot
-	Config json.RawMessage // the whole configuration of the Ledger
+	Policy string          `json:"policy"`
+	Seed   uint64          `json:"seed"`
+	Config json.RawMessage `json:"config"` // the whole configuration of the Ledger
+	Slots  []Slot          `json:"slots"`
 }
 
 // Sink is a reader. It gets every event on the coordinator's goroutine,
