@@ -88,13 +88,10 @@ func (l *Ledger) Submit(now time.Duration, s JobSpec) JobID {
 	}
 	l.jobs = append(l.jobs, j)
 	l.total.active++
-	e := jobEvent(trace.OpSubmit, j.id)
-	e.A = int64(s.Maps)
-	e.B = int64(s.Reduces)
-	e.C = int64(s.ReadyMaps)
-	e.D = int64(s.Priority)
-	e.E = int64(s.Weight)
-	e.F = int64(s.Deadline)
+	e := trace.Event{
+		Op: trace.OpSubmit, Job: int32(j.id), A: int64(s.Maps), B: int64(s.Reduces), C: int64(s.ReadyMaps),
+		D: int64(s.Priority), E: int64(s.Weight), F: int64(s.Deadline),
+	}
 	e.Set(trace.Sealed, s.MapsSealed)
 	e.Set(trace.Unplaced, s.Unplaced)
 	e.Set(trace.Single, s.Single)
@@ -149,12 +146,7 @@ func (l *Ledger) Ready(now time.Duration, id JobID, r Readiness) {
 // reduce in its copy phase, and PhaseReduce for a reduce that sorts or reduces. Submit
 // calls it for a job with a profile.
 func (l *Ledger) Demand(now time.Duration, id JobID, p Phase, v Vector) {
-	e := jobEvent(trace.OpDemand, id)
-	e.Phase = p
-	e.A = int64(v.CPU)
-	e.B = int64(v.IO)
-	e.C = int64(v.Memory)
-	j := l.fact(now, e)
+	j := l.fact(now, trace.Event{Op: trace.OpDemand, Phase: p, Job: int32(id), A: int64(v.CPU), B: int64(v.IO), C: int64(v.Memory)})
 	if j == nil {
 		return
 	}

@@ -198,18 +198,13 @@ func (l *Ledger) occupy(s *ledgerSlot, a AttemptID, g *Grant) {
 	if l.mapCapable(s) {
 		l.total.freeCapable--
 	}
-	s.Busy = true
-	s.Killing = false
-	s.Speculative = g.Speculative
-	s.Lent = !s.Extra && s.Home != a.Kind
-	s.rule = g.Rule
-	s.Attempt = a
-	s.Started = l.now
-	s.seq = l.seq
-	s.Phase = PhaseNone
+	s.SlotView = SlotView{
+		Slot: s.Slot, State: s.State, Busy: true, Lent: !s.Extra && s.Home != a.Kind, Speculative: g.Speculative,
+		Attempt: a, Phase: PhaseNone, Started: l.now,
+	}
+	s.rule, s.seq = g.Rule, l.seq
 	// A map goes on at one rate. A reduce waits, and has another rate in each phase.
 	s.progress = Steps{lastAt: l.now, beforeAt: l.now, begun: a.Kind == Map}
-	s.Advanced = false
 	s.times.Starts++
 	s.use.Start(l.now, a.Kind, &l.jobs[a.Job].clock)
 	l.seq++

@@ -382,22 +382,16 @@ func (d *Decoder) event() (Event, error) {
 			e.Flags |= bit
 		}
 	}
-	var values [6]int64
+	// Fields that the Op does not use stay 0, so decoded and recorded events can be compared by ==.
+	values := [...]*int64{&e.A, &e.B, &e.C, &e.D, &e.E, &e.F}
 	for i, name := range s.values {
 		switch {
 		case i == 0 && s.words != nil:
-			values[i] = int64(f.word(name, s.words))
+			*values[i] = int64(f.word(name, s.words))
 		case !s.isOptional(i) || f.fields.has(name):
-			values[i] = f.number(name, 64)
+			*values[i] = f.number(name, 64)
 		}
 	}
-	// Fields that the Op does not use stay 0, so decoded and recorded events can be compared by ==.
-	e.A = values[0]
-	e.B = values[1]
-	e.C = values[2]
-	e.D = values[3]
-	e.E = values[4]
-	e.F = values[5]
 	if len(s.texts) > 0 {
 		// Each event with texts gets an entry of its own. Most of these events are submissions.
 		texts := make([]string, len(s.texts))
