@@ -273,19 +273,13 @@ func grepJob(j *job) {
 // the value of a flag: without -e as the pattern, as in GNU grep, and with -o as the output.
 func misplaced(words []string, hint string) error {
 	for _, word := range words {
-		if word == "-" || hdfs.Is(word) {
-			continue
+		// A word is misplaced only if no file has that name. For any other error the word may name a file, and the
+		// run reports why it cannot read the file. The engine expands globs, so one that matches a file is an input.
+		_, err := os.Lstat(word)
+		found, _ := filepath.Glob(word)
+		if word != "-" && !hdfs.Is(word) && errors.Is(err, fs.ErrNotExist) && len(found) == 0 {
+			return errs.Optionf(errs.Quote(word), "no such file; %s %s?", hint, errs.Quote(word))
 		}
-		// A word is misplaced only if no file has that name. For any other error the word
-		// may name a file, and the run reports why it cannot read the file.
-		if _, err := os.Lstat(word); err == nil || !errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		// The engine expands globs, so a glob that matches a file is an input.
-		if found, err := filepath.Glob(word); err == nil && len(found) > 0 {
-			continue
-		}
-		return errs.Optionf(errs.Quote(word), "no such file; %s %s?", hint, errs.Quote(word))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -127,9 +128,7 @@ func lintRun(ctx context.Context, args []string, dir string, order streaming.Val
 	o := mrlocal.Options{}
 	applyStreaming(w, &o)
 	// A command that hangs must not stop the check for ever.
-	if o.TaskTimeout == 0 {
-		o.TaskTimeout = lintTimeout
-	}
+	o.TaskTimeout = cmp.Or(o.TaskTimeout, lintTimeout)
 	if o.OutputDir, err = os.MkdirTemp(dir, "run-"); err != nil {
 		return "", nil, err
 	}

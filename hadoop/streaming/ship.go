@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"mrlocal/internal/disk"
@@ -118,12 +119,9 @@ func (w *Work) putAlone(f Shipped, dir string) (string, error) {
 
 // isProgram reports whether name, in the working directory, is the program of a command.
 func (w *Work) isProgram(name string) bool {
-	for _, s := range []*stage{&w.mapper, &w.combiner, &w.reducer} {
-		if len(s.words) > 0 && filepath.Clean(s.words[0]) == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]*stage{&w.mapper, &w.combiner, &w.reducer}, func(s *stage) bool {
+		return len(s.words) > 0 && filepath.Clean(s.words[0]) == name
+	})
 }
 
 // copyFile copies the file from to the path to. It fails if to exists.

@@ -19,6 +19,7 @@
 package streaming
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -165,9 +166,7 @@ func failed(format string, args ...any) error {
 // Defaults are those of mapred-default.xml. In Hadoop a property that is not a number fails
 // the tasks, so the error is that of a failed job.
 func (w *Work) readConf() error {
-	if w.o.Reducers == 0 {
-		w.o.Reducers = 1
-	}
+	w.o.Reducers = cmp.Or(w.o.Reducers, 1)
 	numbers := []struct {
 		name      string
 		otherwise int64

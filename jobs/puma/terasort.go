@@ -35,9 +35,7 @@ const DefaultRecord = "fixed:100,key=10"
 // ParseRecord parses Options.Record. Without key=, the whole record is the key. It fails with
 // an options error (package errs).
 func ParseRecord(text string) (recordBytes, keyBytes int, err error) {
-	if text == "" {
-		text = DefaultRecord
-	}
+	text = cmp.Or(text, DefaultRecord)
 	wrong := errs.Fieldf("Options.Record", "%s: want fixed:BYTES,key=BYTES, with records of at most %d bytes, and keys of at least 1 byte and at most a record", text, jobs.MaxRecordBytes)
 	size, ok := strings.CutPrefix(text, "fixed:")
 	size, key, keyed := strings.Cut(size, ",key=")

@@ -3,6 +3,7 @@ package web
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"io"
 	"net/http"
 	"os"
@@ -206,10 +207,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.streams.Release(1)
 	q := r.URL.Query()
-	id := q.Get("run")
-	if id == "" {
-		id = "0" // the first run, and mostly the only one
-	}
+	id := cmp.Or(q.Get("run"), "0") // the first run, and mostly the only one
 	run, err := s.lab.Run(id)
 	if err != nil {
 		s.answer(w, nil, err)
