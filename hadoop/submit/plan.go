@@ -284,37 +284,24 @@ const noSeparator = "${env.MRLOCAL_NO_SEPARATOR:-}"
 // child's default value is left out.
 func (o *Options) child(i, reduces int, cuts bool, inputs []string) []string {
 	var args []string
-	if o.Job != "" {
-		args = append(args, o.Job)
-	}
-	args = append(args, o.Args...)
-	if i > 0 {
-		args = append(args, "--step="+strconv.Itoa(i+1))
-	}
-	if reduces > 1 {
-		args = append(args, "--reduces="+strconv.Itoa(reduces))
-	}
-	if cuts {
-		args = append(args, "--cuts="+cutsName)
-	}
-	if i == 0 && o.InOrder {
-		args = append(args, "--in-order")
-	}
-	// Blocks have the number of their input (jobs.Block.Input), and so have positions of records.
-	if i == 0 && (len(inputs) > 1 || o.InOrder || o.Chain[0].NewReducer == nil) {
-		for _, in := range inputs {
-			args = append(args, "--input="+in)
+	add := func(when bool, words ...string) {
+		if when {
+			args = append(args, words...)
 		}
 	}
-	if i == 0 && o.Chain[0].Begin != nil {
-		args = append(args, "--files="+strconv.Itoa(o.Files))
+	add(o.Job != "", o.Job)
+	add(true, o.Args...)
+	add(i > 0, "--step="+strconv.Itoa(i+1))
+	add(reduces > 1, "--reduces="+strconv.Itoa(reduces))
+	add(cuts, "--cuts="+cutsName)
+	add(i == 0 && o.InOrder, "--in-order")
+	// Blocks have the number of their input (jobs.Block.Input), and so have positions of records.
+	for _, in := range inputs {
+		add(i == 0 && (len(inputs) > 1 || o.InOrder || o.Chain[0].NewReducer == nil), "--input="+in)
 	}
-	if o.Results == stream.TypedBytes {
-		args = append(args, "--results=typedbytes")
-	}
-	if o.Engine == Spark {
-		args = append(args, "--spark")
-	}
+	add(i == 0 && o.Chain[0].Begin != nil, "--files="+strconv.Itoa(o.Files))
+	add(o.Results == stream.TypedBytes, "--results=typedbytes")
+	add(o.Engine == Spark, "--spark")
 	return args
 }
 
