@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"regexp"
 	"runtime"
 	"slices"
@@ -53,12 +52,7 @@ func slotCounts(cores int) (all []int) {
 // replaces an earlier such section. It fails if the file cannot be read, or with the error of a
 // run.
 func (p *Profiler) Profile(ctx context.Context) (string, error) {
-	in, err := os.Open(p.File.Name)
-	if err != nil {
-		return "", errs.Inputf(p.File.Name, "%w", errs.Cause(err))
-	}
-	defer in.Close()
-	text, err := workload.Text(p.File.Name, in)
+	file, _, err := ReadFiles(p.File.Name, nil)
 	if err != nil {
 		return "", err
 	}
@@ -101,7 +95,7 @@ func (p *Profiler) Profile(ctx context.Context) (string, error) {
 	}
 	// The old section is removed as text, because a YAML encoder would drop the comments of the
 	// file. It goes from its key to the next line that begins in the first column.
-	bare := regexp.MustCompile(`(?m)^measured:.*\n(?:(?:[ \t#].*)?\n)*`).ReplaceAllString(string(text), "")
+	bare := regexp.MustCompile(`(?m)^measured:.*\n(?:(?:[ \t#].*)?\n)*`).ReplaceAllString(string(file.text), "")
 	whole := bare + "\n# Measured on this machine by mrlocal profile; docs/simulator.md says what the keys mean.\n" + m.Text()
 	// The text is parsed again, so that no command writes a file that no other command can read.
 	if _, err := workload.Parse(p.File.Name, []byte(whole)); err != nil {
