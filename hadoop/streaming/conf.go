@@ -6,8 +6,10 @@ import (
 	"encoding/xml"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,29 +136,11 @@ type Word struct {
 }
 
 // Words divides a command as Split does, and says which words were quoted.
-func Words(command string) []Word {
-	var words []Word
-	// quote is the quote that is open, or 0. from is the index of the first byte of the current word.
-	quote, from := byte(0), 0
-	// One round more than there are bytes: the end of the command ends the last word.
-	for i := 0; i <= len(command); i++ {
-		// quoted is read before the switch, because the byte that closes a quote resets it.
-		ends, quoted := i == len(command), quote != 0
-		if !ends {
-			switch c := command[i]; {
-			case c == ' ' && quote == 0:
-				ends = true
-			case (c == '\'' || c == '"') && quote == 0:
-				quote, ends = c, true
-			case c == quote && quote != 0:
-				quote, ends = 0, true
-			}
-		}
-		if ends {
-			if i > from {
-				words = append(words, Word{command[from:i], quoted})
-			}
-			from = i + 1
+func Words(command string) (words []Word) {
+	parts := regexp.MustCompile(`'([^']*)'?|"([^"]*)"?|([^ '"]+)`) // compiled here, because few starts need it
+	for _, part := range parts.FindAllStringSubmatch(command, -1) {
+		if text := part[1] + part[2] + part[3]; text != "" {
+			words = append(words, Word{text, part[3] == ""})
 		}
 	}
 	return words
@@ -330,18 +314,7 @@ func expand(c Conf, value string) string {
 
 // urlEncode encodes text as java.net.URLEncoder does, byte by byte.
 func urlEncode(text string) string {
-	var b strings.Builder
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.IndexByte("-_.*", c) >= 0:
-			b.WriteByte(c)
-		case c == ' ':
-			b.WriteByte('+')
-		default:
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	return b.String()
+	return strings.NewReplacer("%2A", "*", "~", "%7E").Replace(url.QueryEscape(text))
 }
 
 // resolve returns the words of a command with the absolute path of its program. It looks

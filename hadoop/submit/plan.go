@@ -19,6 +19,7 @@ package submit
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -366,38 +367,27 @@ const HomeJar = `"$HADOOP_HOME"/share/hadoop/tools/lib/hadoop-streaming-*.jar`
 
 // shellWord returns a word as bash reads it, in quotes if it needs them. HomeJar stays as it is.
 func shellWord(w string) string {
-	// plain reports whether bash takes a character as it is. It does not take # at the start of a word.
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+#", r)
-	}
 	switch {
 	case w == HomeJar:
 		return w
-	case w == "":
-		return "''"
-	case strings.IndexFunc(w, func(r rune) bool { return !plain(r) }) < 0 && w[0] != '#':
+	// bash takes these characters as they are, but not # at the start of a word.
+	case regexp.MustCompile(`^[-_./:=,@%+a-zA-Z0-9][-_./:=,@%+#a-zA-Z0-9]*$`).MatchString(w):
 		return w
-	case strings.IndexFunc(w, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0:
+	case !strings.ContainsFunc(w, isControl):
 		return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 	}
 	// A word with control characters is written with escapes, so that it stays on one line. The loop
 	// goes over bytes, so invalid UTF-8 passes unchanged.
 	var b strings.Builder
-	b.WriteString("$'")
-	for i := range len(w) {
-		switch c := w[i]; {
-		case c == '\n':
-			b.WriteString(`\n`)
-		case c == '\t':
-			b.WriteString(`\t`)
-		case c == '\'' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		case c < ' ' || c == 0x7f:
+	for _, c := range []byte(strings.NewReplacer("\n", `\n`, "\t", `\t`, "'", `\'`, `\`, `\\`).Replace(w)) {
+		if isControl(rune(c)) {
 			fmt.Fprintf(&b, `\x%02x`, c)
-		default:
+		} else {
 			b.WriteByte(c)
 		}
 	}
-	return b.String() + "'"
+	return "$'" + b.String() + "'"
 }
+
+// isControl reports whether a character is a control character of ASCII.
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }

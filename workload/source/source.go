@@ -13,9 +13,11 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"mrlocal/internal/errs"
@@ -338,16 +340,14 @@ func durations(all []time.Duration, n int) string {
 	return "{list: [" + strings.Join(words, ", ") + "]}"
 }
 
+// plainName matches names that may need no quotes. They begin with a letter, so they are neither numbers nor dates.
+var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z][-_.a-zA-Z0-9]*$`) })
+
 // word returns a name in YAML. The name gets quotes if a YAML parser could read it as anything
 // but text.
 func word(name string) string {
-	// A name without quotes begins with a letter. So it is neither a number nor a date.
-	plain := name != "" && (name[0] >= 'a' && name[0] <= 'z' || name[0] >= 'A' && name[0] <= 'Z')
-	for _, r := range name {
-		plain = plain && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.')
-	}
 	// YAML 1.1 reads these words as booleans or null.
-	if plain && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, strings.ToLower(name)) {
+	if plainName().MatchString(name) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, strings.ToLower(name)) {
 		return name
 	}
 	return strconv.Quote(name)
