@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,10 +134,12 @@ type Word struct {
 	Quoted bool   // the word stood between quotes
 }
 
+// wordParts matches the words of a command: with single quotes, with double quotes, and others.
+var wordParts = lazy(`'([^']*)'?|"([^"]*)"?|([^ '"]+)`)
+
 // Words divides a command as Split does, and says which words were quoted.
 func Words(command string) (words []Word) {
-	parts := regexp.MustCompile(`'([^']*)'?|"([^"]*)"?|([^ '"]+)`) // compiled here, because few starts need it
-	for _, part := range parts.FindAllStringSubmatch(command, -1) {
+	for _, part := range wordParts().FindAllStringSubmatch(command, -1) {
 		if text := part[1] + part[2] + part[3]; text != "" {
 			words = append(words, Word{text, part[3] == ""})
 		}
@@ -277,16 +278,12 @@ func (w *Work) added() []string {
 	return slices.DeleteFunc(env, func(v string) bool { return !strings.Contains(v, "=") })
 }
 
-// variable returns the name of the variable for a property. Each character that is no
-// ASCII letter and no digit becomes an underscore (PipeMapRed.safeEnvVarName).
-func variable(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
-			return r
-		}
-		return '_'
-	}, name)
-}
+// special matches a character that is no ASCII letter and no digit.
+var special = lazy(`[^0-9A-Za-z]`)
+
+// variable returns the name of the variable for a property. Each special character becomes an underscore
+// (PipeMapRed.safeEnvVarName).
+func variable(name string) string { return special().ReplaceAllString(name, "_") }
 
 // expand replaces each ${NAME} in value by the property of that name, at most 20 times
 // (Configuration.substituteVars). A name that is not set stays as it is.

@@ -114,30 +114,24 @@ func parseKey(text string) (Spec, error) {
 	return k, err
 }
 
+// position matches a position of a key: a field, a byte and letters.
+var position = lazy(`^([-+]?[0-9]+)(?:\.([-+]?[0-9]+))?([nr]*)$`)
+
 // parsePos reads f[.c][nr]. It returns f and c, or char if c is missing, and sets the flags
 // n and r of k.
 func (k *Spec) parsePos(text string, char int) (field, at int, err error) {
-	letters := strings.TrimLeft(text, "0123456789.-+")
-	digits := text[:len(text)-len(letters)]
-	for _, c := range letters {
-		switch c {
-		case 'n':
-			k.Numeric = true
-		case 'r':
-			k.Reverse = true
-		default:
-			return 0, 0, errSpec
-		}
-	}
-	f, c, hasChar := strings.Cut(digits, ".")
-	if field, err = strconv.Atoi(f); err != nil {
+	parts := position().FindStringSubmatch(text)
+	if parts == nil {
 		return 0, 0, errSpec
 	}
-	at = char
-	if hasChar {
-		if at, err = strconv.Atoi(c); err != nil {
-			return 0, 0, errSpec
-		}
+	k.Numeric = k.Numeric || strings.Contains(parts[3], "n")
+	k.Reverse = k.Reverse || strings.Contains(parts[3], "r")
+	field, err = strconv.Atoi(parts[1])
+	if at = char; parts[2] != "" && err == nil {
+		at, err = strconv.Atoi(parts[2])
+	}
+	if err != nil { // beyond 64 bits
+		return 0, 0, errSpec
 	}
 	return field, at, nil
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -41,6 +40,10 @@ var (
 	glued     = lazy(`^[\w./][\w./-]*(\||;|&&)([\w./-]*$)`) // sort|uniq
 	expanded  = lazy("^([$]([A-Za-z_]|[{(])|`|~/)")         // $HOME ${X} $(date) ~/x
 	assigned  = lazy(`^[A-Za-z_]\w*=`)                      // LC_ALL=C, as the first word
+
+	interpreter = lazy(`^(python|perl|ruby|node|sh|bash|dash|php|Rscript)`) // its first word is a script
+	scripted    = lazy(`^(sed|perl)$|awk$`)                                 // its words may be a script
+	ofTheSystem = lazy(`^/(bin|sbin|usr|lib|etc|dev|proc|sys)/`)            // a path that other machines have too
 )
 
 // lazy returns a function that compiles expr at its first call, so that no other start of the program does.
@@ -82,29 +85,18 @@ func lintCommand(name string, words []Word, shipped map[string]bool) (found []st
 			for _, inner := range strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune(" \t\n|&;<>()\"'`", r) }) {
 				found = append(found, lintFile(name, inner, shipped)...)
 			}
-		case shellSign(word, i == 0, i > 0 && scripted(program)):
+		case shellSign(word, i == 0, i > 0 && scripted().MatchString(program)):
 			use := "passed to " + words[0].Text + " as a word"
 			if i == 0 {
 				use = "taken for the program"
 			}
 			found = append(found, fmt.Sprintf("-%s: no shell reads the command: %s is %s; write sh -c '…'", name, w, use))
-		case i == 0 || before == "-f" || i == 1 && interpreter(program) || strings.ContainsAny(w, "./"):
+		case i == 0 || before == "-f" || i == 1 && interpreter().MatchString(program) || strings.ContainsAny(w, "./"):
 			found = append(found, lintFile(name, w, shipped)...)
 		}
 		before = w
 	}
 	return found
-}
-
-// interpreter reports whether the first argument of a program is usually the file of a script.
-func interpreter(program string) bool {
-	names := []string{"python", "perl", "ruby", "node", "sh", "bash", "dash", "php", "Rscript"}
-	return slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(program, name) })
-}
-
-// scripted reports whether a program usually takes a script as a word of its command.
-func scripted(program string) bool {
-	return program == "sed" || program == "perl" || strings.HasSuffix(program, "awk")
 }
 
 // lintFile returns a finding if the word w is a file here that a node may lack. name and shipped
@@ -125,15 +117,8 @@ func lintFile(name, w string, shipped map[string]bool) []string {
 	case w == "" || err != nil || info.IsDir():
 	case !filepath.IsAbs(path):
 		return []string{fmt.Sprintf("-%s: %s is in this directory, but it is not shipped: add -files %s", name, w, w)}
-	case !ofTheSystem(path):
+	case !ofTheSystem().MatchString(path):
 		return []string{fmt.Sprintf("-%s: %s must exist on every node; ship it with -files", name, w)}
 	}
 	return nil
-}
-
-// ofTheSystem reports whether path lies in a directory of the operating system, so that
-// every node is likely to have it.
-func ofTheSystem(path string) bool {
-	dirs := []string{"/bin/", "/sbin/", "/usr/", "/lib/", "/etc/", "/dev/", "/proc/", "/sys/"}
-	return slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(path, dir) })
 }
