@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"mrlocal/internal/errs"
 	"mrlocal/internal/flags"
@@ -126,12 +125,7 @@ func modelOf(events io.Reader, file *eventFile, line *trace.Timeline) (*view.Mod
 
 // nameOf returns the policy of a run as a part of names of files, with a number if names has it already.
 func nameOf(m *view.Model, names []string) string {
-	policy := strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' {
-			return r
-		}
-		return '-'
-	}, m.Policy)
+	policy := regexp.MustCompile(`[^\pL\p{Nd}_]`).ReplaceAllString(m.Policy, "-")
 	name := policy
 	for n := 2; slices.Contains(names, name); n++ {
 		name = fmt.Sprintf("%s-%d", policy, n)

@@ -318,12 +318,7 @@ func isGeneric(name string) bool {
 }
 
 // bare returns an option without its one or two hyphens.
-func bare(word string) string {
-	if rest, ok := strings.CutPrefix(word, "--"); ok {
-		return rest
-	}
-	return strings.TrimPrefix(word, "-")
-}
+func bare(word string) string { return strings.TrimPrefix(strings.TrimPrefix(word, "-"), "-") }
 
 // unquote removes double quotes around a word that has no others inside (commons-cli). The
 // user's shell has already removed one pair.
