@@ -103,7 +103,11 @@ func writeTexts(t testing.TB, kind datagen.Kind, files int, bytes int64) (dir st
 }
 
 func TestAllWaysToIndexFilesAgree(t *testing.T) {
-	dir := writeTexts(t, datagen.Corpus, 3, 200_000)
+	size := int64(10_000)
+	if testing.Short() {
+		size = 2_000
+	}
+	dir := writeTexts(t, datagen.Corpus, 3, 20*size)
 	var want []byte
 	all := indexes()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -112,7 +116,7 @@ func TestAllWaysToIndexFilesAgree(t *testing.T) {
 		}
 		for _, memory := range []int64{0, 64 << 20} {
 			var out bytes.Buffer
-			o := engine.Options{JobOptions: engine.JobOptions{Inputs: []string{dir}, Stdout: &out, BlockBytes: 50_000}, MemoryBytes: memory}
+			o := engine.Options{JobOptions: engine.JobOptions{Inputs: []string{dir}, Stdout: &out, BlockBytes: 5 * size}, MemoryBytes: memory}
 			if _, err := engine.RunChain(context.Background(), jobs.Chain{all[name]}, o); err != nil {
 				t.Fatal(name, err)
 			}

@@ -35,6 +35,9 @@ func TestOneRecordOfThreeQuartersOfTheBoundIsSorted(t *testing.T) {
 		"from a small gzip":     {JobOptions: engine.JobOptions{Inputs: []string{filepath.Join(dir, "x.gz")}}},
 		"borrowing, from stdin": {JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: bytes.NewReader(data.Bytes())}, Policy: newPolicy(t, "pi-dhfs")},
 	} {
+		if testing.Short() && name != "from standard input" && name != "from a gzip stream" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			o.MemoryBytes, o.MapSlots, o.ReduceSlots, o.TempDirs = 16<<20, 1, 1, []string{t.TempDir()}
 			got, _ := must(t, chains(t)["sort"](), o)
