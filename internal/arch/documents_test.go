@@ -154,7 +154,7 @@ func TestDocumentsNameFilesThatExist(t *testing.T) {
 }
 
 // .ci/run passes -long to the tests that have one of these calls in their own text.
-var callsOfLong = regexp.MustCompile(`(testkit\.(Rounds|Long|Check)|policytest\.(Run|Recordings))\(`)
+var callsOfLong = regexp.MustCompile(`testkit\.(Rounds|Long)\(`)
 
 func TestTestsThemselvesAskForAllRounds(t *testing.T) {
 	for name, text := range tracked(t) {
