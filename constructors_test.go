@@ -106,6 +106,9 @@ func TestConstructorsAreCalledOnceAnAttempt(t *testing.T) {
 		}, want: "3 0 0 0 1 map[m0.0:1 m1.0:1 m2.0:1]"},
 	} {
 		for _, spills := range []bool{false, true} {
+			if testing.Short() && !spills {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s, spills %t", name, spills), func(t *testing.T) {
 				var m made
 				job := counted(&m, c.fails)
