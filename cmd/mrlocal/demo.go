@@ -144,9 +144,9 @@ func (c *session) teach(ctx context.Context) error {
 	return c.outcomes()
 }
 
-// say writes a text to standard output, with lines broken at c.width.
+// say writes a text to standard output, as errs.Fit lays it out.
 func (c *session) say(format string, args ...any) {
-	fmt.Fprint(c.Stdout, wrap(fmt.Sprintf(format, args...), c.width))
+	fmt.Fprint(c.Stdout, errs.Fit(fmt.Sprintf(format, args...), c.width))
 }
 
 // run makes run i and writes its notes when their events happen. A fast run gets its notes at its
@@ -159,7 +159,7 @@ func (c *session) run(ctx context.Context, i int) error {
 		// because events come in the order of time.
 		items := ofRun(c.lesson.Items(models), i)
 		for ; written < len(items); written++ {
-			write(wrap(c.note(&items[written]), c.width))
+			write(c.note(&items[written]))
 		}
 	}
 	if c.fast {
@@ -188,7 +188,8 @@ func (c *session) note(x *lesson.Item) string {
 	if x.Ask != "" && c.ask == nil {
 		slots = fmt.Sprintf(" (%s)", slotWords(x.Slots))
 	}
-	return fmt.Sprintf("%6.1fs  %s%s\n", x.At.Seconds(), x.Text, slots)
+	at := fmt.Sprintf("%6.1fs  ", x.At.Seconds())
+	return errs.Wrap(x.Text+slots, at, strings.Repeat(" ", len(at)), c.width) + "\n"
 }
 
 // verdict says whether an answer is right, with the text of the note. An empty answer is none.
@@ -284,31 +285,6 @@ func slotWords(slots []int32) string {
 		return "slot " + words[0]
 	}
 	return "slots " + strings.Join(words, ", ")
-}
-
-// wrap breaks the lines of text at spaces, so that they have at most width bytes. It does not break
-// a longer word. A line that begins with two spaces is a note. The lines that continue it get the
-// indent of its text.
-func wrap(text string, width int) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		indent := ""
-		// The time of a note and the spaces around it take nine columns.
-		if strings.HasPrefix(line, "  ") {
-			indent = "         "
-		}
-		body := strings.TrimRight(line, "\n")
-		for len(body) > width {
-			at := strings.LastIndexByte(body[:width+1], ' ')
-			if at <= len(indent) {
-				break
-			}
-			b.WriteString(body[:at] + "\n")
-			body = indent + body[at+1:]
-		}
-		b.WriteString(body + line[len(strings.TrimRight(line, "\n")):])
-	}
-	return b.String()
 }
 
 // newAnswers returns the lines that the user types on the terminal r. A goroutine reads them, because a read from a

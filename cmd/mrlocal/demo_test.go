@@ -155,19 +155,6 @@ func TestAQuestionEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestLinesAreBrokenAtWords(t *testing.T) {
-	for text, want := range map[string]string{
-		"one two three\n":        "one two\nthree\n",
-		"   1.0s  one two\n":     "   1.0s  one\n         two\n",
-		"indivisiblewords\n":     "indivisiblewords\n",
-		"short\n\nshorter again": "short\n\nshorter\nagain",
-	} {
-		if got := wrap(text, 12); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}
-
 func TestMistakesOfTheLine(t *testing.T) {
 	for want, line := range map[string]string{
 		"one word too many": "borrow pools",
