@@ -44,10 +44,11 @@ func Headline(runs []Named) string {
 	if text := all[len(all)-1].idle(len(all) > 1); text != "" {
 		said = append(said, text)
 	}
+	lenders := 0
 	for i := range all {
-		if all[i].loans[trace.Map]+all[i].loans[trace.Reduce] > 0 {
+		if all[i].loans[trace.Map]+all[i].loans[trace.Reduce] > 0 && lenders < mostLenders {
 			said = append(said, all[i].lending())
-			break
+			lenders++
 		}
 	}
 	return strings.Join(said, " ")
@@ -88,6 +89,9 @@ func outcomeOf(r Named) outcome {
 	}
 	return o
 }
+
+// mostLenders is the most runs whose loans a headline tells: those that end first.
+const mostLenders = 2
 
 // mostNamed is the most runs that a headline names one by one.
 const mostNamed = 6

@@ -7,10 +7,14 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/gzip"
+
+	"mrlocal/internal/testkit"
 	"mrlocal/view/lesson"
 )
 
@@ -22,7 +26,9 @@ func lessonOf(t *testing.T, name string) (*session, *bytes.Buffer) {
 		t.Fatal(err)
 	}
 	if l.Input != nil && l.Input.Wiki {
-		l.Input.Bytes = 4 << 20
+		if !testkit.Rewrite() {
+			l.Input.Bytes = 4 << 20
+		}
 		t.Chdir(t.TempDir())
 	}
 	out := &bytes.Buffer{}
@@ -58,6 +64,36 @@ func TestTheLessonOfRealRunsIsTrue(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "does not hold") {
 		t.Errorf("without growth:\n%s", out.String())
+	}
+}
+
+// With -rewrite the lessons that read files are recorded, for pages that only simulate:
+//
+//	go test ./cmd/mrlocal -run TestLessonsAreRecorded -rewrite
+func TestLessonsAreRecorded(t *testing.T) {
+	if !testkit.Rewrite() {
+		t.Skip("without -rewrite the recordings stay; package lesson tests them")
+	}
+	source, err := filepath.Abs("../../view/lesson")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"grep", "spill"} {
+		c, _ := lessonOf(t, name)
+		c.fast = false
+		if err := c.teach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range c.runs {
+			var packed bytes.Buffer
+			out := gzip.NewWriter(&packed)
+			if _, err := out.Write(r.file.Bytes()); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(out.Close(), os.WriteFile(filepath.Join(source, c.lesson.Recording(i)), packed.Bytes(), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

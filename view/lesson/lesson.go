@@ -1,6 +1,7 @@
 // Package lesson has the lessons of mrlocal demo. A lesson is a workload with the policies to
 // compare. It has notes for important moments, questions that come before a decision is shown, and
-// claims about the result. All of it is data, in data/NAME.json and data/NAME.yaml.
+// claims about the result. All of it is data, in data/NAME.json and data/NAME.yaml. A lesson
+// that reads files also has recorded runs.
 //
 // A Moment ties a note to an event. Items finds the moments in the models of runs, simulated or
 // real, ended or live. A claim compares two figures of the models. Outcomes says whether it holds.
@@ -22,6 +23,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/klauspost/compress/gzip"
 
 	"mrlocal/internal/errs"
 	"mrlocal/internal/setting"
@@ -45,10 +48,10 @@ type Title struct {
 	Title string `json:"title"`
 }
 
-// Simulated returns the lessons that Simulate can run, in the order of Names.
-func Simulated() (all []Title) {
+// Titles returns the titles of all lessons, in the order of Names.
+func Titles() (all []Title) {
 	for _, name := range Names() {
-		if l, err := Load(name); err == nil && l.Input == nil { // a test loads all lessons
+		if l, err := Load(name); err == nil { // a test loads all lessons
 			all = append(all, Title{name, l.Title})
 		}
 	}
@@ -176,6 +179,26 @@ func (l *Lesson) Simulate(ctx context.Context, i int, events io.Writer, watch fu
 	_, err = sim.Run(ctx, f, o)
 	return err
 }
+
+// Play writes the event file of run i to events. It simulates the run. A lesson with an Input has recorded runs.
+func (l *Lesson) Play(ctx context.Context, i int, events io.Writer) error {
+	if l.Input == nil {
+		return l.Simulate(ctx, i, events, nil)
+	}
+	packed, err := data.ReadFile(l.Recording(i))
+	if err != nil {
+		return err
+	}
+	in, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(events, in)
+	return err
+}
+
+// Recording returns the name of the file with the events of run i, below the directory of this package.
+func (l *Lesson) Recording(i int) string { return fmt.Sprintf("data/%s-%d.jsonl.gz", l.Name, i) }
 
 // Outcome is a claim with the values of its figures. Times are in seconds.
 type Outcome struct {

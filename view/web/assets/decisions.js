@@ -72,13 +72,14 @@ export class Decisions {
   }
 
   line(row, i) {
-    const { run, page } = this, d = run.decisions, now = page.now;
+    const { run, page } = this, d = run.decisions, now = page.now, op = run.opNames[d.op[row]];
+    const lent = op === 'start' && d.bar[row] >= 0 && run.bars.lent[d.bar[row]];
     const chosen = page.selected?.decision === row && page.selected.run === run;
     const e = element('div', { className: 'decision' + (d.at[row] > now ? ' later' : ''), role: 'option', id: 'd' + row },
       element('time', { textContent: span(d.at[row]) }),
-      element('span', { textContent: run.opNames[d.op[row]] }),
+      element('span', { textContent: lent ? 'loan' : op }),
       element('span', { textContent: what(run, row) }),
-      element('span', { textContent: d.bar[row] >= 0 && run.bars.lent[d.bar[row]] && run.opNames[d.op[row]] === 'start' ? (run.bars.kind[d.bar[row]] === MAP ? '//' : '\\\\') : '', title: 'lent' }));
+      element('span', { textContent: lent ? (run.bars.kind[d.bar[row]] === MAP ? '//' : '\\\\') : '', title: 'lent' }));
     e.dataset.row = row;
     e.setAttribute('aria-selected', chosen);
     e.setAttribute('aria-setsize', this.shown.length);
@@ -281,9 +282,10 @@ export class Inspector {
     const most = Math.max(1, ...kinds.flatMap((k) => [k.tasks, k.slots])), box = element('div', { className: 'wanted' });
     kinds.forEach((k, i) => {
       const name = i === MAP ? 'map' : 'reduce';
-      for (const [words, n, kind, note] of [[`${name}s wanted`, k.tasks, '', `${k.tasks}, ${k.waiting} of them waited`], [`${name} slots`, k.slots, 'slots', k.slots]]) {
+      for (const [words, n, kind, note] of [[`${name}s wanted`, k.tasks, '', `${k.tasks} (${k.waiting} waited)`], [`${name} slots`, k.slots, 'slots', k.slots]]) {
         const line = element('i', { className: kind });
         line.style.width = (100 * n) / most + '%';
+        line.hidden = n === 0;
         box.append(element('span', { textContent: words }), line, element('span', { textContent: note }));
       }
     });

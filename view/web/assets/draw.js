@@ -281,9 +281,9 @@ export function label(ctx, paint, s, x, y, first, last) {
  * the sign into a context. by is what letters and hues stand for.
  */
 export function legend(by, occur) {
-  const base = { x: 1, y: 1, w: 24, h: 11, hue: 5, letter: '', task: '', segments: [['compute', 1, 25]], spills: [], lent: '' };
+  const base = { x: 1, y: 1, w: 24, h: 11, hue: 0, letter: '', task: '', segments: [['compute', 1, 25]], spills: [], lent: '' };
   const entry = (s) => {
-    if (s.name === 'idle') return [s.words, () => {}];
+    if (s.name === 'idle') return [s.words, (paint, ctx) => { ctx.strokeStyle = paint.ink; ctx.strokeRect(1.5, 1.5, 23, 10); }];
     if (s.name === 'lost') return [s.words, (paint, ctx) => paint.lost(ctx, base.x, base.y, base.w, base.h)];
     const shape = { ...base, copy: s.mark === 'dashes', killed: s.mark === 'cross', failed: s.mark === 'corner' };
     if (s.height) shape.segments = [[s.name, 1, 25]];

@@ -26,7 +26,7 @@ export class Lesson {
     this.box.hidden = false;
     this.log = element('div', { className: 'log' });
     this.log.setAttribute('aria-live', 'polite');
-    this.question = element('div', { className: 'question', hidden: true });
+    this.question = element('div', { className: 'question', hidden: true, tabIndex: -1 });
     this.aim = element('p', { textContent: this.about });
     this.begin = element('button', { textContent: 'Begin', className: 'primary' });
     this.begin.addEventListener('click', () => this.go());
@@ -64,7 +64,7 @@ export class Lesson {
   // flow fills the way of the data: maps that have read, kvbuffers in use, outputs or spills on disk, what is copied, and
   // reduces that are done.
   flow() {
-    const { now } = this.page;
+    const now = this.hides ? this.limit : this.page.now;
     this.runs.forEach((r, i) => {
       const run = this.page.runs.find((x) => x.id === r.id), b = run.bars, begun = new Set(), sum = { maps: 0, reduces: 0, copied: 0, doneMaps: 0, doneReduces: 0 };
       let running = 0;
@@ -143,7 +143,8 @@ export class Lesson {
     this.question.replaceChildren(element('p', {}, element('b', { textContent: `At ${span(item.at)}. ${item.ask}` })),
       element('p', {}, click, ...buttons.flatMap((b) => [b, ' '])));
     this.log.hidden = true;
-    buttons[0].focus();
+    this.question.focus(); // no answer looks chosen
+    this.flow();
     this.page.draw();
   }
 
@@ -172,7 +173,7 @@ export class Lesson {
     this.note(item, right ? `You were right: ${this.words(item, choice)}. ` : `You chose ${this.words(item, choice)}, and it was ${item.right.length > 1 ? 'one of ' : ''}${this.words(item, all)}. `);
     const slots = (answers) => run.lanes.filter((l) => answers.includes(String(item.answer === 'tracker' ? l.tracker : l.slot))).map((l) => l.slot);
     const drawn = item.answer === 'slot' || item.answer === 'tracker';
-    this.guess = { run, at: item.at, right: drawn ? slots(item.right) : item.slots, wrong: drawn && !right ? slots([choice]) : [] };
+    this.guess = { run, at: item.at, right: drawn ? slots(item.right) : [], wrong: drawn && !right ? slots([choice]) : [] };
     this.busy = true;
     this.page.time.show(item.at);
     const row = run.decisions.seq.indexOf(item.seq);

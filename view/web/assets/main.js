@@ -156,7 +156,7 @@ class Page {
       try {
         const { text } = await ask('headline', { run: shown.map((r) => r.id) });
         const than = this.base ? `Against ${this.base.policy} of ${this.base.name}, which is drawn in grey: ${shown.map((r) => against(this.base, r)).join('; ')}. ` : '';
-        if (this.told === key) byID('headline').textContent = than + (this.base && shown.length < 2 ? '' : text);
+        if (this.told === key) byID('headline').replaceChildren(...(than + (this.base && shown.length < 2 ? '' : text)).split(/(\S+-\S+)/).map((words, i) => (i % 2 ? element('span', { className: 'whole', textContent: words }) : words)));
         for (const run of shown) {
           if (run.over && run.path?.seq !== run.seq) run.path = { seq: run.seq, ...(await ask('path', { run: run.id })) };
         }
@@ -336,6 +336,7 @@ class Page {
     if (this.headed === key) return; // nothing in the head has changed
     this.headed = key;
     byID('at').textContent = time.at === null ? (this.runs.every((r) => r.over) ? 'end ' : 'now ') + span(time.end) : span(Math.round(time.at));
+    byID('follow').hidden = this.runs.every((r) => r.over);
     byID('follow').setAttribute('aria-pressed', time.at === null && time.following);
     byID('play').textContent = time.playing ? '❚❚' : '▶';
     byID('play').setAttribute('aria-label', time.playing ? 'Pause' : 'Play');
@@ -374,8 +375,11 @@ class Page {
     const { run } = this, d = run.decisions;
     this.time.playing = false;
     this.time.show(d.at[row]);
-    if (d.slot[row] >= 0) this.lanes.get(run.id)?.reveal(d.slot[row]);
+    const reveal = () => { if (d.slot[row] >= 0) this.lanes.get(run.id)?.reveal(d.slot[row]); };
+    reveal();
+    requestAnimationFrame(reveal); // once more: lanes that were unfolded have another height then
     this.select({ run, slot: d.slot[row], bar: d.bar[row], decision: row });
+    if (matchMedia('(max-width: 700px)').matches) byID('inspector').scrollIntoView({ block: 'nearest' });
   }
 
   step(by) {
@@ -481,6 +485,7 @@ class Page {
   restore() {
     const at = new URLSearchParams(location.hash.slice(1)), find = (id) => this.runs.find((r) => r.id === id);
     this.restored = true;
+    this.save(); // what was chosen while the runs were loaded
     if (this.hides) return;
     const on = (at.get('on') ?? '').split(',').filter(find);
     if (on.length) this.on = new Set(on);

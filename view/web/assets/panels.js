@@ -28,6 +28,7 @@ export class Jobs {
     const moment = [key, run.seq, run.over, page.unknown(run), time.at, time.end].join();
     if (this.moment === moment) return; // no number has changed
     this.moment = moment;
+    this.box.previousElementSibling.textContent = 'Jobs' + (page.shown().length > 1 ? ' of ' + run.policy : '');
     jobs.forEach((j, i) => this.update(run, j, this.cards[i], time.now));
   }
 
@@ -58,7 +59,7 @@ export class Jobs {
     set(0, done.maps, maps && job.maps, maps ? `${done.maps}/${job.maps}` : `${done.maps} so far`);
     set(1, done.shuffle, 1, job.reduces ? Math.round(done.shuffle * 100) + ' %' : 'none');
     set(2, done.reduces, job.reduces, job.reduces ? `${done.reduces}/${job.reduces}` : 'none');
-    let text = now < job.submit ? 'comes at ' + span(job.submit) : job.finish >= 0 && job.finish <= now ? job.state + (job.deadline >= 0 ? ' at ' + span(job.finish) : ' after ' + span(job.finish - job.submit)) : this.page.unknown(run) ? 'ran when the server was lost' : run.over && now >= run.last ? 'ran when the events ended' : 'running';
+    let text = now < job.submit ? 'comes at ' + span(job.submit) : job.finish >= 0 && job.finish <= now ? job.state + ' at ' + span(job.finish) + (job.submit > 0 && job.deadline < 0 ? `, ${span(job.finish - job.submit)} after it came` : '') : this.page.unknown(run) ? 'ran when the server was lost' : run.over && now >= run.last ? 'ran when the events ended' : 'running';
     const late = job.deadline >= 0 && (job.finish >= 0 && job.finish <= now ? job.finish : now) > job.deadline;
     if (job.deadline >= 0) text += `, deadline ${span(job.deadline)}` + (late ? ': missed' : '');
     card.state.textContent = text;
@@ -275,7 +276,7 @@ export class Shares extends Panel {
         return button;
       });
       const words = curves.sharing === 'none' ? `${run.policy}: ${curves.definition}`
-        : below.large ? 'the run is too large to list who was below its share' : all.length ? `${name}below its share (hatched): ` : `${name}no pool was below its share for 1 % of the run`;
+        : below.large ? 'the run is too large to list who was below its share' : all.length ? `${name}below its share (hatched): ` : `${name}no pool was below its share for longer than 1 % of the run`;
       return element('div', { title: curves.definition }, words, ...buttons, all.length > 40 ? ` and ${all.length - 40} more` : '');
     });
     this.line.replaceChildren(...lines);

@@ -63,7 +63,7 @@ func TestALessonAsksBeforeItShows(t *testing.T) {
 	until(t, tab, "document.querySelector('#lesson h2')?.textContent === 'Why slots are lent [DHFS13]'")
 }
 
-// The playground of a site has the lessons that can be simulated. Each ends with a link to the next one.
+// The playground of a site has all lessons. Each ends with a link to the next one.
 func TestASiteHasLessons(t *testing.T) {
 	tab := open(t, served(t, playground(t)))
 	until(t, tab, "document.querySelector('#mistake.good') !== null")
@@ -80,6 +80,13 @@ func TestASiteHasLessons(t *testing.T) {
 	until(t, tab, "document.querySelector('#lesson h2')?.textContent.startsWith('Reduces that wait')")
 	do(t, tab, chromedp.Evaluate("Array.from(document.querySelectorAll('#lesson button')).find(b => b.textContent === 'Show all').click()", nil))
 	until(t, tab, "document.querySelector('#lesson .claims') && !document.querySelector('#lesson .following')") // the last one
+	push(t, tab, "#other")
+	until(t, tab, "document.querySelector('#mistake.good') !== null")
+	// Runs that read files were recorded.
+	do(t, tab, chromedp.Evaluate("(e => { e.value = '#lesson=spill'; e.dispatchEvent(new Event('change')); })(document.querySelector('#example'))", nil))
+	until(t, tab, "document.querySelector('#lesson h2')?.textContent.startsWith('A kvbuffer that spills')")
+	do(t, tab, chromedp.Evaluate("Array.from(document.querySelectorAll('#lesson button')).find(b => b.textContent === 'Show all').click()", nil))
+	until(t, tab, "document.querySelector('#lesson .claims')?.innerText.includes('growing kvbuffers spill less: holds')")
 	push(t, tab, "#other")
 	until(t, tab, "document.querySelector('#mistake.good') !== null")
 }

@@ -55,7 +55,7 @@ func TestAClickShowsTheReason(t *testing.T) {
 	// The second row is the reduce slot, which is lent at once.
 	click(t, tab, canvas, gutter+6, axis+high+high/2, "document.querySelector('#inspector .rule')?.textContent === 'map-borrows'")
 	// The first line is a sentence. The numbers are there, and folded.
-	for _, word := range []string{"A borrowed reduce slot 1 for map 1: no reduce waited, and 12 maps wanted 1 map slot.", "12, 11 of them waited", "reduceSlotsDemand", "map load factor"} {
+	for _, word := range []string{"A borrowed reduce slot 1 for map 1: no reduce waited, and 12 maps wanted 1 map slot.", "12 (11 waited)", "reduceSlotsDemand", "map load factor"} {
 		if text := eval(t, tab, "document.querySelector('#inspector').textContent"); !strings.Contains(text, word) {
 			t.Errorf("the inspector does not say %q: %s", word, text)
 		}

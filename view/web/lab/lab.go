@@ -137,7 +137,7 @@ func (l *Lab) Answer(ctx context.Context, name string, q url.Values) ([]byte, er
 		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(map[string]any{"examples": all, "lessons": lesson.Simulated()})
+		return json.Marshal(map[string]any{"examples": all, "lessons": lesson.Titles()})
 	}
 	look := map[string]func(*view.Model, *params) []byte{"model": model, "curves": curves, "below": below, "path": path, "shuffle": shuffle}[name]
 	ask := map[string]func(context.Context, *Run, *params) ([]byte, error){"why": why, "idle": idle}[name]

@@ -38,7 +38,7 @@ type lessonInfo struct {
 	Runs     []lessonRun      `json:"runs"`
 	Items    []lesson.Item    `json:"items"`
 	Outcomes []lesson.Outcome `json:"outcomes"`
-	Next     *lesson.Title    `json:"following"` // the next lesson that can be simulated; nil: this is the last one
+	Next     *lesson.Title    `json:"following"` // the next lesson; nil: this is the last one
 }
 
 // lessonRun is a run of the lesson.
@@ -48,7 +48,7 @@ type lessonRun struct {
 }
 
 // lessonJSON answers with the notes of a lesson, each with its event, and with the outcomes of its
-// claims. It simulates the runs of the lesson of that name. The name "" stands for the lesson that Teach has set, and
+// claims. It plays the runs of the lesson of that name. The name "" stands for the lesson that Teach has set, and
 // lessonJSON fails with Gone if there is none.
 func (l *Lab) lessonJSON(ctx context.Context, name string) ([]byte, error) {
 	x, runs := l.lesson(), l.list()
@@ -65,12 +65,8 @@ func (l *Lab) lessonJSON(ctx context.Context, name string) ([]byte, error) {
 		return nil, errNoLesson
 	}
 	info := lessonInfo{Name: x.Name, Title: x.Title, About: x.About, Papers: x.Papers}
-	after := lesson.Names()
-	after = after[slices.Index(after, x.Name)+1:]
-	for _, next := range lesson.Simulated() {
-		if info.Next == nil && slices.Contains(after, next.Name) {
-			info.Next = &next
-		}
+	if all := lesson.Titles(); x.Name != all[len(all)-1].Name {
+		info.Next = &all[slices.Index(lesson.Names(), x.Name)+1]
 	}
 	var models []*view.Model
 	for i, r := range runs[:len(x.Runs)] {
@@ -112,7 +108,7 @@ func examples() (all []Example, err error) {
 	return all, err
 }
 
-// learn simulates the runs of a lesson, and adds them as drafts.
+// learn plays the runs of a lesson, and adds them as drafts.
 func (l *Lab) learn(ctx context.Context, x *lesson.Lesson) (runs []*Run, err error) {
 	release, err := l.awaitTurn(ctx)
 	if err != nil {
@@ -121,7 +117,7 @@ func (l *Lab) learn(ctx context.Context, x *lesson.Lesson) (runs []*Run, err err
 	defer release()
 	for i := range x.Runs {
 		var events bytes.Buffer
-		if err := x.Simulate(ctx, i, &events, nil); err != nil {
+		if err := x.Play(ctx, i, &events); err != nil {
 			return nil, err
 		}
 		r, err := Recorded(x.Runs[i].Title(), func(<-chan struct{}) (io.ReadCloser, error) {
