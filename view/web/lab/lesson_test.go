@@ -69,7 +69,7 @@ func TestALessonTiesItsNotesToEvents(t *testing.T) {
 	}
 }
 
-// A page plays each lesson: it is simulated, or its runs are recorded. All claims hold, and each question has its moment.
+// A page plays each lesson: it is simulated, or its runs are recorded. All claims hold, each question has its moment.
 func TestALessonByNameIsPlayed(t *testing.T) {
 	var l lab.Lab
 	for _, x := range lesson.Titles() {
