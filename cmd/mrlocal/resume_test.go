@@ -256,7 +256,7 @@ func TestAKilledRunGoesOn(t *testing.T) {
 						k.reduce = max(time.Millisecond, k.reduce*7/8) // it was measured on a busy machine
 						ran, restored := k.ran, k.restored
 						_ = os.RemoveAll(filepath.Join(k.dir, "out"))
-						k.goOn()                                      // from the start
+						k.goOn() // from the start
 						k.ran, k.restored = ran, restored
 						continue
 					}
