@@ -148,7 +148,7 @@ func (leaving) Used(int32, io.Reader) (int64, error) { return -1, nil }
 const usualResult = "a\t1\nb\t1,2\n"
 
 // newlines is the refusal of records that do not end with newlines.
-const newlines = "its records do not end with newlines, as those of Hadoop Streaming do"
+const newlines = "its records do not end with newlines, as those on a cluster do"
 
 func abilities() []ability {
 	var begun, closed atomic.Int64
@@ -259,7 +259,7 @@ func abilities() []ability {
 				return l
 			}
 		})},
-		{of: "Outputs Output", what: "`Outputs`, written by a reducer", want: "a\t1\n[more]\nb\t1,2\n", not: map[string]string{"stream, submit": "it has named outputs (more), and Hadoop Streaming has one output"}, chain: usual(func(j *jobs.Job) {
+		{of: "Outputs Output", what: "`Outputs`, written by a reducer", want: "a\t1\n[more]\nb\t1,2\n", not: map[string]string{"stream, submit": "it has named outputs (more), and a job on a cluster has one output"}, chain: usual(func(j *jobs.Job) {
 			j.Outputs = []string{"more"}
 			j.NewReducer = func() jobs.Reducer {
 				l, own := fullOf(), jobs.OwnAttempt{}
@@ -327,7 +327,7 @@ func abilities() []ability {
 				})
 			}
 		})},
-		{of: "Bare", what: "`Bare`", want: "a1b1,2", not: map[string]string{"stream, submit": "its output is binary (Bare), and Hadoop Streaming ends each record with a newline"}, chain: usual(func(j *jobs.Job) { j.Bare = true })},
+		{of: "Bare", what: "`Bare`", want: "a1b1,2", not: map[string]string{"stream, submit": "its output is binary (Bare), and a cluster ends each record with a newline"}, chain: usual(func(j *jobs.Job) { j.Bare = true })},
 		{of: "Delim", what: "`Delim` NUL", want: "a\t1\x00b\t1,2\x00", not: map[string]string{"stream, submit": newlines}, work: work{files: []jobtest.File{{Path: "a", Data: []byte("a 1\x00b 1\x00b 2\x00")}}}, chain: usual(func(j *jobs.Job) {
 			j.Delim, j.NewMapper = jobs.NUL, mapperOf(func(b jobs.Block, out jobs.Emitter) error {
 				for record := range b.Records(jobs.NUL) {
@@ -351,7 +351,7 @@ func abilities() []ability {
 		{of: "NoInput Maps Timed", what: "`NoInput`, `Maps` and `Timed`", want: "x\tt,t\n", work: work{files: []jobtest.File{}}, not: map[string]string{
 			"later in a chain": "only the first job of a chain may be without input",
 			"resume":           "finds its input by itself, so a change of it after a kill would not be noticed",
-			"stream, submit":   "it reads no input, and Hadoop Streaming starts a map for input only",
+			"stream, submit":   "it reads no input, and a cluster starts a map for input only",
 		}, chain: usual(func(j *jobs.Job) {
 			j.NoInput, j.Maps, j.Timed = true, 2, true
 			j.NewMapper = func() jobs.Mapper {
@@ -363,7 +363,7 @@ func abilities() []ability {
 		})},
 		{of: "Path File Offset Last ByFile", what: "`Block.File`, `Block.Offset` and `Block.Last`", want: "0\t0+8$\n1\t0+4$\n", not: map[string]string{
 			"later in a chain": "(a part of the job before is a file)",
-			"stream, submit":   "it needs the index or the end of a file (ByFile), which a child of Hadoop Streaming does not know",
+			"stream, submit":   "it needs the index or the end of a file (ByFile), which a child on a cluster does not know",
 		}, chain: usual(func(j *jobs.Job) {
 			j.ByFile, j.NewMapper = true, mapperOf(func(b jobs.Block, out jobs.Emitter) error {
 				text := fmt.Sprint(b.Offset, "+", len(b.Data))
@@ -401,7 +401,7 @@ func abilities() []ability {
 		})},
 		{of: "Rereads Rounds Converged", what: "`Rereads`, `Rounds` and `Converged`", want: "a 1\t++\nb 1\t++\nb 2\t++\n", chain: growing, not: map[string]string{
 			"later in a chain": "(the chain has its own first job)",
-			"stream, submit":   "it has several Rounds, and Hadoop Streaming runs a job once",
+			"stream, submit":   "it has several Rounds, and a cluster runs a job once",
 		}},
 		{of: "Releaser NewReleaser Release Finish RecordCounter Records Verdict", what: "a releaser, with its verdict", want: "1 a 1\n2 b 1\nend\n", not: map[string]string{"resume": mapOnly}, chain: usual(func(j *jobs.Job) {
 			j.NewReducer, j.NewMapper = nil, mapperOf(emitLines)
@@ -415,7 +415,7 @@ func abilities() []ability {
 			j.NewReleaser = func() jobs.Releaser { return leaving{&numbering{limit: 1}} }
 		})},
 		{of: "Paired", what: "`Block.Pairs` of the job before", want: "a\t1\nb\t1,2\n", not: map[string]string{
-			"stream, submit": "it reads the pairs of the job before, which Hadoop Streaming passes on as lines",
+			"stream, submit": "it reads the pairs of the job before, which a cluster passes on as lines",
 		}, chain: after(func(j *jobs.Job) {
 			j.NewMapper = mapperOf(func(b jobs.Block, out jobs.Emitter) error {
 				for key, value := range b.Pairs() {

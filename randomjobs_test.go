@@ -57,7 +57,7 @@ type counts struct{ made, begun, closed atomic.Int64 }
 
 func (d *drawn) sums() bool { return d.Folds != "" && d.Folds != "most" }
 
-// notStreamed returns what the job can do under Hadoop Streaming: "", or words of the refusal.
+// notStreamed returns what the job can do on a cluster: "", or words of the refusal.
 func (d *drawn) notStreamed() string {
 	switch {
 	case d.Delim != jobs.Newline || d.Fixed > 0:

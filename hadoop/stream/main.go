@@ -132,7 +132,7 @@ type DescribedJob struct {
 	Partitioned bool   `json:"partitioned,omitempty"` // it has a Partition
 	MapOnly     bool   `json:"map_only,omitempty"`    // it has no NewReducer
 	Begins      bool   `json:"begins,omitempty"`      // it has Begin, which gets the number of input files
-	Refused     string `json:"refused,omitempty"`     // why it cannot run under Hadoop Streaming; "": it can
+	Refused     string `json:"refused,omitempty"`     // why it cannot run on a cluster; "": it can
 }
 
 // describe returns the Description of a chain. If the first job has Begin, it is

@@ -57,7 +57,7 @@ func (c *child) runMap(stdin io.Reader) error {
 			return err
 		}
 	}
-	return out.end()
+	return cmp.Or(out.end(), c.putAll())
 }
 
 // fileNumber returns a hash of the path in place of the number of a file, which a single map does
@@ -108,7 +108,7 @@ func (w *wireOut) write(key, value []byte) {
 		w.c.emittedLate()
 		return
 	}
-	_, _ = w.c.out.Write(w.c.wire.record(key, value))
+	w.c.put(w.c.wire.record(key, value))
 }
 
 // EmitSpans implements jobs.SpanEmitter.
@@ -157,19 +157,8 @@ const (
 )
 
 // newCombining makes the kvbuffer of a job with a folder or a combiner.
-func (c *child) newCombining() (out emitter, release func(), err error) {
-	b := &combining{c: c, temp: disk.NewTempRoot(nil, 0)}
-	leaseBytes := (c.o.TableBytes/membudget.ChunkBytes+1)*membudget.ChunkBytes + leaveBytes
-	if b.budget, err = membudget.New(leaseBytes + mergeBytes); err != nil {
-		return nil, nil, err
-	}
-	// The budget has exactly these two leases, so both are granted.
-	lease, _ := b.budget.TryReserve(leaseBytes)
-	b.merge, _ = b.budget.TryReserve(mergeBytes)
-	o := spill.Options{
-		Parts: 1, AppendKey: c.job.AppendKey, Folder: c.wire.folder, StartBytes: c.o.TableBytes, KVBuffer: spill.KVBuffer{NoGrowth: true},
-		Lease: lease, CreateTemp: b.createTemp, Late: c.emittedLate,
-	}
+func (c *child) newCombining() (out *combining, release func(), err error) {
+	o := spill.Options{Parts: 1, AppendKey: c.job.AppendKey, Folder: c.wire.folder}
 	// Only a combiner sees partitions: it is flushed behind each.
 	if c.job.NewCombiner != nil {
 		o.Parts = c.o.Reduces
@@ -180,6 +169,22 @@ func (c *child) newCombining() (out emitter, release func(), err error) {
 			return combiner
 		}
 	}
+	return c.newBuffer(o)
+}
+
+// newBuffer makes a kvbuffer, and a function that gives back what it has.
+func (c *child) newBuffer(o spill.Options) (out *combining, release func(), err error) {
+	b := &combining{c: c, temp: disk.NewTempRoot(nil, 0)}
+	leaseBytes := (c.o.TableBytes/membudget.ChunkBytes+1)*membudget.ChunkBytes + leaveBytes
+	if b.budget, err = membudget.New(leaseBytes + mergeBytes); err != nil {
+		return nil, nil, err
+	}
+	// The budget has exactly these two leases, so both are granted.
+	lease, _ := b.budget.TryReserve(leaseBytes)
+	b.merge, _ = b.budget.TryReserve(mergeBytes)
+	o.StartBytes, o.KVBuffer.NoGrowth = c.o.TableBytes, true
+	o.Lease, o.CreateTemp = lease, b.createTemp
+	o.Late = c.emittedLate
 	release = func() {
 		if b.Buffer != nil {
 			b.Discard()
@@ -265,12 +270,12 @@ func (r *rawOut) spill() {
 
 // write writes the chunk. c.out keeps the first error.
 func (r *rawOut) write() {
-	line := append(append(r.c.wire.appendPart(r.line[:0], 0), r.c.wire.position...), 0)
+	line := append(append(r.line[:0], r.c.wire.position...), 0)
 	line = appendHex(line, r.seq)
 	r.seq++
 	line = append(line, '\t')
 	line = appendEscaped(line, r.chunk)
-	_, _ = r.c.out.Write(append(line, '\n'))
+	r.c.put(append(line, '\n'), 0)
 	r.line, r.chunk = line, r.chunk[:0]
 	r.c.counters[mapOutputRecords]++
 }

@@ -27,7 +27,7 @@ func scanLines(in io.Reader) *bufio.Scanner {
 // groups reads records from the wire and divides them into groups. It is the jobs.Refiller of
 // the values of the current group. It reads one record ahead.
 type groups struct {
-	in   *bufio.Scanner
+	in   lines
 	wire *wire
 	// same returns the part of a key, escaped, that the records of a group share.
 	same func(whole []byte) []byte
@@ -184,7 +184,12 @@ func (c *child) runReduce(stdin io.Reader) error {
 	if c.mapOnly() {
 		return c.restore(stdin)
 	}
-	g := &groups{in: scanLines(stdin), wire: &c.wire, plain: []byte{}, same: keyOf}
+	in, release, err := c.records(stdin)
+	if err != nil {
+		return err
+	}
+	defer release()
+	g := &groups{in: in, wire: &c.wire, plain: []byte{}, same: keyOf}
 	reducer := c.job.NewReducer()
 	c.begin(reducer)
 	out := &resultOut{c: c}
@@ -284,7 +289,12 @@ func (r *resultOut) flush() error {
 // the input, and passes each to the Releaser of the job.
 func (c *child) restore(stdin io.Reader) error {
 	// A group is the chunks of a split: their keys differ only in NUL and the number of the chunk.
-	g := &groups{in: scanLines(stdin), wire: &c.wire, plain: []byte{}, same: func(whole []byte) []byte { return whole[:max(0, len(whole)-1-hexDigits)] }}
+	in, free, err := c.records(stdin)
+	if err != nil {
+		return err
+	}
+	defer free()
+	g := &groups{in: in, wire: &c.wire, plain: []byte{}, same: func(whole []byte) []byte { return whole[:max(0, len(whole)-1-hexDigits)] }}
 	out := &resultOut{c: c}
 	var release jobs.Releaser = jobs.Copying{}
 	if c.job.NewReleaser != nil {

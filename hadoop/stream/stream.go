@@ -25,9 +25,9 @@
 // more is refused by name before anything runs (Check). docs/abilities.md has the table.
 //
 // Memory: a block of the input and a window of values. Each has about 1 MiB, or the length of
-// the longest record. A map that folds or combines values also has a kvbuffer (Options.TableBytes),
-// which spills to the system's directory of temporary files. Slices that user code gets are
-// borrowed, as package jobs says.
+// the longest record. A map that folds or combines values, and a reduce of Spark, also have a
+// kvbuffer (Options.TableBytes), which spills to the system's directory of temporary files. Slices
+// that user code gets are borrowed, as package jobs says.
 //
 // Package jobs defines jobs. Packages spill and shuffle fold, combine and group, as for package
 // engine. Package submit starts Hadoop.
@@ -96,10 +96,10 @@ type Options struct {
 	Files int
 
 	Results Results
-	// Spark writes the wire and the results as the driver of package submit reads them. Each record on
-	// the wire begins with the number of its reduce, and needs no label. A result may hold any bytes.
+	// Spark is for the driver of package submit. A map writes blocks of records, each for a reduce, and
+	// needs no label. A reduce sorts its records. A result may hold any bytes.
 	Spark      bool
-	TableBytes int64 // first size of the kvbuffer in which a map folds or combines values; 0: 64 MiB
+	TableBytes int64 // first size of the kvbuffer, in which a map folds or combines values, and a reduce of Spark sorts; 0: 64 MiB
 
 	Task Task
 }
@@ -151,7 +151,7 @@ const (
 
 // Run does one side of a job of chain. It reads stdin to its end, writes records to stdout, and
 // writes counters for Hadoop to stderr. An error of kind errs.BadOptions says that the options
-// are wrong or that the job cannot run under Hadoop Streaming. A panic of user code is an error, and so is
+// are wrong or that the job cannot run on a cluster. A panic of user code is an error, and so is
 // the end of its goroutine. Run does not watch ctx itself; it passes it to user code.
 func Run(ctx context.Context, chain jobs.Chain, side Side, o Options, stdin io.Reader, stdout, stderr io.Writer) error {
 	return guard.Apart(func() error {
@@ -193,6 +193,7 @@ type child struct {
 	o      Options
 	input  int // number of the input of the map
 	wire   wire
+	blocks [][]byte // for Spark: of each reduce
 	out    *bufio.Writer
 	stderr io.Writer
 	begun  []any     // user code whose Begin was called; closeUser closes it
@@ -213,28 +214,28 @@ func JobOf(chain jobs.Chain, step int) (jobs.Job, error) {
 	return chain[max(step, 1)-1], nil
 }
 
-// Check returns the options error for the first job of the chain that cannot run under Hadoop
-// Streaming, or nil. It calls no function of the jobs.
+// Check returns the options error for the first job of the chain that cannot run on a cluster,
+// with Hadoop Streaming or Spark, or nil. It calls no function of the jobs.
 func Check(chain jobs.Chain) error {
 	for i := range chain {
 		j, why := &chain[i], ""
 		switch {
 		case j.Delim != jobs.Newline || j.RecordBytes > 0:
-			why = "its records do not end with newlines, as those of Hadoop Streaming do"
+			why = "its records do not end with newlines, as those on a cluster do"
 		case j.Bare:
-			why = "its output is binary (Bare), and Hadoop Streaming ends each record with a newline"
+			why = "its output is binary (Bare), and a cluster ends each record with a newline"
 		case chain.Paired(i):
-			why = "it reads the pairs of the job before, which Hadoop Streaming passes on as lines; with Text it reads these"
+			why = "it reads the pairs of the job before, which a cluster passes on as lines; with Text it reads these"
 		case j.NoInput:
-			why = "it reads no input, and Hadoop Streaming starts a map for input only"
+			why = "it reads no input, and a cluster starts a map for input only"
 		case j.Rounds > 1:
-			why = "it has several Rounds, and Hadoop Streaming runs a job once"
+			why = "it has several Rounds, and a cluster runs a job once"
 		case j.Rereads && i > 0:
-			why = "it reads the input of the chain again (Rereads), and has no side data under Hadoop Streaming"
+			why = "it reads the input of the chain again (Rereads), and has no side data on a cluster"
 		case len(j.Outputs) > 0:
-			why = "it has named outputs (" + strings.Join(j.Outputs, ", ") + "), and Hadoop Streaming has one output"
+			why = "it has named outputs (" + strings.Join(j.Outputs, ", ") + "), and a job on a cluster has one output"
 		case j.ByFile:
-			why = "it needs the index or the end of a file (ByFile), which a child of Hadoop Streaming does not know"
+			why = "it needs the index or the end of a file (ByFile), which a child on a cluster does not know"
 		default:
 			continue
 		}
@@ -244,7 +245,7 @@ func Check(chain jobs.Chain) error {
 }
 
 // newChild returns a child without its streams, with defaults for unset options. Its errors are
-// of kind errs.BadOptions: the options are wrong, or the job cannot run under Hadoop Streaming.
+// of kind errs.BadOptions: the options are wrong, or the job cannot run on a cluster.
 func newChild(chain jobs.Chain, o Options) (*child, error) {
 	job, err := JobOf(chain, o.Step)
 	if err != nil {

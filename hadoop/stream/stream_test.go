@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -30,7 +29,7 @@ import (
 // hadoop does the work of Hadoop Streaming: it divides files into splits and runs a child for each. It sends
 // each record to a reduce by the hash of its key, and sorts by the key alone. Values of equal keys
 // come in any order. The result is all parts, one after the other. With o.Spark it does the work of the
-// driver of Spark: records name their reduces, and those without a label that of Hadoop's hash.
+// driver of Spark: it passes blocks on in any order. Keys without a label go where Hadoop's hash sends them.
 func hadoop(t testing.TB, chain jobs.Chain, o Options, files []jobtest.File, splitBytes int, rng *rand.Rand) (string, error) {
 	type record struct{ key, line string }
 	o.Reduces = max(o.Reduces, 1)
@@ -48,18 +47,22 @@ func hadoop(t testing.TB, chain jobs.Chain, o Options, files []jobtest.File, spl
 			if err := Run(context.Background(), chain, Map, o, bytes.NewReader(f.Data[from:end]), &out, io.Discard); err != nil {
 				return "", err
 			}
+			block, bytesLeft := 0, 0 // of Spark: its reduce
 			for line := range strings.Lines(out.String()) {
+				if o.Spark && bytesLeft == 0 {
+					if n, err := fmt.Sscanf(line, "%d %d\n", &block, &bytesLeft); n != 2 || bytesLeft <= 0 {
+						t.Fatalf("%q begins no block: %v", line, err)
+					}
+					continue
+				}
+				bytesLeft -= len(line)
 				line = strings.TrimSuffix(line, "\n")
 				if strings.ContainsAny(line, "\r\n") {
 					t.Fatalf("a line that Hadoop divides: %q", line)
 				}
 				p, hashed := 0, true
 				if o.Spark {
-					var err error
-					if p, err = strconv.Atoi(line[:5]); err != nil {
-						t.Fatalf("%q names no reduce", line)
-					}
-					line, hashed = line[5:], !chain[max(o.Step-1, 0)].Ordered && !o.InOrder
+					p, hashed = block, !chain[max(o.Step-1, 0)].Ordered && !o.InOrder
 				}
 				key, _, _ := strings.Cut(line, "\t")
 				if to := int(hashOf(1, []byte(key))&0x7fffffff) % o.Reduces; !o.Spark {
@@ -76,7 +79,9 @@ func hadoop(t testing.TB, chain jobs.Chain, o Options, files []jobtest.File, spl
 	o.Task = Task{}
 	for _, part := range parts {
 		rng.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
-		slices.SortStableFunc(part, func(a, b record) int { return strings.Compare(a.key, b.key) })
+		if !o.Spark {
+			slices.SortStableFunc(part, func(a, b record) int { return strings.Compare(a.key, b.key) })
+		}
 		var in, out bytes.Buffer
 		for _, r := range part {
 			key, value, _ := strings.Cut(r.line, "\t")

@@ -27,7 +27,7 @@ import (
 //
 // The value of a sum is a decimal number. A position is the place of the record in the input.
 // Keys have it if the order of values matters. A label leads the record to its reduce. With Options.Spark
-// the number of the reduce stands before the key, in five digits, and there is no label.
+// there is no label: a map writes blocks of records of one reduce (blocks.go).
 const (
 	escape   = 1   // the first byte of an escape
 	escaped  = 14  // bytes below it are escaped
@@ -67,7 +67,7 @@ func appendUnescaped(dst, p []byte) ([]byte, error) {
 // wire writes and reads the records of one job.
 type wire struct {
 	folder   jobs.Folder // of the attempt; nil: the job has none
-	parts    bool        // records begin with their reduces (Options.Spark)
+	blocks   bool        // records go to their reduces in blocks (Options.Spark)
 	sums     bool        // values are 8 bytes, as those of jobs.Sum, and decimal on the wire
 	inOrder  bool        // keys have positions
 	reduces  int
@@ -84,7 +84,7 @@ type wire struct {
 
 // newWire makes the wire of a job. input is the number of the input to which the file of a map belongs.
 func newWire(job *jobs.Job, o Options, input int) wire {
-	w := wire{reduces: o.Reduces, parts: o.Spark, inOrder: o.InOrder && job.NewReducer != nil, target: job.Partition, ordered: job.Ordered && job.NewReducer != nil}
+	w := wire{reduces: o.Reduces, blocks: o.Spark, inOrder: o.InOrder && job.NewReducer != nil, target: job.Partition, ordered: job.Ordered && job.NewReducer != nil}
 	if job.NewFolder != nil {
 		w.folder = job.NewFolder()
 		switch w.folder.(type) {
@@ -128,28 +128,20 @@ func (w *wire) part(key []byte, parts int) (part int, escaped []byte, label bool
 	return part, w.key, label
 }
 
-// record returns the line of a record, borrowed until the next call.
-func (w *wire) record(key, value []byte) []byte {
+// record returns the line of a record, borrowed until the next call, and its reduce.
+func (w *wire) record(key, value []byte) (line []byte, part int) {
 	part, escaped, label := w.part(key, w.reduces)
-	line := append(w.appendPart(w.line[:0], part), escaped...)
+	line = append(w.line[:0], escaped...)
 	if w.inOrder {
 		line = append(append(line, 0), w.position...)
 		line = appendHex(line, w.seq)
 		w.seq++
 	}
-	if label && !w.parts {
+	if label && !w.blocks {
 		line = appendLabel(append(line, 0), part, w.reduces)
 	}
 	w.line = w.appendValue(line, value)
-	return w.line
-}
-
-// appendPart appends the number of a reduce as five digits, for Spark only.
-func (w *wire) appendPart(dst []byte, part int) []byte {
-	for d := jobs.MostReducers / 10; w.parts && d > 0; d /= 10 {
-		dst = append(dst, byte('0'+part/d%10))
-	}
-	return dst
+	return w.line, part
 }
 
 // appendValue appends TAB, value and newline. It leaves out TAB before an empty value, because

@@ -1,6 +1,6 @@
 # Runs a job of mrlocal on Spark. mrlocal submit --engine spark has written this file.
 # Lines are bytes from end to end. RDD.pipe would pass them as text and replace what is not UTF-8.
-import itertools, os, re, subprocess, sys, tempfile, threading
+import itertools, operator, os, re, subprocess, sys, tempfile, threading
 from urllib.parse import unquote
 from pyspark import AccumulatorParam, SparkFiles, TaskContext
 from pyspark.sql import SparkSession, functions as F
@@ -16,8 +16,8 @@ class Counters(AccumulatorParam):
             a[name] = a.get(name, 0) + b[name]
         return a
 
-def child(words, lines, counters, **env):
-    """Passes lines to the standard input of one child. Yields lists of the lines that it writes."""
+def child(words, texts, read, counters, **env):
+    """Passes texts to the standard input of one child. Yields what read makes of its standard output."""
     task = TaskContext.get()
     env.update(mapreduce_task_id="spark", mapreduce_task_partition=str(task.partitionId()),
                mapreduce_task_attempt_id="_%d" % task.attemptNumber())
@@ -28,7 +28,7 @@ def child(words, lines, counters, **env):
     def feed():
         try:
             with p.stdin:
-                p.stdin.writelines(lines)
+                p.stdin.writelines(texts)
         except BaseException as e:
             failures.append(e)
             if not isinstance(e, BrokenPipeError):  # the child must not take this for the end of its input
@@ -46,7 +46,7 @@ def child(words, lines, counters, **env):
     threads = [threading.Thread(target=f, daemon=True) for f in (feed, listen)]
     for t in threads:
         t.start()
-    yield from iter(lambda: p.stdout.readlines(1 << 16), [])
+    yield from read(p.stdout)
     for t in threads:
         t.join()
     if failures and not isinstance(failures[0], BrokenPipeError):
@@ -55,23 +55,28 @@ def child(words, lines, counters, **env):
         raise RuntimeError("mrlocal child ended with %d: %s" % (p.returncode, said[0].decode(errors="backslashreplace")))
     counters.add(counts)
 
+def blocks(out):
+    """Yields the number of a reduce, and records for it."""
+    for head in out:
+        reduce, length = head.split()
+        yield int(reduce), out.read(int(length))
+
+def pieces(out):
+    """Yields some lines of a result, joined, without the last newline."""
+    return (b"".join(lines)[:-1] for lines in iter(lambda: out.readlines(1 << 16), []))
+
 def mapped(words, counters):
     """Runs a child for each split. Rows are (file, start of the split, line); a split may have no line."""
     def of(rows):
-        for (file, start), split in itertools.groupby(rows, lambda r: (r[0], r[1])):
+        # Fields of a tuple cost less than those of a Row.
+        for (file, start), split in itertools.groupby(map(tuple, rows), operator.itemgetter(0, 1)):
             env = {"mapreduce_map_input_file": named(unquote(file)), "mapreduce_map_input_start": str(start)}
-            for lines in child(["map"] + words, (r[2] + b"\n" for r in split if r[2] is not None), counters, **env):
-                for line in lines:  # number of the reduce in five digits, key, tab, value
-                    key, _, value = line[:-1].partition(b"\t")
-                    yield key, value
+            yield from child(["map"] + words, (line + b"\n" for _, _, line in split if line is not None), blocks, counters, **env)
     return of
 
 def reduced(words, counters):
-    """Runs the child of a reduce. Yields pieces of the result without their last newline."""
-    def of(records):
-        for lines in child(["reduce"] + words, (key[5:] + b"\t" + value + b"\n" for key, value in records), counters):
-            yield b"".join(lines)[:-1]
-    return of
+    """Runs the child of a reduce, which sorts its records."""
+    return lambda records: child(["reduce"] + words, (block for _, block in records), pieces, counters)
 
 def named(file):
     """Names a file as the user has named the input: with or without a scheme."""
@@ -84,7 +89,7 @@ def cut(lines, words, reduces, sc):
     of = mapped(words + ["--reduces=1"], sc.accumulator({}, Counters()))
     sample = lines.orderBy(F.rand(0)).limit(1000 + 20 * reduces).rdd.coalesce(1)
     records = sample.mapPartitions(lambda rows: of(sorted(rows, key=lambda r: r[:2]))).collect()
-    keys = sorted(key[5:].split(b"\0")[0] for key, _ in records) or [b""]
+    keys = sorted(re.split(b"[\0\t]", line)[0] for _, block in records for line in block[:-1].split(b"\n")) or [b""]
     with tempfile.NamedTemporaryFile(suffix=".cuts", delete=False) as f:
         f.writelines(keys[len(keys) * i // reduces] + b"\n" for i in range(1, reduces))
     sc.addFile(f.name)
@@ -106,8 +111,7 @@ def main():
     for words, reduces, cuts in STEPS:
         counters.append(sc.accumulator({}, Counters()))
         words = words + [cut(lines, words, reduces, sc)] if cuts else words
-        records = rows.mapPartitions(mapped(words, counters[-1]))
-        records = records.repartitionAndSortWithinPartitions(reduces, lambda key: int(key[:5]))
+        records = rows.mapPartitions(mapped(words, counters[-1])).partitionBy(reduces, int)
         result = records.mapPartitions(reduced(words, counters[-1]))
         rows = result.mapPartitionsWithIndex(lambda i, pieces: (("part-%05d" % i, 0, p) for p in pieces))
     spark.createDataFrame(result.map(lambda p: (p,)), "value binary", verifySchema=False).select(

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
 	"mrlocal/internal/errs"
 	"mrlocal/internal/testkit"
+	"mrlocal/jobs"
 	"mrlocal/jobs/grep"
 )
 
@@ -57,6 +59,21 @@ sys.stdout.buffer.write(values["STEPS"][0][0][1] + ascii(values["INPUTS"]).encod
 	got, err := c.Output()
 	if want := append(word, `['/in', '/gr\xf6\xdfe']`...); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%v: %q, want %q", err, got, want)
+	}
+}
+
+// TestARefusalNamesNoOtherEngine: what a cluster cannot do, neither of both can.
+func TestARefusalNamesNoOtherEngine(t *testing.T) {
+	for name, change := range map[string]func(j *jobs.Job){
+		"NUL": func(j *jobs.Job) { j.Delim = jobs.NUL }, "Bare": func(j *jobs.Job) { j.Bare = true }, "NoInput": func(j *jobs.Job) { j.NoInput = true },
+		"Rounds": func(j *jobs.Job) { j.Rounds = 2 }, "Outputs": func(j *jobs.Job) { j.Outputs = []string{"x"} }, "ByFile": func(j *jobs.Job) { j.ByFile = true },
+	} {
+		o := sparkSpec(t)
+		o.Chain = slices.Clone(o.Chain)
+		change(&o.Chain[0])
+		if _, err := New(o); err == nil || strings.Contains(err.Error(), "Hadoop") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -8,8 +8,10 @@ import "time"
 // parseTime is time.Parse with time.RFC3339Nano.
 func parseTime(text string) (time.Time, error) {
 	if len(text) == 20 && text[4] == '-' && text[7] == '-' && text[10] == 'T' && text[13] == ':' && text[16] == ':' && text[19] == 'Z' {
-		year, month, day := 100*twoDigits(text, 0)+twoDigits(text, 2), twoDigits(text, 5), twoDigits(text, 8)
-		hour, minute, second := twoDigits(text, 11), twoDigits(text, 14), twoDigits(text, 17)
+		year := 100*twoDigits(text, 0) + twoDigits(text, 2)
+		month, day := twoDigits(text, 5), twoDigits(text, 8)
+		hour, minute := twoDigits(text, 11), twoDigits(text, 14)
+		second := twoDigits(text, 17)
 		if year <= 9999 && 1 <= month && month <= 12 && 1 <= day && day <= 28 && hour < 24 && minute < 60 && second < 60 {
 			if month -= 3; month < 0 { // years begin with March, so that a leap day is the last one
 				month, year = month+12, year-1
