@@ -285,7 +285,7 @@ export class Inspector {
       for (const [words, n, kind, note] of [[`${name}s wanted`, k.tasks, '', `${k.tasks} (${k.waiting} waited)`], [`${name} slots`, k.slots, 'slots', k.slots]]) {
         const line = element('i', { className: kind });
         line.style.width = (100 * n) / most + '%';
-        line.hidden = n === 0;
+        line.style.visibility = n ? '' : 'hidden';
         box.append(element('span', { textContent: words }), line, element('span', { textContent: note }));
       }
     });

@@ -417,10 +417,8 @@ export class Lanes {
   /** reveal unfolds the slots, and scrolls so that a slot is visible. */
   reveal(slot) {
     if (!this.rows) return;
-    if (this.bands) {
-      this.unfold(true);
-      this.layout();
-    }
+    if (this.bands) this.unfold(true);
+    for (const l of this.page.lanes.values()) l.layout(); // so that the others can scroll along
     const i = this.rows.findIndex((l) => l.slot === slot);
     if (i < 0) return;
     const top = this.tops[i] - AXIS, bottom = this.tops[i] + this.row - this.height;

@@ -375,9 +375,7 @@ class Page {
     const { run } = this, d = run.decisions;
     this.time.playing = false;
     this.time.show(d.at[row]);
-    const reveal = () => { if (d.slot[row] >= 0) this.lanes.get(run.id)?.reveal(d.slot[row]); };
-    reveal();
-    requestAnimationFrame(reveal); // once more: lanes that were unfolded have another height then
+    if (d.slot[row] >= 0) this.lanes.get(run.id)?.reveal(d.slot[row]);
     this.select({ run, slot: d.slot[row], bar: d.bar[row], decision: row });
     if (matchMedia('(max-width: 700px)').matches) byID('inspector').scrollIntoView({ block: 'nearest' });
   }
