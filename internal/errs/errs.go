@@ -31,6 +31,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/hbollon/go-edlib"
 )
 
 // Kind is a class of errors. A Kind is an error itself, so that errors.Is can
@@ -205,7 +207,7 @@ func About(what string, err error) error {
 const mostLetters = 64
 
 // Nearest returns the name that is nearest to word; "": none is near. Upper and lower case count as
-// equal. The distance is the edit distance, where a swap of neighbours counts 1. About a third of the
+// equal. The distance is the edit distance of letters, where a swap of neighbours counts 1. About a third of the
 // letters may be wrong. A longer name that begins with word has distance 1. Of equally near names,
 // Nearest returns the first one.
 func Nearest(word string, names []string) string {
@@ -225,37 +227,12 @@ func Nearest(word string, names []string) string {
 			best, least = name, 1
 		case begins, len(lower)-len(word) >= least, len(word)-len(lower) >= least:
 		default:
-			if d := distance(word, lower); d < least {
+			if d := edlib.OSADamerauLevenshteinDistance(word, lower); d < least {
 				best, least = name, d
 			}
 		}
 	}
 	return best
-}
-
-// distance returns the restricted Damerau-Levenshtein distance of two words, in bytes.
-func distance(a, b string) int {
-	before := make([]int, len(b)+1)
-	last := make([]int, len(b)+1)
-	row := make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			wrong := 1
-			if a[i-1] == b[j-1] {
-				wrong = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+wrong)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(b)]
 }
 
 // OneLine returns text with Go's escapes instead of characters that cannot be printed and bytes
