@@ -303,7 +303,7 @@ func avroName(name any) string {
 	return text[strings.LastIndexByte(text, '.')+1:]
 }
 
-// These bounds stop hostile files. Avro libraries have no such bounds (docs/adr/0031).
+// These bounds stop hostile files. No Avro library bounds the values of an event (docs/adr/0031).
 const (
 	mostAvroValues = 1 << 16 // values of an event; a real event has some hundred
 	mostAvroDepth  = 64      // types around a value

@@ -165,6 +165,17 @@ func TestScalingChangesWhatItNames(t *testing.T) {
 // avroEvent is a schema of events: nothing, or the submission of a job.
 const avroEvent = `{"type":"record","name":"Event","namespace":"a.b","fields":[{"name":"event","type":["null",{"type":"record","name":"JobSubmitted","fields":[{"name":"jobid","type":"string"}]}]}]}`
 
+// doubled returns the schema of a record with 2^levels nulls. A value of it has no bytes.
+func doubled(levels int) string {
+	schema, name := `"null"`, "null"
+	for i := range levels {
+		inner := name
+		name = fmt.Sprint("R", i)
+		schema = fmt.Sprintf(`{"type":"record","name":%q,"fields":[{"name":"a","type":%s},{"name":"b","type":%q}]}`, name, schema, inner)
+	}
+	return schema
+}
+
 func TestBadTracesNameFileLineAndCause(t *testing.T) {
 	for _, c := range []struct {
 		read       reader
@@ -199,6 +210,8 @@ func TestBadTracesNameFileLineAndCause(t *testing.T) {
 		{source.History, "Avro-Binary\n\"x\"\n\x02", "t: event 1: has the type x, which the schema lacks"},
 		{source.History, "Avro-Binary\n" + `{"type":"record","name":"R","fields":[{"name":"r","type":"R"}]}` + "\n\x02", "t: event 1: has more than"},
 		{source.History, "Avro-Binary\n" + `{"type":"array","items":"null"}` + "\n\xfe\xff\xff\xff\xff\xff\xff\xff\x7f", "t: event 1: has more than"},
+		{source.History, "Avro-Binary\n" + `{"type":"array","items":{"type":"array","items":"null"}}` + "\n\xc0\x3e" + strings.Repeat("\x80\x40\x00", 4000), "t: event 1: has more than"},
+		{source.History, "Avro-Binary\n" + doubled(20) + "\n\x00", "t: event 1: has more than"},
 		{source.History, "hello\n", "t:1: hello is not a history"},
 		{source.History, "Avro-Json\n{}\n", "t: no job was submitted"},
 		{source.History, "Avro-Json\n{}\n\n{\"type\":", "t:4: the JSON is cut short"},
