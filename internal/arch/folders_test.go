@@ -96,3 +96,57 @@ func TestFewFoldersAtTheTop(t *testing.T) {
 		t.Errorf("%d folders at the top, at most %d: %s", len(folders), mostTopFolders, strings.Join(folders, " "))
 	}
 }
+
+// parts are packages that no user is promised, and that lie outside internal: a plan of folders names them, or packages
+// of several folders import them.
+func parts() map[string]string {
+	return map[string]string{
+		"input/...": "the way of the data", "spill": "the way of the data", "shuffle/...": "the way of the data", "output": "the way of the data",
+		"engine/...":      "the root package has aliases of its types",
+		"slots/policy/*":  "a policy; users make it by its name, by the registry",
+		"jobs/puma":       "jobs of the papers, for the command",
+		"workload/source": "for the command", "sim/...": "cost models, beside the driver that charges them",
+		"view/...": "pictures, for the command and for bench", "bench/...": "experiments and sweeps, for the command",
+		"hadoop/...": "clusters, for the command", "jobs/grep/find": "files to search, for the command",
+		"cmd/...": "the command", "examples/...": "programs",
+	}
+}
+
+// TestPromisedPackagesAreTold finds packages that are neither in the list of promises of the root package, nor below
+// internal, nor one of parts.
+func TestPromisedPackagesAreTold(t *testing.T) {
+	_, all := load(t)
+	promised := map[string]bool{}
+	for _, s := range all {
+		if s.path != "mrlocal.go" {
+			continue
+		}
+		_, list, found := strings.Cut(s.file.Doc.Text(), "# What is promised")
+		list, _, end := strings.Cut(list, "All other packages")
+		if !found || !end {
+			t.Fatal("mrlocal.go does not tell what is promised")
+		}
+		for line := range strings.Lines(list) {
+			if names, indented := strings.CutPrefix(line, "\t"); indented {
+				names, _, _ = strings.Cut(names, "  ")
+				for name := range strings.SplitSeq(names, ", ") {
+					promised[strings.TrimPrefix(strings.TrimSpace(name), module)] = true
+				}
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for _, s := range all {
+		seen[s.pkg] = true
+		internal := slices.Contains(strings.Split(s.pkg, "/"), "internal")
+		part := matchesAny(slices.Collect(maps.Keys(parts())), s.pkg)
+		if !promised[s.pkg] && !internal && !part {
+			t.Errorf("%s is not promised by mrlocal.go: move it below internal, or say in parts why not", s.pkg)
+		}
+	}
+	for p := range promised {
+		if !seen[p] {
+			t.Errorf("mrlocal.go promises %q, which does not exist", p)
+		}
+	}
+}

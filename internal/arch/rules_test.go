@@ -41,7 +41,7 @@ func within() map[string][]string {
 		"internal/hdfs/hdfstest": {"internal/hdfs"},
 		"jobs/jobtest":           {"jobs/..."},
 		"jobs/...":               {"jobs/internal/..."},
-		"jobs/grep":              {"jobs/grep/*"}, // what it searches with
+		"jobs/grep":              {"jobs/grep/internal/*"}, // what it searches with
 		"slots/policy/...":       {"slots/policy/..."},
 		"slots/report":           {"slots/setup"},                                  // the settings that it shows
 		"slots/setup":            {"slots/policy/fifo"},                            // a run without a policy
@@ -118,20 +118,20 @@ func policyImporters() map[string]string {
 // policies, pictures and helpers of tests need no reason (oneOfMany).
 func ownNouns() map[string]string {
 	return map[string]string{
-		"internal/datagen": "deterministic inputs; the command and tests of every layer write them",
-		"bench/study":      "sweeps, tune, profile and validate, which know no flag",
-		"hadoop/streaming": "the protocol of Hadoop Streaming, which knows no flag",
-		"internal/flags":   "the command line, which knows no command",
-		"internal/term":    "what a terminal shows of a run, which knows no command",
-		"bench":            "the experiments of the papers and their language, for benchmarks too; cmd/mrlocal prints their results",
-		"engine":           "the root package is the front door of the library, for users to read",
-		"engine/journal":   "a file with a format",
-		"engine/pool":      "threads pinned to cores, which know no job",
-		"input/feed":       "sources of maps, which know no slot",
-		"jobs/grep/dfa":    "automata, which know no job",
-		"sim/cost":         "one cost model; the driver of sim knows models by their interface",
-		"hadoop/submit":    "knows no flag; it reads what Hadoop prints",
-		"workload/source":  "makes workload files; workload reads them, for drivers that need none of this",
+		"internal/datagen":       "deterministic inputs; the command and tests of every layer write them",
+		"bench/study":            "sweeps, tune, profile and validate, which know no flag",
+		"hadoop/streaming":       "the protocol of Hadoop Streaming, which knows no flag",
+		"internal/flags":         "the command line, which knows no command",
+		"internal/term":          "what a terminal shows of a run, which knows no command",
+		"bench":                  "the experiments of the papers and their language, for benchmarks too; cmd/mrlocal prints their results",
+		"engine":                 "the root package is the front door of the library, for users to read",
+		"engine/journal":         "a file with a format",
+		"engine/pool":            "threads pinned to cores, which know no job",
+		"input/feed":             "sources of maps, which know no slot",
+		"jobs/grep/internal/dfa": "automata, which know no job",
+		"sim/cost":               "one cost model; the driver of sim knows models by their interface",
+		"hadoop/submit":          "knows no flag; it reads what Hadoop prints",
+		"workload/source":        "makes workload files; workload reads them, for drivers that need none of this",
 	}
 }
 

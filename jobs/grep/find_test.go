@@ -10,7 +10,7 @@ import (
 
 	"mrlocal/internal/scan"
 	"mrlocal/jobs"
-	"mrlocal/jobs/grep/words"
+	"mrlocal/jobs/grep/internal/words"
 	"mrlocal/jobs/jobtest"
 
 	"pgregory.net/rapid"

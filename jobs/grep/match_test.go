@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"mrlocal/jobs"
-	"mrlocal/jobs/grep/words"
+	"mrlocal/jobs/grep/internal/words"
 	"mrlocal/jobs/internal/lines"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"mrlocal/internal/errs"
 	"mrlocal/internal/scan"
-	"mrlocal/jobs/grep/dfa"
-	"mrlocal/jobs/grep/words"
+	"mrlocal/jobs/grep/internal/dfa"
+	"mrlocal/jobs/grep/internal/words"
 	"mrlocal/jobs/internal/lines"
 )
 

@@ -8,8 +8,8 @@ import (
 	"mrlocal/internal/errs"
 	"mrlocal/internal/scan"
 	"mrlocal/jobs"
-	"mrlocal/jobs/grep/dfa"
-	"mrlocal/jobs/grep/words"
+	"mrlocal/jobs/grep/internal/dfa"
+	"mrlocal/jobs/grep/internal/words"
 )
 
 // search runs a program on blocks. It belongs to one mapper.
