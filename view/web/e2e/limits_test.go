@@ -105,8 +105,14 @@ func TestABigRunIsDrawnFast(t *testing.T) {
 	var tab context.Context
 	var first []time.Duration
 	for range least(5, 1) {
+		if tab != nil { // an open page still asks for its headline and its path
+			if err := chromedp.Cancel(tab); err != nil {
+				t.Fatal(err)
+			}
+		}
 		page, took := watched(t, url)
 		tab, first = page, append(first, took)
+		until(t, tab, "document.querySelector('#headline').textContent !== '' && document.querySelector('#inspector').textContent.includes('ended last')")
 	}
 	t.Logf("first picture after %v", first)
 	if got, most := median(first), least(time.Second, time.Minute); got > most {
