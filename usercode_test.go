@@ -214,6 +214,65 @@ func TestACombinerThatEndsTheGoroutineOfASpillFailsTheJob(t *testing.T) {
 	failedRun(t, o, jobs.Chain{job}, "combines", "runtime.Goexit")
 }
 
+// closedOnce is a combiner that notes what is called after its Close.
+type closedOnce struct {
+	began, late chan struct{} // closed by the first Reduce, and by a call after Close
+	closed      atomic.Bool
+}
+
+func (c *closedOnce) Begin(jobs.OwnAttempt) {}
+func (c *closedOnce) Close() error          { c.closed.Store(true); return nil }
+func (c *closedOnce) Reduce(key []byte, _ *jobs.Values, out jobs.Emitter) error {
+	if c.began != nil {
+		close(c.began)
+		c.began = nil
+		time.Sleep(20 * time.Millisecond) // the mapper fails meanwhile
+	}
+	if c.closed.Load() && c.late != nil {
+		close(c.late)
+		c.late = nil
+	}
+	out.Emit(key, make([]byte, 8))
+	return nil
+}
+
+// TestACombinerIsClosedAfterItsLastSpill, even if the mapper ends while the spill calls the combiner.
+func TestACombinerIsClosedAfterItsLastSpill(t *testing.T) {
+	for how, ends := range map[string]func() error{
+		"an error": func() error { return errors.New("boom") }, "a panic": func() error { panic("boom") }, "runtime.Goexit": func() error { runtime.Goexit(); return nil },
+	} {
+		t.Run(how, func(t *testing.T) {
+			began, late := make(chan struct{}), make(chan struct{})
+			combiner := &closedOnce{began: began, late: late}
+			job := jobs.Job{Name: "fails", NewMapper: func() jobs.Mapper {
+				return jobs.MapperFunc(func(_ jobs.Block, out jobs.Emitter) error {
+					for i := 0; ; i++ {
+						select {
+						case <-began:
+							return ends()
+						default:
+							out.Emit(binary.BigEndian.AppendUint64(nil, uint64(i)), make([]byte, 8))
+						}
+					}
+				})
+			}, NewReducer: func() jobs.Reducer { return jobs.NewSum() }, NewCombiner: func() jobs.Reducer { return combiner }}
+			o := mrlocal.Options{JobOptions: input(t, "a\n"), Config: mrlocal.Config{Attempts: 1}, SortBufferBytes: 256 << 10, Stderr: io.Discard}
+			o.NoGrowth, o.Reducers, o.Stdout = true, 2, io.Discard
+			if _, err := mrlocal.Run(t.Context(), job, o); !errors.Is(err, mrlocal.ErrJobFailed) {
+				t.Error(err)
+			}
+			if !combiner.closed.Load() {
+				t.Error("the combiner was not closed")
+			}
+			select {
+			case <-late:
+				t.Error("the combiner was called after its Close")
+			default:
+			}
+		})
+	}
+}
+
 // TestAnErrorOfCloseFailsTheAttempt, and the task is tried again.
 func TestAnErrorOfCloseFailsTheAttempt(t *testing.T) {
 	boom := errors.New("boom")

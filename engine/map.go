@@ -70,6 +70,10 @@ func (a *mapAttempt) runMap() (*shuffle.MapOutput, error) {
 	if err := a.openOut(); err != nil {
 		return nil, err
 	}
+	if a.buf != nil {
+		// A spill under way calls the combiner, which leaveRoom closes. Once Close has succeeded, this does nothing.
+		defer a.buf.Discard()
+	}
 	a.readBytes = 0
 	in, err := a.source.Open(feed.Memory{Lease: a.lease})
 	if err != nil {
@@ -127,7 +131,7 @@ func (a *mapAttempt) openOut() (err error) {
 	if a.buf, err = spill.NewBuffer(a.bufferOptions()); err != nil {
 		return err
 	}
-	a.out, a.undo = a.buf, append(a.undo, a.buf.Discard) // which does nothing once Close has succeeded
+	a.out = a.buf
 	a.phase(slots.PhaseCompute)
 	return nil
 }
