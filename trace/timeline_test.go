@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/datadriven"
+
 	"mrlocal/internal/testkit"
 )
 
@@ -96,8 +98,8 @@ func timelineOf(t *testing.T, lines []string) *Timeline {
 // TestTimelines draws runs that timelineOf reads. The last line of a case is "draw gantt" or
 // "draw steps", with a time, a width, and for a gantt what has a letter.
 func TestTimelines(t *testing.T) {
-	testkit.Script(t, "testdata/timeline.txt", func(t *testing.T, c testkit.Case) string {
-		lines := strings.Split(strings.TrimSpace(c.Input), "\n")
+	datadriven.RunTest(t, "testdata/timeline.txt", func(t *testing.T, d *datadriven.TestData) string {
+		lines := strings.Split(strings.TrimSpace(d.String()), "\n")
 		draw := strings.Fields(lines[len(lines)-1])
 		line := timelineOf(t, lines[:len(lines)-1])
 		var b strings.Builder

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/datadriven"
 	"pgregory.net/rapid"
 
 	"mrlocal/internal/invariant"
-	"mrlocal/internal/testkit"
 )
 
 // drawEvent returns a random event, with only the fields set that its Op uses.
@@ -410,12 +410,12 @@ func FuzzDecoder(f *testing.F) {
 
 // TestGantt draws slots from lines of "slot job from to [lent]", in seconds.
 func TestGantt(t *testing.T) {
-	testkit.Script(t, "testdata/gantt.txt", func(t *testing.T, c testkit.Case) string {
+	datadriven.RunTest(t, "testdata/gantt.txt", func(t *testing.T, d *datadriven.TestData) string {
 		h := Header{Slots: []Slot{{ID: 0, Home: Map}, {ID: 1, Home: Reduce}, {ID: 2, Home: Map, Extra: true}}}
 		var line Timeline
 		_ = line.Open(&h) // never fails
 		o := GanttOptions{Width: 30}
-		for text := range strings.SplitSeq(strings.TrimSpace(c.Input), "\n") {
+		for text := range strings.SplitSeq(strings.TrimSpace(d.String()), "\n") {
 			if cell, ok := strings.CutPrefix(text, "cell "); ok {
 				o.Cell, _ = time.ParseDuration(cell)
 				continue

@@ -12,7 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"mrlocal/internal/testkit"
+	"github.com/cockroachdb/datadriven"
+
 	"mrlocal/slots"
 	"mrlocal/slots/explain"
 	"mrlocal/slots/policy/registry"
@@ -416,8 +417,8 @@ func TestAReduceIsCopiedByTheAttemptThatCounts(t *testing.T) {
 
 // TestScripts dumps the model of event lines.
 func TestScripts(t *testing.T) {
-	testkit.Script(t, "testdata/events.txt", func(t *testing.T, c testkit.Case) string {
-		m, err := view.Load(strings.NewReader(c.Input), view.Options{})
+	datadriven.RunTest(t, "testdata/events.txt", func(t *testing.T, d *datadriven.TestData) string {
+		m, err := view.Load(strings.NewReader(d.Input), view.Options{})
 		if m == nil {
 			t.Fatal(err)
 		}

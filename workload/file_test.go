@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/datadriven"
+
 	"mrlocal/internal/errs"
 	"mrlocal/internal/ppm"
 	"mrlocal/internal/testkit"
@@ -20,13 +22,13 @@ import (
 
 func TestBadFilesAreRefusedInOneLine(t *testing.T) {
 	bytes := strings.NewReplacer("<TAB>", "\t", "<FF>", "\xff", "<NUL>", "\x00")
-	testkit.Script(t, "testdata/bad.txt", func(t *testing.T, c testkit.Case) string {
-		_, err := Parse("w.yaml", []byte(bytes.Replace(c.Input)))
+	datadriven.RunTest(t, "testdata/bad.txt", func(t *testing.T, d *datadriven.TestData) string {
+		_, err := Parse("w.yaml", []byte(bytes.Replace(d.Input+"\n")))
 		if err == nil {
 			return "accepted"
 		}
 		if !errs.IsUsage(err) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("line %d: not a usage error of one line: %v", c.Line, err)
+			t.Errorf("%s: not a usage error of one line: %v", d.Pos, err)
 		}
 		return err.Error()
 	})

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/hinshun/vt10x"
 
 	"mrlocal/internal/testkit"
@@ -109,11 +110,11 @@ func several(jobs, slots int) *model {
 // TestBlocks compares blocks with testdata/block.txt. A case is: columns, rows, jobs, slots,
 // the time, and what the terminal lacks.
 func TestBlocks(t *testing.T) {
-	testkit.Script(t, "testdata/block.txt", func(t *testing.T, c testkit.Case) string {
+	datadriven.RunTest(t, "testdata/block.txt", func(t *testing.T, d *datadriven.TestData) string {
 		var columns, rows, jobs, slots int
 		var at, lacks string
-		if n, err := fmt.Sscan(c.Input, &columns, &rows, &jobs, &slots, &at, &lacks); n < 6 {
-			t.Fatalf("line %d: %v", c.Line, err)
+		if n, err := fmt.Sscan(d.FullCmd(), &columns, &rows, &jobs, &slots, &at, &lacks); n < 6 {
+			d.Fatalf(t, "%v", err)
 		}
 		now, err := time.ParseDuration(at)
 		if err != nil {
@@ -127,7 +128,7 @@ func TestBlocks(t *testing.T) {
 		}
 		lines := bytes.Count(l.shown, []byte("\n")) + 1
 		if lines < leastLines || lines > mostLines || lines >= rows {
-			t.Errorf("line %d: %d lines on %d rows", c.Line, lines, rows)
+			t.Errorf("%s: %d lines on %d rows", d.Pos, lines, rows)
 		}
 		return s.text()
 	})

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/datadriven"
+
 	"mrlocal/internal/errs"
 	"mrlocal/internal/testkit"
 	"mrlocal/slots"
@@ -232,11 +234,11 @@ func question(words []string) (explain.Options, error) {
 
 // TestSentences runs testdata/*.txt. A case is a line: policy, run, question.
 func TestSentences(t *testing.T) {
-	testkit.Scripts(t, filepath.Join("testdata", "*.txt"), func(t *testing.T, c testkit.Case) string {
-		words := strings.Fields(c.Input)
+	testkit.Scripts(t, filepath.Join("testdata", "*.txt"), func(t *testing.T, d *datadriven.TestData) string {
+		words := strings.Fields(d.FullCmd())
 		o, err := question(words[2:])
 		if err != nil {
-			t.Fatalf("line %d: %v", c.Line, err)
+			d.Fatalf(t, "%v", err)
 		}
 		var out bytes.Buffer
 		if err := explain.Sentences(&out, bytes.NewReader(record(t, words[0], words[1])), o); err != nil {

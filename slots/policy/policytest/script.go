@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/datadriven"
+
 	"mrlocal/internal/ppm"
 	"mrlocal/internal/testkit"
 	"mrlocal/slots"
@@ -37,11 +39,11 @@ import (
 //	show cell=1s [lends] [why] [spent]   how to draw: lends lists loans, returns and kills; why lists
 //	                           the reasons of each grant; spent says how the time of slots was spent
 func Scripts(t *testing.T, pattern string, newPolicy func(o policy.Options) slots.Policy) {
-	testkit.Scripts(t, pattern, func(t *testing.T, c testkit.Case) string {
+	testkit.Scripts(t, pattern, func(t *testing.T, d *datadriven.TestData) string {
 		s := &script{t: t, options: policy.DefaultOptions(), jobs: map[string]slots.JobID{}, cell: time.Second}
-		for i, line := range strings.Split(strings.TrimSpace(c.Input), "\n") {
+		for line := range strings.Lines(d.String()) {
 			if err := s.command(strings.Fields(line)); err != nil {
-				t.Fatalf("line %d: %s: %v", c.Line+i, line, err)
+				d.Fatalf(t, "%s: %v", strings.TrimSpace(line), err)
 			}
 		}
 		return s.run(newPolicy(s.options))
