@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Compares mrlocal with the tools that it replaces: GNU sort, uniq and grep, mawk, ripgrep.
+# Compares mrlocal with the tools that it replaces: GNU sort, uniq and grep, mawk, ripgrep. Where python3, or the
+# Python that PYTHON names, has duckdb, polars or chdb (ClickHouse), there are rows of these. Their times include the
+# start of Python and the import, which are the same for each size.
 #
 #   bench/peers.sh [-size SIZE] [-runs N] [-data DIR] [-only GLOB] [-judge] [-expect FILE] [-update FILE]
 #
@@ -50,7 +52,7 @@ need rg ripgrep
 need sort coreutils
 need grep grep
 workdir
-missed=0 lost=0 warnings=() p=0 o=0 ratio=0
+missed=0 lost=0 warnings=() p=0 o=0 ratio=0 p_cpu=0 o_cpu=0
 
 # tree_of FILE DIR cuts a file into small files in 100 directories. They have 20 KB on average, and
 # most are smaller. A GiB becomes some 50,000 files.
@@ -92,17 +94,19 @@ row() {
 	verdict "$name" "$work_name" "$peer_name" "$floor" "$aim"
 }
 
-# measure THEIRS OURS sets $p and $o, medians in microseconds, and $ratio.
+# measure THEIRS OURS sets $p and $o, medians in microseconds, $ratio, and $p_cpu and $o_cpu, medians of the CPU
+# seconds (user and system) of all processes.
 measure() {
-	local i
-	: >"$work/p.times" && : >"$work/o.times"
+	local i TIMEFORMAT='%U %S'
+	rm -f "$work"/{p,o}.{times,cpu}
 	for ((i = 0; i < runs; i++)); do
 		rm -f "$peer" "$ours" # so that no run has to remove the output of the one before
-		micros "$1" >>"$work/p.times"
+		{ time micros "$1" >>"$work/p.times" 2>&3; } 3>&2 2>>"$work/p.cpu"
 		rm -f "$peer"
-		micros "$2" >>"$work/o.times"
+		{ time micros "$2" >>"$work/o.times" 2>&3; } 3>&2 2>>"$work/o.cpu"
 	done
 	p=$(median <"$work/p.times") o=$(median <"$work/o.times")
+	p_cpu=$(awk '{ print $1 + $2 }' "$work/p.cpu" | median) o_cpu=$(awk '{ print $1 + $2 }' "$work/o.cpu" | median)
 	ratio=$(awk -v p="$p" -v o="$o" 'BEGIN { printf "%.3f", p / o }')
 }
 
@@ -117,7 +121,7 @@ verdict() {
 	local name=$1 met line change
 	met=$(awk -v r="$ratio" -v f="$4" -v a="$5" 'BEGIN { print (r >= a ? "aim" : r >= f ? "floor" : "MISSED") }')
 	[ "$met" != MISSED ] || missed=1
-	line="| $name | $2 | $3 | $(awk -v p="$p" -v o="$o" -v r="$ratio" 'BEGIN { printf "%.3f s | %.3f s | %.2f", p / 1e6, o / 1e6, r }') | $4 | $5 | $met |"
+	line="| $name | $2 | $3 | $(awk -v p="$p" -v o="$o" -v r="$ratio" 'BEGIN { printf "%.3f s | %.3f s | %.2f", p / 1e6, o / 1e6, r }') | $p_cpu s | $o_cpu s | $4 | $5 | $met |"
 	[ -z "$update" ] || printf '%s\t%.2f\n' "$name" "$ratio" >>"$work/update"
 	if [ -n "$expect" ]; then
 		change=$(change "$name")
@@ -147,6 +151,14 @@ mawk_uniq() { mawk '{ n[$0]++ } END { for (l in n) printf "%7d %s\n", n[l], l }'
 our_uniq() { "$work/mrlocal" count --tmp "$work" "$text" -o "$ours"; }
 gnu_field() { cut -d' ' -f1 "$text" | sort -S 128M --parallel=2 -T "$work" | uniq -c >"$peer"; }
 our_field() { "$work/mrlocal" count --tmp "$work" -d' ' -f1 "$text" -o "$ours"; }
+
+engine= python=${PYTHON:-python3} absent=
+database() { "$python" bench/databases.py "$engine" "$1" "$text" "$peer"; }
+database_words() { database words; }
+database_field() { database field; }
+database_sort() { database sort; }
+same_words() { cmp <(sort "$peer") <(awk -F'\t' '{ print $2, $1 }' "$ours" | sort); }
+same_counts() { cmp "$peer" <(sed 's/^ *//' "$ours"); }
 
 # With -c and one file neither prints a name. For a count of 0 ripgrep prints nothing.
 same_count() { if [ -s "$peer" ]; then cmp "$peer" "$ours"; else [ "$(cat "$ours")" = 0 ]; fi; }
@@ -198,7 +210,7 @@ small_row() {
 	[ "$most" -ge 30000 ] || met=floor
 	[ "$most" -ge 15000 ] || met=aim
 	[ "$met" != MISSED ] || missed=1
-	awk -v o="$most" -v m="$met" -v e="${expect:+ |}" 'BEGIN { printf "| small | a job of 10 KB, start to end (the slowest of wordcount, sort, grep) | | | %.3f s | | 0.030 s | 0.015 s | %s |%s\n", o / 1e6, m, e }'
+	awk -v o="$most" -v m="$met" -v e="${expect:+ |}" 'BEGIN { printf "| small | a job of 10 KB, start to end (the slowest of wordcount, sort, grep) | | | %.3f s | | | | 0.030 s | 0.015 s | %s |%s\n", o / 1e6, m, e }'
 }
 
 mib() { echo "$(($(stat -L -c %s "$1") >> 20)) MiB"; }
@@ -212,8 +224,8 @@ fi
 echo "$about"
 echo "Ratio: the peer's time divided by ours; above 1 mrlocal is faster."
 echo
-echo "| row | work | peer | its time | mrlocal | ratio | floor | aim | met |${expect:+ change |}"
-echo "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |${expect:+ ---: |}"
+echo "| row | work | peer | its time | mrlocal | ratio | its CPU | our CPU | floor | aim | met |${expect:+ change |}"
+echo "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |${expect:+ ---: |}"
 row sort-records "sort, 100-byte records, ample memory" 'sort -S 128M --parallel=2' 2.5 4.4 "$records" same gnu_records our_records
 row sort-bounded 'the same, ours with `--memory 128MiB`' 'sort -S 128M --parallel=2' 1.6 2.1 "$records" same gnu_records our_bounded
 row sort-text "sort, text lines" 'sort -S 128M --parallel=2' 2.0 2.7 "$text" same gnu_text our_text
@@ -240,9 +252,16 @@ strings_row strings-2000 2000 3 -oF
 strings_row strings-20000 20000 2 -cF
 strings_row strings-nocase 2000 2 -cFi
 strings_row strings-lines 20000 1.5 -cxF
+for engine in duckdb polars chdb; do
+	"$python" -c "import $engine" 2>/dev/null || { absent+=" $engine" && continue; }
+	row "$engine-words" "wordcount" "$engine" 1.0 1.2 "$text" same_words database_words our_count
+	row "$engine-field" "mrlocal count -f1 -d' '" "$engine" 1.0 1.2 "$text" same_counts database_field our_field
+	row "$engine-sort" "sort, text lines" "$engine" 1.0 1.2 "$text" same database_sort our_text
+done
 small_row
 
 [ -z "$update" ] || mv "$work/update" "$update"
+[ "$only" != '*' ] || [ -z "$absent" ] || printf '\nleft out, because %s has none of them:%s\n' "$python" "$absent"
 [ ${#warnings[@]} = 0 ] || { echo && printf 'WARNING: %s\n' "${warnings[@]}"; }
 [ "$lost" = 0 ] || { echo "peers.sh: a ratio is down by half" >&2; exit 1; }
 [ -z "$judge" ] || [ "$missed" = 0 ] || { echo "peers.sh: a floor is missed" >&2; exit 1; }
