@@ -15,6 +15,7 @@ export class Paint {
   constructor(theme, ratio) {
     Object.assign(this, themes[theme], { theme, ratio });
     this.patterns = new Map();
+    this.tiles = new Map();
     [this.bodies, this.hatches, this.edges, this.columns] = [[], [], [], []]; // rectangles of a lane, until flush
   }
 
@@ -24,15 +25,18 @@ export class Paint {
   // phase returns the sign of a phase; a phase of a newer version looks like a map.
   phase(name) { return sign[name]?.height ? sign[name] : sign.compute; }
 
-  /** pattern returns the pattern of a mark: a hatch, dots or a network. Lines of hatches have ground next to them. */
-  pattern(ctx, mark, colour = this.ink) {
-    const key = mark + colour;
-    let p = this.patterns.get(key);
-    if (p) return p;
-    const s = Math.round(8 * this.ratio);
-    const tile = document.createElement('canvas');
-    tile.width = tile.height = s;
-    const t = tile.getContext('2d');
+  // square returns a context of a square that repeats, with a colour as its ground.
+  square(colour) {
+    const canvas = document.createElement('canvas'), t = canvas.getContext('2d');
+    canvas.width = canvas.height = Math.round(8 * this.ratio);
+    t.fillStyle = colour;
+    t.fillRect(0, 0, canvas.width, canvas.width);
+    return t;
+  }
+
+  // mark draws a mark on a square: a hatch, dots or a network. Lines of hatches have ground next to them.
+  mark(t, mark, colour) {
+    const s = t.canvas.width;
     t.strokeStyle = t.fillStyle = colour;
     t.beginPath();
     if (mark === 'dots') {
@@ -57,14 +61,35 @@ export class Paint {
     t.lineWidth = (mark === 'network' ? 1 : 1.6) * this.ratio;
     t.strokeStyle = colour;
     t.stroke();
-    p = ctx.createPattern(tile, 'repeat');
+  }
+
+  /** pattern returns the pattern of a mark. */
+  pattern(ctx, mark, colour = this.ink) {
+    const key = mark + colour;
+    let p = this.patterns.get(key);
+    if (p) return p;
+    const t = this.square('transparent');
+    this.mark(t, mark, colour);
+    p = ctx.createPattern(t.canvas, 'repeat');
     p.setTransform(new DOMMatrix().scale(1 / this.ratio));
     this.patterns.set(key, p);
     return p;
   }
 
-  /** lacking returns the pattern of slots that a pool lacks. */
-  lacking(ctx) { return this.pattern(ctx, 'up', this.accent); }
+  /** tile returns the pixels of a colour with a mark on it, row by row. */
+  tile(colour, mark = '', ink = this.ink) {
+    const key = colour + mark + ink;
+    let pixels = this.tiles.get(key);
+    if (pixels) return pixels;
+    const t = this.square(colour), side = t.canvas.width;
+    this.mark(t, mark, ink);
+    pixels = new Uint32Array(t.getImageData(0, 0, side, side).data.buffer);
+    this.tiles.set(key, pixels);
+    return pixels;
+  }
+
+  /** lacking returns the pixels of slots that a pool lacks. */
+  lacking() { return this.tile('transparent', 'up', this.accent); }
 
   /**
    * bar draws an attempt. b has x, y, w, h; hue, letter, task; segments [[phase, x0, x1]]; spills
@@ -232,24 +257,71 @@ export function fit(canvas, width, height, ratio) {
   return ctx;
 }
 
-/** area makes a path between two curves, from step first to step last, with a point only where one of them changes. */
-export function area(ctx, first, last, x, y, low, high) {
-  edge(ctx, first, last, x, y, high);
-  for (let i = last - 1; i >= first; i--) {
-    if (i + 1 === last || low(i) !== low(i + 1)) ctx.lineTo(x(i + 1), y(low(i)));
-    if (i === first || low(i) !== low(i - 1)) ctx.lineTo(x(i), y(low(i)));
+/**
+ * Stack draws layers on top of each other as columns of pixels, so that many thin layers cost no more than a few thick
+ * ones. The pixels stay until their key changes.
+ */
+export class Stack {
+  constructor() { this.canvas = document.createElement('canvas'); }
+
+  /**
+   * draw draws n columns, each of one pixel of the screen, at a place in CSS pixels. layers returns the layers from
+   * the lowest on: low and high are numbers of 0 to most; tile (Paint.tile) fills the layer; line is the colour of its
+   * outline. place returns which numbers a column shows; -1: none.
+   */
+  draw(ctx, paint, key, { x, y, n, height, most }, layers, place = (i) => i) {
+    const { ratio } = paint, h = Math.max(1, Math.round(height * ratio)), whole = [key, n, h, most, paint.theme].join();
+    if (this.key !== whole) {
+      this.key = whole;
+      const image = new ImageData(n, h), pixels = new Uint32Array(image.data.buffer), at = Int32Array.from({ length: n }, (_, i) => place(i));
+      const known = new Map(); // rows of pixels: the top of a layer is often the foot of the next one
+      const rows = (numbers) => {
+        if (!known.has(numbers)) known.set(numbers, rowsOf(numbers, at, h, most));
+        return known.get(numbers);
+      };
+      for (const l of layers()) fill(pixels, n, rows(l.low), rows(l.high), l.tile, l.line ? paint.tile(l.line)[0] : 0, Math.round(ratio));
+      if (this.canvas.width !== n || this.canvas.height !== h) [this.canvas.width, this.canvas.height] = [n, h];
+      this.canvas.getContext('2d').putImageData(image, 0, 0);
+    }
+    ctx.drawImage(this.canvas, Math.round(x * ratio) / ratio, Math.round(y * ratio) / ratio, n / ratio, h / ratio);
   }
 }
 
-/** edge makes a path along a curve. */
-export function edge(ctx, first, last, x, y, high) {
-  ctx.beginPath();
-  ctx.moveTo(x(first), y(high(first)));
-  for (let i = first; i < last; i++) {
-    if (i > first && high(i) !== high(i - 1)) ctx.lineTo(x(i), y(high(i)));
-    if (i + 1 === last || high(i) !== high(i + 1)) ctx.lineTo(x(i + 1), y(high(i)));
+// rowsOf returns the row of pixels of each column's number.
+function rowsOf(numbers, at, h, most) {
+  const rows = new Int32Array(at.length), scale = h / most;
+  for (let i = 0; i < rows.length; i++) rows[i] = at[i] < 0 ? h : h - Math.round(Math.min(numbers[at[i]], most) * scale);
+  return rows;
+}
+
+// fill fills the pixels of a layer, from row tops to row feet of each of n columns. edge is the colour of an outline
+// of that many pixels; 0: there is none.
+function fill(pixels, n, feet, tops, tile, edge, thick) {
+  const side = Math.sqrt(tile.length);
+  for (let x = 0; x < n; x++) {
+    const top = tops[x], foot = feet[x];
+    if (top >= foot) continue;
+    let y = top;
+    if (edge) { // it goes down to the top of the columns at both sides
+      const below = Math.min(foot, Math.max(top + thick, x ? tops[x - 1] : 0, x + 1 < n ? tops[x + 1] : 0));
+      for (; y < below; y++) pixels[y * n + x] = edge;
+    }
+    const column = x % side;
+    for (let row = y % side; y < foot; y++) {
+      const colour = tile[row * side + column], alpha = colour >>> 24, i = y * n + x;
+      if (alpha === 255 || (alpha && !pixels[i])) pixels[i] = colour;
+      else if (alpha) pixels[i] = mixed(pixels[i], colour, alpha / 255);
+      if (++row === side) row = 0;
+    }
   }
 }
+
+// mixed returns a pixel with a share of another one.
+const mixed = (a, b, share) => {
+  let all = 0;
+  for (const shift of [0, 8, 16]) all |= (((a >>> shift) & 255) * (1 - share) + ((b >>> shift) & 255) * share) << shift;
+  return all | (255 << 24);
+};
 
 /** ticks returns about n round times, at most, from t0 to t1, with their texts. */
 export function ticks(t0, t1, n) {
@@ -263,17 +335,27 @@ export function ticks(t0, t1, n) {
   return all;
 }
 
-/** label writes the text of a layer in the column where it is highest, from first on and before last, if there is room. */
-export function label(ctx, paint, s, x, y, first, last) {
-  let best = first;
-  for (let i = first; i < last; i++) if (s.high[i] - s.low[i] > s.high[best] - s.low[best] + 1e-3) best = i;
-  const top = y(s.high[best]), height = y(s.low[best]) - top, width = ctx.measureText(s.text).width;
-  if (height < 13) return;
-  const px = Math.min(x(best) + 4, x(last) - width - 6), py = top + Math.min(height / 2, 10);
-  ctx.fillStyle = paint.ground;
-  ctx.fillRect(px - 2, py - 7, width + 4, 14);
-  ctx.fillStyle = paint.ink;
-  ctx.fillText(s.text, px, py);
+/**
+ * labels writes the text of each layer in the column where it is highest, from first on and before last, if there is
+ * room. Higher layers come first.
+ */
+export function labels(ctx, paint, layers, x, y, first, last) {
+  const all = [], placed = [];
+  for (const s of layers) {
+    let best = first;
+    for (let i = first; i < last; i++) if (s.high[i] - s.low[i] > s.high[best] - s.low[best] + 1e-3) best = i;
+    const top = y(s.high[best]), height = y(s.low[best]) - top;
+    if (height >= 13) all.push({ text: s.text, at: x(best) + 4, y: top + Math.min(height / 2, 10), height });
+  }
+  for (const l of all.sort((a, b) => b.height - a.height)) {
+    const w = ctx.measureText(l.text).width, left = Math.min(l.at, x(last) - w - 6);
+    if (placed.some((o) => left < o.right && o.left < left + w + 4 && Math.abs(o.y - l.y) < 14)) continue;
+    placed.push({ left, right: left + w + 4, y: l.y });
+    ctx.fillStyle = paint.ground;
+    ctx.fillRect(left - 2, l.y - 7, w + 4, 14);
+    ctx.fillStyle = paint.ink;
+    ctx.fillText(l.text, left, l.y);
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 // Folded draws many slots as a few bands. A band has the busy slots of a kind on top of each other, by pool or job,
 // and hatched where they are lent.
 
-import { area, edge, label, sign } from './draw.js';
+import { labels, sign, Stack } from './draw.js';
 import { firstAfter, lettered } from './model.js';
 
 const MOST_BANDS = 12, MOST_GROUPS = 12, LEAST = 44;
@@ -35,78 +35,75 @@ export function place(bands, top, room, gap) {
   return top - gap;
 }
 
+/** count adds up the busy slots of a run over time, by band and group: by job, or by pool. */
+export function count(bands, run, by) {
+  const of = new Map(), { bars, ends } = run, counted = run.seq + by;
+  if (bands[0].counted === counted) return;
+  for (const b of bands) {
+    Object.assign(b, { counted, all: new Level(), allLent: new Level(), levels: new Map() });
+    for (const l of b.lanes) of.set(l.slot, b);
+  }
+  for (let i = 0, e = 0; i < bars.seq.length || e < ends.seq.length;) {
+    const begins = e === ends.seq.length || bars.seq[i] < ends.seq[e], bar = begins ? i++ : ends.bar[e++];
+    of.get(bars.slot[bar])?.change(run.hueOf(bars.job[bar], by), bars.lent[bar], begins ? bars.from[bar] : run.to[bar], begins ? 1 : -1);
+  }
+}
+
 class Band {
   constructor(name, lanes) {
-    Object.assign(this, { name, lanes, kind: lanes[0].home, slots: lanes.filter((l) => !l.extra).length || lanes.length });
+    Object.assign(this, { name, lanes, kind: lanes[0].home, slots: lanes.filter((l) => !l.extra).length || lanes.length, picture: new Stack() });
   }
 
-  /** add counts the busy slots of a run in n columns of the window of time, up to now. by is what hues stand for. */
-  add(run, { from, to }, n, now, by) {
-    const key = [run.id, run.seq, from, to, n, now, by].join();
+  change(group, lent, at, by) {
+    if (!this.levels.has(group)) this.levels.set(group, { group, own: new Level(), lent: new Level() });
+    this.levels.get(group)[lent ? 'lent' : 'own'].change(at, by);
+    this.all.change(at, by);
+    if (lent) this.allLent.change(at, by);
+  }
+
+  /** show sets what the band shows of what was counted: n columns of the window of time, up to now. */
+  show(run, { from, to }, n, now) {
+    const key = [this.counted, from, to, n, now].join();
     if (this.key === key) return;
-    const groups = new Map(), lost = new Float32Array(n), column = (t) => Math.min(n, Math.max(0, ((t - from) / (to - from)) * n));
-    const put = (sums, x0, x1) => {
-      for (let x = Math.floor(x0); x < x1; x++) sums[x] += Math.min(x + 1, x1) - Math.max(x, x0);
-    };
-    let drawn = 0, lentBars = 0, lostLanes = 0;
-    for (const lane of this.lanes) {
-      const bars = run.bySlot.get(lane.slot) ?? [], gone = run.lostAt(lane);
-      if (gone <= Math.min(now, to)) {
-        lostLanes++;
-        put(lost, column(gone), n);
-      }
-      for (let k = firstAfter(bars, (bar) => run.until(bar) >= from); k < bars.length; k++) {
-        const bar = bars[k], start = run.bars.from[bar], lent = run.bars.lent[bar];
-        if (start > to || start > now) break;
-        drawn++;
-        if (lent) lentBars++;
-        const group = run.hueOf(run.bars.job[bar], by);
-        if (!groups.has(group)) groups.set(group, { group, own: new Float32Array(n), lent: new Float32Array(n), sum: 0 });
-        const g = groups.get(group);
-        g.sum += run.until(bar) - start;
-        put(lent ? g.lent : g.own, column(start), column(Math.min(run.until(bar), now)));
-      }
-    }
-    Object.assign(this, { key, lost, drawn, lentBars, lostLanes, groups: merged([...groups.values()], n) });
+    const step = (to - from) / n, end = Math.min(now, run.last), last = Math.min(to, end), lost = new Float32Array(n);
+    const gone = this.lanes.map((l) => run.lostAt(l)).filter((at) => at <= Math.min(now, to));
+    for (const at of gone) for (let x = Math.max(0, Math.round((at - from) / step)); x < n; x++) lost[x]++;
+    const means = (levels) => levels.reduce((sums, l) => l.add(sums, from, step, end), new Float32Array(n));
+    const groups = [...this.levels.values()].map((l) => ({ ...l, sum: l.own.between(from, last) + l.lent.between(from, last) })).filter((l) => l.sum > 0);
+    const rest = groups.sort((a, b) => b.sum - a.sum).splice(MOST_GROUPS), shown = groups.sort((a, b) => a.group - b.group).map((l) => [l.group, [l]]);
+    if (rest.length) shown.push([-1, rest]);
+    Object.assign(this, {
+      key, lost, lostLanes: gone.length, drawn: this.all.begun(from, to, now), lentBars: this.allLent.begun(from, to, now),
+      groups: shown.map(([group, all]) => ({ group, own: means(all.map((l) => l.own)), lent: means(all.map((l) => l.lent)) })),
+    });
   }
 
   /** draw draws the band. y is its top edge, and left the place of the first column. */
   draw(ctx, paint, run, y, left, by) {
-    const bottom = y + this.height - 2, head = y + 2, n = this.lost.length;
-    const at = (v) => bottom - (Math.min(v, this.slots) / this.slots) * (bottom - head), x = (i) => left + i;
-    const sum = new Float32Array(n), names = [];
+    const n = this.lost.length, width = n / paint.ratio, head = y + 2, height = this.height - 4, most = this.slots;
+    const layers = [], names = [];
+    let top = new Float32Array(n); // the sum of what is below
     for (const g of this.groups) {
-      const low = sum.slice(), hue = paint.hue(g.group);
+      const hue = paint.hue(g.group), low = top;
       for (const [counts, lent] of [[g.own, false], [g.lent, true]]) {
-        const from = sum.slice();
-        for (let i = 0; i < n; i++) sum[i] += counts[i];
-        const reduces = (this.kind === 'reduce') !== lent, high = sum.slice();
-        area(ctx, 0, n, x, at, (i) => from[i], (i) => high[i]);
-        ctx.fillStyle = hue.tones[reduces ? 'reduce' : 'compute'];
-        ctx.fill();
-        if (!lent) continue;
-        ctx.fillStyle = paint.pattern(ctx, sign[reduces ? 'lent-reduce' : 'lent-map'].mark);
-        ctx.fill();
+        const reduces = (this.kind === 'reduce') !== lent, tone = hue.tones[reduces ? 'reduce' : 'compute'];
+        const layer = { low: top, high: top.slice(), line: hue.line, tile: lent ? paint.tile(tone, sign[reduces ? 'lent-reduce' : 'lent-map'].mark) : paint.tile(tone) };
+        top = layer.high;
+        for (let i = 0; i < n; i++) top[i] += counts[i];
+        layers.push(layer);
       }
-      edge(ctx, 0, n, x, at, (i) => sum[i]);
-      ctx.strokeStyle = hue.line;
-      ctx.lineWidth = 1;
-      ctx.stroke();
-      names.push({ text: nameOf(run, g.group, by), low, high: sum.slice() });
+      names.push({ text: nameOf(run, g.group, by), low, high: top });
     }
-    if (this.lostLanes) {
-      area(ctx, 0, n, x, at, (i) => this.slots - this.lost[i], () => this.slots);
-      ctx.fillStyle = paint.pattern(ctx, sign.lost.mark, paint.line);
-      ctx.fill();
-    }
+    if (this.lostLanes) layers.push({ low: this.lost.map((v) => most - v), high: this.lost.map((v) => v && most), tile: paint.tile('transparent', sign.lost.mark, paint.line) });
+    this.picture.draw(ctx, paint, this.key, { x: left, y: head, n, height, most }, () => layers);
     ctx.strokeStyle = paint.soft;
-    ctx.strokeRect(left, head, n, bottom - head);
-    for (const s of names) label(ctx, paint, s, x, at, 0, n);
+    ctx.strokeRect(left, head, width, height);
+    labels(ctx, paint, names, (i) => left + i / paint.ratio, (v) => head + height - (Math.min(v, most) / most) * height, 0, n);
   }
 
-  /** words describes the moment of a column. */
-  words(run, i, by) {
-    const at = Math.min(this.lost.length - 1, Math.max(0, Math.floor(i))), round = (v) => +v.toFixed(1);
+  /** words describes a moment. share is its place in the window, from 0 to 1. */
+  words(run, share, by) {
+    const n = this.lost.length, at = Math.min(n - 1, Math.max(0, Math.floor(share * n))), round = (v) => +v.toFixed(1);
     let busy = 0, lent = 0;
     const each = this.groups.filter((g) => g.own[at] + g.lent[at] >= 0.05).map((g) => {
       busy += g.own[at] + g.lent[at];
@@ -117,15 +114,44 @@ class Band {
   }
 }
 
-// merged returns the groups in their order; those with least time become one without a name.
-function merged(groups, n) {
-  groups.sort((a, b) => b.sum - a.sum);
-  const rest = groups.splice(MOST_GROUPS);
-  groups.sort((a, b) => a.group - b.group);
-  if (!rest.length) return groups;
-  const other = { group: -1, own: new Float32Array(n), lent: new Float32Array(n) };
-  for (const g of rest) for (let i = 0; i < n; i++) { other.own[i] += g.own[i]; other.lent[i] += g.lent[i]; }
-  return [...groups, other];
+// Level is how many bars there are over time, and the time that they add up to at each change. So the mean of a column
+// does not take longer if the column has more bars.
+class Level {
+  constructor() { [this.times, this.sums, this.levels, this.starts, this.ends] = [[], [], [], [], []]; }
+
+  change(at, by) {
+    const i = this.times.length - 1;
+    this.sums.push(i < 0 ? 0 : this.sums[i] + this.levels[i] * (at - this.times[i]));
+    this.levels.push((this.levels[i] ?? 0) + by);
+    this.times.push(at);
+    (by > 0 ? this.starts : this.ends).push(at);
+  }
+
+  // sum returns what the level adds up to by time t. k is the number of changes until then.
+  sum(t, k = firstAfter(this.times, (at) => at > t)) { return k ? this.sums[k - 1] + this.levels[k - 1] * (t - this.times[k - 1]) : 0; }
+
+  /** between returns what the level adds up to between two times. */
+  between(from, to) { return to > from ? this.sum(to) - this.sum(from) : 0; }
+
+  /** begun returns how many bars are in a window, of those that had started by now. */
+  begun(from, to, now) {
+    const last = Math.min(to, now);
+    return Math.max(0, firstAfter(this.starts, (t) => t > last) - firstAfter(this.ends, (t) => t >= from));
+  }
+
+  /** add adds the means in columns to numbers. Each column is step long. The first is at time from. Nothing is after end. */
+  add(numbers, from, step, end) {
+    const { times } = this, first = Math.max(0, Math.floor((times[0] - from) / step)), begin = Math.min(from + first * step, end);
+    let k = firstAfter(times, (at) => at > begin), before = this.sum(begin, k);
+    for (let i = first; i < numbers.length && (k < times.length || this.levels[k - 1]); i++) {
+      const t = Math.min(from + (i + 1) * step, end);
+      while (k < times.length && times[k] <= t) k++;
+      const sum = this.sum(t, k);
+      numbers[i] += (sum - before) / step;
+      before = sum;
+    }
+    return numbers;
+  }
 }
 
 const nameOf = (run, group, by) => {

@@ -1,7 +1,7 @@
 // Lanes draws one run: a row for each slot, and time from left to right.
 
 import { fit, LEAST_NAMED, sign, ticks } from './draw.js';
-import { bandsOf, MOST_ROWS, place } from './folded.js';
+import { bandsOf, count, MOST_ROWS, place } from './folded.js';
 import { firstAfter, MAP, span } from './model.js';
 
 export const GUTTER = 84; // the width of the labels, in CSS pixels
@@ -52,7 +52,8 @@ export class Lanes {
     this.width = this.scroll.clientWidth;
     this.height = this.scroll.clientHeight;
     const room = this.height - AXIS - gaps * GAP - 2, many = this.rows.length > MOST_ROWS;
-    this.bands = many && !this.open ? this.bands ?? bandsOf(this.rows) : null;
+    if (!many || this.open) this.bands = null;
+    else if (!this.bands || this.folds !== this.rows.length) [this.bands, this.folds] = [bandsOf(this.rows), this.rows.length];
     this.fold.hidden = !many;
     this.fold.textContent = this.open ? 'fold the slots' : `unfold ${this.rows.length} slots`;
     this.row = Math.min(MOST_ROW, Math.max(LEAST_ROW, room / Math.max(1, this.rows.length)));
@@ -131,10 +132,11 @@ export class Lanes {
   // folded draws the bands.
   folded(ctx, scrolled) {
     const { paint, time, hue, hides } = this.page, { run } = this;
-    const now = time.playing || hides ? this.page.now : Infinity, n = Math.max(1, Math.floor(this.width - GUTTER - 6));
+    const now = time.playing || hides ? this.page.now : Infinity, n = Math.max(1, Math.floor((this.width - GUTTER - 6) * paint.ratio));
+    count(this.bands, run, hue);
     ctx.font = '11px system-ui, sans-serif';
     for (const band of this.bands) {
-      band.add(run, time, n, now, hue);
+      band.show(run, time, n, now);
       band.draw(ctx, paint, run, band.top - scrolled, GUTTER, hue);
       ctx.fillStyle = paint.ink;
       ctx.fillText(band.name, 4, band.top - scrolled + 10);
@@ -453,7 +455,7 @@ export class Lanes {
         page.draw();
       } else if (!start) {
         const band = this.band(e.offsetY), at = this.time(e.offsetX);
-        const words = band ? `${span(Math.round(at))} · ${band.words(this.run, e.offsetX - GUTTER, page.hue)}` : page.words(this.hit(e.offsetX, e.offsetY));
+        const words = band ? `${span(Math.round(at))} · ${band.words(this.run, (e.offsetX - GUTTER) / (this.width - GUTTER - 6), page.hue)}` : page.words(this.hit(e.offsetX, e.offsetY));
         page.hover(e.offsetX < GUTTER ? null : at, e.offsetX < GUTTER ? '' : words, e.clientX, e.clientY);
       }
     });

@@ -1,6 +1,6 @@
 // Overview draws whole runs as a strip, on which the reader chooses a window of time.
 
-import { fit } from './draw.js';
+import { fit, Stack } from './draw.js';
 import { GUTTER, wheel } from './lanes.js';
 import { span } from './model.js';
 
@@ -46,7 +46,7 @@ export class Overview {
 
   /** count returns the busy and lent slots of a run by pixel. It computes them again only after a change. */
   count(run) {
-    const n = Math.max(50, Math.floor(this.width)), end = this.page.time.end, key = [run.seq, end, n].join();
+    const n = Math.max(50, Math.floor(this.width * this.page.paint.ratio)), end = this.page.time.end, key = [run.seq, end, n].join();
     if (this.counted?.get(run)?.key === key) return this.counted.get(run);
     const busy = new Float64Array(n), lent = new Float64Array(n), b = run.bars;
     for (let i = 0; i < b.seq.length; i++) {
@@ -57,7 +57,7 @@ export class Overview {
         if (b.lent[i]) lent[x] += part;
       }
     }
-    const value = { key, busy, lent, slots: run.lanes.filter((l) => !l.extra).length };
+    const value = { key, busy, lent, picture: new Stack(), slots: run.lanes.filter((l) => !l.extra).length };
     this.counted ??= new WeakMap();
     this.counted.set(run, value);
     return value;
@@ -78,19 +78,8 @@ export class Overview {
     ctx.fillText('busy, lent', 4, 29);
     const runs = page.shown(), part = (h - 8) / Math.max(1, runs.length);
     runs.forEach((run, r) => {
-      const c = this.count(run), bottom = 4 + (r + 1) * part - 3;
-      for (const [counts, colour] of [[c.busy, paint.line], [c.lent, paint.ink]]) {
-        ctx.fillStyle = colour;
-        ctx.beginPath();
-        ctx.moveTo(GUTTER, bottom);
-        for (let i = 0; i < counts.length; i++) {
-          const y = bottom - (Math.min(counts[i], c.slots) / c.slots) * (part - 3);
-          ctx.lineTo(GUTTER + i, y);
-          ctx.lineTo(GUTTER + i + 1, y);
-        }
-        ctx.lineTo(GUTTER + counts.length, bottom);
-        ctx.fill();
-      }
+      const c = this.count(run), low = new Float32Array(c.busy.length), layer = (high, colour) => ({ low, high, tile: paint.tile(colour) });
+      c.picture.draw(ctx, paint, c.key, { x: GUTTER, y: 4 + r * part, n: low.length, height: part - 3, most: c.slots }, () => [layer(c.busy, paint.line), layer(c.lent, paint.ink)]);
     });
     const x0 = GUTTER + (time.from / time.end) * this.width, x1 = GUTTER + (time.to / time.end) * this.width;
     ctx.fillStyle = paint.ground;

@@ -2,7 +2,7 @@
 // of pools, kvbuffers, the shuffle matrix, and the differences between runs.
 
 import { ask } from './api.js';
-import { area, fit, label } from './draw.js';
+import { fit, labels, Stack } from './draw.js';
 import { cursor, element, GUTTER, table, wheel } from './lanes.js';
 import { letter, lettered, MAP, REDUCE, size, span } from './model.js';
 
@@ -176,7 +176,7 @@ export class Shares extends Panel {
     const from = Math.round(time.from), to = Math.round(time.to), sharing = this.share.value;
     const asks = runs.map((r) => ['curves', { run: r.id, from, to, steps, sharing }]), belows = runs.map((r) => ['below', { run: r.id, sharing }]);
     this.later([from, to, steps, sharing, ...runs.map((r) => r.id + ':' + r.seq)].join(), [...asks, ...belows], (answers) => {
-      this.of = runs.map((run, i) => ({ run, curves: answers[i], below: answers[runs.length + i] }));
+      this.of = runs.map((run, i) => ({ run, curves: answers[i], below: answers[runs.length + i], picture: new Stack() }));
       this.list();
       this.describe();
     });
@@ -189,8 +189,8 @@ export class Shares extends Panel {
   }
 
   // row draws the row of a run, from the place top on.
-  row(ctx, { run, curves: c }, top, height, named) {
-    const { paint, time } = this.page, bottom = top + height - 3, head = top + 4;
+  row(ctx, o, top, height, named) {
+    const { page } = this, { paint, time } = page, { run, curves: c } = o, bottom = top + height - 3, head = top + 4;
     const stacks = this.stacks(run, c), most = Math.max(1, c.slots.map + c.slots.reduce, stacks.most);
     const y = (v) => bottom - (Math.min(v, most) / most) * (bottom - head);
     // While the window moves, the answer is still for an older window. The part outside of the canvas is not drawn.
@@ -208,47 +208,39 @@ export class Shares extends Panel {
     ctx.fillText('0', 4, bottom - 5);
     if (named) ctx.fillText(run.policy, 4, (head + bottom) / 2, GUTTER - 8);
     if (first >= last) return;
-    for (const s of stacks.layers) {
-      const hue = paint.hue(s.hue);
-      ctx.fillStyle = hue.tones[s.kind === MAP ? 'compute' : 'reduce'];
-      area(ctx, first, last, x, y, (i) => s.low[i], (i) => s.high[i]);
-      ctx.fill();
-      ctx.strokeStyle = paint.ground;
-      ctx.lineWidth = 1;
-      ctx.stroke();
-    }
-    for (const s of stacks.lacking) {
-      area(ctx, first, last, x, y, (i) => s.from[i], (i) => s.to[i]);
-      ctx.fillStyle = paint.lacking(ctx);
-      ctx.fill();
-    }
-    for (const s of stacks.names) label(ctx, paint, s, x, y, first, last);
+    const n = Math.max(1, Math.floor((this.width - GUTTER - 6) * paint.ratio)), column = (time.to - time.from) / n;
+    const place = (i) => { const k = Math.floor((time.from + (i + 0.5) * column - c.from) / c.step); return k < c.steps ? k : -1; };
+    const layers = () => [...stacks.layers.map((s) => ({ ...s, line: paint.hue(s.hue).line, tile: paint.tile(paint.hue(s.hue).tones[s.kind === MAP ? 'compute' : 'reduce']) })),
+      ...stacks.lacking.map((s) => ({ ...s, tile: paint.lacking() }))];
+    o.picture.draw(ctx, paint, [page.hue, time.from, time.to].join(), { x: GUTTER, y: head, n, height: bottom - head, most }, layers, place);
+    labels(ctx, paint, stacks.names, x, y, first, last);
   }
 
   // stacks returns the layers of a row, from the lowest: for each pool its maps and then its reduces.
   stacks(run, c) {
     if (c.stacks?.hue === this.page.hue) return c.stacks; // once for each answer, not for each frame
-    const sum = new Float32Array(c.steps), layers = [], lacking = [], names = [];
-    let most = 0;
+    const layers = [], lacking = [], names = [];
+    let most = 0, top = new Float32Array(c.steps); // the sum of what is below
     c.pools.forEach((p, k) => {
-      const sign = this.sign(run, p.pool, k), low = sum.slice();
+      const sign = this.sign(run, p.pool, k), low = top;
       for (const [kind, use] of [[MAP, p.maps], [REDUCE, p.reduces]]) {
-        const from = sum.slice();
-        for (let i = 0; i < c.steps; i++) sum[i] += use[i];
-        layers.push({ kind, hue: sign.hue, low: from, high: sum.slice() });
+        const layer = { kind, hue: sign.hue, low: top, high: top.slice() };
+        top = layer.high;
+        for (let i = 0; i < c.steps; i++) top[i] += use[i];
+        layers.push(layer);
       }
-      const top = sum.slice(), to = top.slice();
-      if (p.share.length) {
-        for (let i = 0; i < c.steps; i++) {
-          const own = p.share_maps.length ? Math.max(0, p.share_maps[i] - p.maps[i]) + Math.max(0, p.share_reduces[i] - p.reduces[i]) : p.share[i] - p.maps[i] - p.reduces[i];
-          if (own >= 0.999) to[i] += own; // as the list has it: a slot or more
-          most = Math.max(most, to[i]);
-        }
-        lacking.push({ from: top, to });
+      const high = top.slice(), lack = (i) => (p.share_maps.length ? Math.max(0, p.share_maps[i] - p.maps[i]) + Math.max(0, p.share_reduces[i] - p.reduces[i]) : p.share[i] - p.maps[i] - p.reduces[i]);
+      let lacks = false;
+      for (let i = 0; i < p.share.length; i++) {
+        if (lack(i) < 0.999) continue; // as the list has it: a slot or more
+        high[i] += lack(i);
+        most = Math.max(most, high[i]);
+        lacks = true;
       }
+      if (lacks) lacking.push({ low: top, high });
       names.push({ text: sign.text, low, high: top });
     });
-    for (const v of sum) most = Math.max(most, v);
+    for (const v of top) most = Math.max(most, v);
     return (c.stacks = { hue: this.page.hue, layers, lacking, names, most });
   }
 
