@@ -3,7 +3,7 @@
 # Python that PYTHON names, has duckdb, polars or chdb (ClickHouse), there are rows of these. Their times include the
 # start of Python and the import, which are the same for each size.
 #
-#   bench/peers.sh [-size SIZE] [-runs N] [-data DIR] [-only GLOB] [-judge] [-expect FILE] [-update FILE]
+#   bench/peers.sh [-size SIZE] [-runs N] [-data DIR] [-only GLOB] [-patterns] [-judge] [-expect FILE] [-update FILE]
 #
 #   -size    size of the records and of the text; 1GiB
 #   -runs    runs of peer and mrlocal, in turn, of which medians are taken; 5
@@ -13,6 +13,7 @@
 #            carriage returns and vertical tabs are letters, so replace them in
 #            your own text: tr '\f\r\v' '   ')
 #   -only    only the rows whose name in the first column the GLOB matches
+#   -patterns  instead, a row for each expression of bench/patterns.tsv
 #   -judge   exit 1 if a floor is missed; floors and aims are meant for 1 GiB
 #   -expect  print how much each ratio differs from the one in FILE, and warn
 #            if it is down by a fifth; exit 1 if it is down by half
@@ -31,7 +32,7 @@ export LC_ALL=C
 
 RARE=${RARE:-retry_budget_exhausted} COMMON=${COMMON:-the} NOCASE=${NOCASE:-worker} TREE=${TREE:-EXPORT_SYMBOL}
 FIVE=${FIVE:-EXPORT_SYMBOL MODULE_DEVICE dev_err assertEqual goto}
-size=1GiB runs=5 data= only='*' judge= expect= update=
+size=1GiB runs=5 data= only='*' judge= expect= update= patterns=
 while [ $# -gt 0 ]; do
 	case $1 in
 	-size) size=$2 && shift 2 ;;
@@ -41,6 +42,7 @@ while [ $# -gt 0 ]; do
 	-expect) expect=$2 && shift 2 ;;
 	-update) update=$2 && shift 2 ;;
 	-judge) judge=yes && shift ;;
+	-patterns) patterns=yes && shift ;;
 	*) die "unknown option $1; the first lines of bench/peers.sh list the options" ;;
 	esac
 done
@@ -191,6 +193,16 @@ strings_row() {
 	row "$1" "mrlocal grep $4: $2 strings" "GNU grep $4" 1.0 "$3" "$text" same gnu_strings tool_strings
 }
 
+# patterns_rows measures a search for each expression of bench/patterns.tsv.
+patterns_rows() {
+	local name expression
+	while IFS=$'\t' read -r name expression; do
+		[ "${name:0:1}" != "#" ] || continue
+		flags=() pattern=(-e "$expression")
+		grep_row "$name" "\`${expression//|/\\|}\`" 0.8 1.2
+	done <bench/patterns.tsv
+}
+
 # small_row measures wordcount, sort and grep of 10 KB, and prints a line for the slowest of them.
 small_row() {
 	local most=0 m job from=$text
@@ -226,6 +238,7 @@ echo "Ratio: the peer's time divided by ours; above 1 mrlocal is faster."
 echo
 echo "| row | work | peer | its time | mrlocal | ratio | its CPU | our CPU | floor | aim | met |${expect:+ change |}"
 echo "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |${expect:+ ---: |}"
+[ -z "$patterns" ] || { patterns_rows && only=none; }
 row sort-records "sort, 100-byte records, ample memory" 'sort -S 128M --parallel=2' 2.5 4.4 "$records" same gnu_records our_records
 row sort-bounded 'the same, ours with `--memory 128MiB`' 'sort -S 128M --parallel=2' 1.6 2.1 "$records" same gnu_records our_bounded
 row sort-text "sort, text lines" 'sort -S 128M --parallel=2' 2.0 2.7 "$text" same gnu_text our_text
