@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"container/heap"
 	"math"
 	"math/bits"
 	"slices"
@@ -34,8 +35,8 @@ type pool struct {
 type class struct {
 	cap    uint64
 	rate   Rate
-	served Amount   // work that each task was served since the class has tasks
-	ends   []ending // a 4-ary min-heap
+	served Amount // work that each task was served since the class has tasks
+	ends   endings
 }
 
 // ending is the end of a task's work, in the virtual time of its class.
@@ -67,9 +68,7 @@ func (p *pool) join(now time.Duration, cap uint64, takes time.Duration, id int32
 		cap = 1
 	}
 	c := p.class(cap)
-	e := ending{c.served.Plus(AmountOf(takes)), id, place}
-	c.ends = append(c.ends, e)
-	c.up(len(c.ends)-1, e)
+	c.ends.add(ending{c.served.Plus(AmountOf(takes)), id, place})
 	p.count(cap, 1)
 	p.setRates()
 }
@@ -79,8 +78,7 @@ func (p *pool) leave(now time.Duration, cap uint64, place *int32) {
 	p.runTo(now)
 	i, _ := p.find(cap)
 	c := &p.classes[i]
-	c.remove(int(*place))
-	*place = -1
+	c.ends.remove(int(*place))
 	p.count(cap, -1)
 	if len(c.ends) == 0 {
 		p.drop(i)
@@ -95,11 +93,10 @@ func (p *pool) due(now time.Duration, each func(id int32)) {
 	for i := 0; i < len(p.classes); i++ {
 		c := &p.classes[i]
 		for len(c.ends) > 0 && c.ends[0].when.Minus(c.served).Lasts(Whole) == 0 {
-			e := c.ends[0]
-			c.remove(0)
-			*e.place = -1
+			id := c.ends[0].id
+			c.ends.remove(0)
 			p.count(c.cap, -1)
-			each(e.id)
+			each(id)
 		}
 		if len(c.ends) == 0 {
 			p.drop(i)
@@ -211,61 +208,37 @@ func (p *pool) drop(i int) {
 	p.classes = p.classes[:i+n]
 }
 
-// remove takes the end at index i out of the heap.
-func (c *class) remove(i int) {
-	n := len(c.ends) - 1
-	last := c.ends[n]
-	c.ends[n] = ending{}
-	c.ends = c.ends[:n]
-	if i == n {
-		return
-	}
-	// The last end fills the gap. It may belong above or below it.
-	if i > 0 && last.when.Less(c.ends[(i-1)/4].when) {
-		c.up(i, last)
-		return
-	}
-	c.down(i, last)
+// endings is a heap.Interface: a binary min-heap by when. It keeps the places of the tasks.
+type endings []ending
+
+func (e endings) Len() int           { return len(e) }
+func (e endings) Less(i, k int) bool { return e[i].when.Less(e[k].when) }
+
+func (e endings) Swap(i, k int) {
+	e[i], e[k] = e[k], e[i]
+	*e[i].place, *e[k].place = int32(i), int32(k)
 }
 
-// put sets the end at index i, and the place of its task.
-func (c *class) put(i int, e ending) {
-	c.ends[i] = e
-	*e.place = int32(i)
+// Push and Pop are there for heap.Interface only: add and remove need no allocation.
+func (endings) Push(any) {}
+func (endings) Pop() any { return nil }
+
+// add puts an end into the heap.
+func (e *endings) add(end ending) {
+	*end.place = int32(len(*e))
+	*e = append(*e, end)
+	heap.Fix(e, len(*e)-1)
 }
 
-// up puts e at index i of the heap or above it.
-func (c *class) up(i int, e ending) {
-	for i > 0 {
-		above := (i - 1) / 4
-		if !e.when.Less(c.ends[above].when) {
-			break
-		}
-		c.put(i, c.ends[above])
-		i = above
+// remove takes the end at index i out of the heap. The place of its task is negative then.
+func (e *endings) remove(i int) {
+	last := len(*e) - 1
+	e.Swap(i, last)
+	*(*e)[last].place = -1
+	(*e)[last] = ending{}
+	if *e = (*e)[:last]; i < last {
+		heap.Fix(e, i)
 	}
-	c.put(i, e)
-}
-
-// down puts e at index i of the heap or below it.
-func (c *class) down(i int, e ending) {
-	for {
-		low := 4*i + 1
-		if low >= len(c.ends) {
-			break
-		}
-		for k := low + 1; k < min(4*i+5, len(c.ends)); k++ {
-			if c.ends[k].when.Less(c.ends[low].when) {
-				low = k
-			}
-		}
-		if !c.ends[low].when.Less(e.when) {
-			break
-		}
-		c.put(i, c.ends[low])
-		i = low
-	}
-	c.put(i, e)
 }
 
 // left returns the work that a task in the pool still has to do, in the time that it takes alone.
