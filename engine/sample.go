@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -141,12 +142,7 @@ func (s *sampler) fork(alive func()) *sampler {
 	t.keys = slices.Clip(s.keys)
 	t.alive = alive
 	t.emitted = 0
-	if t.distinct {
-		t.seen = map[string]struct{}{}
-		for _, key := range s.keys {
-			t.seen[string(key)] = struct{}{}
-		}
-	}
+	t.seen = maps.Clone(s.seen)
 	return &t
 }
 
