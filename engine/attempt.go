@@ -42,7 +42,7 @@ type attempt struct {
 	run      *run
 	job      *job
 	faulty   bool    // an injected fault makes it fail at its end
-	slowdown float64 // factor on its time; 0 or 1: the attempt is not slowed down
+	slowdown float64 // factor on its time; 1: the attempt is not slowed down
 
 	// ---- of the coordinator
 	state      attemptState
@@ -125,13 +125,10 @@ func (r *run) ofJob(j *jobs.Job, err error) error {
 // printStack prints a panic of user code or a defect of mrlocal, with its stack. It prints nothing for
 // other errors, and for panics of the user code of jobs that are built in.
 func (r *run) printStack(builtIn bool, err error) {
-	var ue *guard.Error
-	var internal *guard.Defect
-	switch {
-	case errors.As(err, &internal):
+	if internal, ok := errors.AsType[*guard.Defect](err); ok {
 		writeStack(r.o.Stderr, err, internal.Stack)
-	case errors.As(err, &ue) && !builtIn && ue.Stack != nil:
-		writeStack(r.o.Stderr, err, ue.Stack)
+	} else if user, ok := errors.AsType[*guard.Error](err); ok && !builtIn && user.Stack != nil {
+		writeStack(r.o.Stderr, err, user.Stack)
 	}
 }
 
@@ -354,7 +351,7 @@ func (a *attempt) needsMore(err *error) bool {
 	room := need - a.run.usualFloor()
 	if need <= a.floorBytes && room <= a.roomBytes {
 		if need == 0 || a.floorBytes >= most {
-			if tooLarge := new(feed.RoomError); errors.As(*err, &tooLarge) {
+			if tooLarge, ok := errors.AsType[*feed.RoomError](*err); ok {
 				*err = tooLarge.Enough(*err, a.run.budget.Limit(), most-a.run.usualFloor())
 			}
 			return false
@@ -374,14 +371,12 @@ func (r *run) usualFloor() int64 { return min(r.floorBytes, r.budget.Limit()/8) 
 // roomFor returns the bytes of the floor with which an attempt that ended with err should
 // start again; 0: no floor helps.
 func (a *attempt) roomFor(err error) int64 {
-	var room *feed.RoomError
 	most := a.run.mostFloorBytes()
-	switch {
-	case errors.As(err, &room):
+	if room, ok := errors.AsType[*feed.RoomError](err); ok {
 		if need := a.run.usualFloor() + room.Bytes; need <= most {
 			return need
 		}
-	case errors.Is(err, membudget.ErrNoRoom):
+	} else if errors.Is(err, membudget.ErrNoRoom) {
 		return most
 	}
 	return 0
@@ -448,11 +443,8 @@ var errInjected = errors.New("fails by an injected fault")
 // permanent reports whether another attempt would fail with err too, so that the job fails at
 // once.
 func permanent(err error) bool {
-	var in feed.InputError
-	var room *feed.RoomError
-	var internal *guard.Defect
-	return errors.As(err, &in) || errors.As(err, &internal) || errors.As(err, &room) || errors.Is(err, membudget.ErrNoRoom) ||
-		errors.Is(err, output.ErrClosedPipe) || errs.IsUsage(err)
+	return errs.Is[feed.InputError](err) || errs.Is[*guard.Defect](err) || errs.Is[*feed.RoomError](err) ||
+		errors.Is(err, membudget.ErrNoRoom) || errors.Is(err, output.ErrClosedPipe) || errs.IsUsage(err)
 }
 
 // This file slows attempts down, to show effects that one machine does not have: narrow networks

@@ -255,7 +255,7 @@ func (c *coordinator) attemptFailed(a *attempt, err error) {
 	target := j.chain.target()
 	again := c.run.o.attemptsByDefault && j.failures.again(a.id, err)
 	c.failJob(j, fmt.Errorf("%s: %w", a.name(), err), permanent(err) || again || target != nil && target.Err() != nil)
-	if user := new(guard.Error); j.chain.err == nil && errors.As(err, &user) && user.Stack == nil {
+	if user, ok := errors.AsType[*guard.Error](err); ok && j.chain.err == nil && user.Stack == nil {
 		j.chain.note(fmt.Sprintf("attempt %s failed, and is tried again: %v", a.name(), err))
 	}
 }
@@ -266,8 +266,7 @@ type failures map[slots.AttemptID]string
 // again adds err, of an attempt that was not killed. It reports whether user code fails for the second time
 // in the same place with the same error: on one machine, another attempt would not help.
 func (f failures) again(id slots.AttemptID, err error) bool {
-	user, mistake := new(guard.Error), jobs.Mistake("")
-	if !errors.As(err, &user) && !errors.As(err, &mistake) {
+	if !errs.Is[*guard.Error](err) && !errs.Is[jobs.Mistake](err) {
 		return false
 	}
 	id.N = 0

@@ -299,7 +299,7 @@ func (a *mapAttempt) bufferOptions() spill.Options {
 // inFile adds the place of the block in the input to an error. An error of the side data gets the name of
 // its file instead.
 func (a *mapAttempt) inFile(err error, b jobs.Block) error {
-	if side := new(jobs.SideError); errors.As(err, &side) {
+	if side, ok := errors.AsType[*jobs.SideError](err); ok {
 		return errs.Inputf(cmp.Or(a.job.sidePath, "side data"), "%w", side.Err)
 	}
 	if b.Path == "" { // the job has no input

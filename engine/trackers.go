@@ -103,8 +103,8 @@ func (t *Trackers) Place(l *slots.Ledger, now time.Duration, id slots.JobID, hos
 // be damaged. If it is, outputLost takes the output back and returns true. The map runs again, or
 // the job fails if the input of the map cannot be read again.
 func (c *coordinator) outputLost(j *job, err error) bool {
-	var corrupt *shuffle.CorruptError
-	if !errors.As(err, &corrupt) {
+	corrupt, ok := errors.AsType[*shuffle.CorruptError](err)
+	if !ok {
 		return false
 	}
 	// Several reduces may find the same damage. The first one takes the output back, so that the

@@ -113,8 +113,7 @@ func (e *headedError) Unwrap() error { return e.error }
 // HeadedError returns the error that Headed.Read has returned, if err wraps it, and else err. A run reads a
 // Headed as standard input, so it wraps the error in one that names standard input.
 func HeadedError(err error) error {
-	var of *headedError
-	if errors.As(err, &of) {
+	if of, ok := errors.AsType[*headedError](err); ok {
 		return of.error
 	}
 	return err

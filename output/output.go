@@ -569,7 +569,7 @@ func checkPlace(spec Spec, name, path string, info fs.FileInfo) error {
 
 // unresolved returns the error for an output that paths.Resolve refuses with err.
 func unresolved(name string, err error) error {
-	if parent := new(paths.ParentError); errors.As(err, &parent) {
+	if parent, ok := errors.AsType[*paths.ParentError](err); ok {
 		return refuseParent(name, parent.Dir, parent.Err)
 	}
 	return refuse(name, err)

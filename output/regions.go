@@ -231,11 +231,7 @@ func (e *namedError) Unwrap() error { return e.err }
 // named puts the name of the result before an error of writing, but only once. ErrAborted and
 // ErrClosedPipe stay as they are.
 func named(name string, err error) error {
-	if err == nil {
-		return nil // before done is declared, which escapes to the heap
-	}
-	var done *namedError
-	if errors.Is(err, ErrAborted) || errors.Is(err, ErrClosedPipe) || errors.As(err, &done) {
+	if err == nil || errors.Is(err, ErrAborted) || errors.Is(err, ErrClosedPipe) || errs.Is[*namedError](err) {
 		return err
 	}
 	return &namedError{name, err}

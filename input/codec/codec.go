@@ -607,11 +607,9 @@ func (d *Decoders) Ended() bool { return d.stored.ended }
 // or cut short after at decoded bytes. Explain returns errors of the file system, and of a
 // file that is not decoded, unchanged.
 func (d *Decoders) Explain(err error, at int64) error {
-	var refused *refusedError
-	var read *fs.PathError
 	what := "corrupt"
 	switch {
-	case d.codec == None || errors.As(err, &refused) || errors.As(err, &read):
+	case d.codec == None || errs.Is[*refusedError](err) || errs.Is[*fs.PathError](err):
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		what = "cut short"

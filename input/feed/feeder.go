@@ -380,8 +380,8 @@ func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
 	}
 	// If the lease cannot grow, the record gets a lease of its own below, for which it waits.
 	c, err := Memory{f.lease}.Get(n)
-	var room *RoomError
-	if !errors.As(err, &room) {
+	room, ok := errors.AsType[*RoomError](err)
+	if !ok {
 		return c, err
 	}
 	extra, err := f.budget.Reserve(f.ctx, extraBytes)

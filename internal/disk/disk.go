@@ -76,8 +76,7 @@ func onShort[T any](path string, f func(string) (T, error)) (T, error) {
 	short, release := Short(path)
 	defer release()
 	v, err := f(short)
-	var e *fs.PathError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		e.Path = path
 	}
 	return v, err

@@ -116,6 +116,12 @@ func Inputf(object, format string, args ...any) error {
 	return &Error{Kind: BadInput, Object: object, Cause: Errorf(format, args...)}
 }
 
+// Is reports whether err, or an error that it wraps, is an E.
+func Is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
 // IsUsage reports whether err is of kind BadOptions or BadInput. The same call would fail again: the
 // caller must correct it. The outermost kind counts: a batch has failed if one of its jobs has met a
 // bad input.
@@ -126,8 +132,7 @@ func IsUsage(err error) bool {
 
 // KindOf returns the outermost kind of err, or JobFailed if it has none.
 func KindOf(err error) Kind {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
 	}
 	return JobFailed
@@ -184,12 +189,10 @@ func (s *several) word(text func(error) string) string {
 // Cause returns err without the operation and the paths that package os adds, for
 // messages that have the path already.
 func Cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
-	var l *os.LinkError
-	if errors.As(err, &l) {
+	if l, ok := errors.AsType[*os.LinkError](err); ok {
 		return l.Err
 	}
 	return err

@@ -31,8 +31,7 @@ func (e *Error) Unwrap() error { return e.Cause }
 
 // Named puts the name of the job before an error of user code that has run outside of an attempt.
 func Named(name string, err error) error {
-	var user *Error
-	if name == "" || !errors.As(err, &user) {
+	if name == "" || !errs.Is[*Error](err) {
 		return err
 	}
 	return fmt.Errorf("%s: %w", name, err)

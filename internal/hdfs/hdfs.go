@@ -399,16 +399,13 @@ func refusal(response *http.Response) error {
 
 // cause returns the error below HTTP of a request to host, with the address but without the URL.
 func cause(err error, host string) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return fmt.Errorf("no such host: %s", dns.Name)
 	}
-	var op *net.OpError
-	if errors.As(err, &op) && op.Addr != nil {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Addr != nil {
 		inner := op.Err // its innermost error is usually a syscall.Errno
 		for errors.Unwrap(inner) != nil {
 			inner = errors.Unwrap(inner)

@@ -27,8 +27,8 @@ const (
 
 // LargeRepeat reports whether package syntax refuses a pattern for the size of a repeat, or for its order.
 func LargeRepeat(err error) bool {
-	var at *syntax.Error
-	return errors.As(err, &at) && at.Code == syntax.ErrInvalidRepeatSize
+	at, ok := errors.AsType[*syntax.Error](err)
+	return ok && at.Code == syntax.ErrInvalidRepeatSize
 }
 
 // Unroll returns a pattern that matches what pattern matches, with repeats that package syntax accepts. In all
@@ -174,8 +174,8 @@ func number(digits string) int {
 // Problem returns an error of package syntax or of Unroll about a pattern in words. It has the position of the
 // error in the pattern, counted from 1.
 func Problem(pattern string, err error) string {
-	var at *syntax.Error
-	if !errors.As(err, &at) {
+	at, ok := errors.AsType[*syntax.Error](err)
+	if !ok {
 		return err.Error()
 	}
 	// The parser names the wrong part but not its position. For parentheses it names the whole
