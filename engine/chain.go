@@ -79,12 +79,7 @@ func (ch *chain) spec(step, before, reduces int) slots.JobSpec {
 }
 
 // blockBytes returns the bytes of a split that the options ask for; 0: any.
-func (ch *chain) blockBytes() int64 {
-	if ch.job.BlockBytes > 0 {
-		return ch.job.BlockBytes
-	}
-	return ch.run.o.BlockBytes
-}
+func (ch *chain) blockBytes() int64 { return cmp.Or(ch.job.BlockBytes, ch.run.o.BlockBytes) }
 
 // mapOnlySplits is the least number of splits for each slot in a map-only job. Many splits cost
 // little there, because no reduce has to merge their output. Short splits at the end leave slots
@@ -94,19 +89,14 @@ const mapOnlySplits = 16
 // planOptions returns the options by which inputs are found and divided.
 func (ch *chain) planOptions() input.Options {
 	r, first := ch.run, &ch.job.Chain[0]
-	mapSlots := r.o.MapSlots * r.o.Trackers
-	var perSlot int
-	mapOnly := first.NewReducer == nil
-	if mapOnly { // a policy that lends slots gives its maps the reduce slots too
-		mapSlots, perSlot = r.o.slotCount(), mapOnlySplits
-	}
 	o := ch.job.inputOptions(r.ctx, first)
 	o.Prompt = ch.job.Found != nil
 	o.Warn = r.o.Warn
 	o.BlockBytes = ch.blockBytes()
-	o.MapSlots = mapSlots
-	o.SplitsPerSlot = perSlot
-	o.Taper = mapOnly
+	o.MapSlots = r.o.MapSlots * r.o.Trackers
+	if o.Taper = first.NewReducer == nil; o.Taper { // a policy that lends slots gives its maps the reduce slots too
+		o.MapSlots, o.SplitsPerSlot = r.o.slotCount(), mapOnlySplits
+	}
 	o.CreateTemp = r.createTemp("record")
 	o.GatherBytes = min(8<<20, r.o.MemoryBytes/16)
 	o.OnStdin = ch.stdin.Planned
@@ -150,7 +140,6 @@ func (ch *chain) inMemory() bool {
 func (ch *chain) open() (_ *job, err error) {
 	first := &ch.job.Chain[0]
 	if ch.plan == nil && !first.NoInput && ch.job.Found == nil {
-		var err error
 		if ch.plan, err = input.NewPlan(ch.job.Inputs, ch.planOptions()); err != nil {
 			return nil, err
 		}

@@ -68,10 +68,7 @@ func (ch *chain) newJob(step int) *job {
 		chain: ch, step: step, spec: guard.Job(ch.job.Chain[step]), side: ch.side, sidePath: ch.job.Side,
 		binary: map[int32]struct{}{}, written: map[slots.TaskID]*attempt{}, failures: failures{}, stuck: map[slots.TaskID]struct{}{},
 	}
-	j.sideSeal = sync.OnceValue(func() *invariant.Seal {
-		seal := invariant.NewSeal(j.side)
-		return &seal
-	})
+	j.sideSeal = sync.OnceValue(func() *invariant.Seal { return new(invariant.NewSeal(j.side)) })
 	for column := range jobs.Column(len(j.setSizes)) {
 		j.setSizes[column] = sync.OnceValue(func() error { return j.sink.Sizes(j.partSizes(column)) })
 	}

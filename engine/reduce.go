@@ -162,7 +162,7 @@ func (a *reduceAttempt) mergeOptions(outputs []*shuffle.MapOutput) shuffle.Merge
 		Codec: r.o.Codec, FDs: max(2, r.fdsPerTask-3-len(a.job.spec.Outputs)), Killed: a.killed, Notify: a.notifySpill,
 	}
 	// A slow attempt must not get the help of another core: it would be less slow.
-	if r.lendsCores && a.slowdown == 0 {
+	if r.lendsCores && a.slowdown == 1 {
 		o.OnIdleCore = a.onIdleCore
 	}
 	return o

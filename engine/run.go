@@ -292,16 +292,13 @@ func (r *run) setPace() {
 }
 
 // slowdown returns the factor on the time of an attempt (attempt.slowdown): its tracker may
-// be slow, or the input of a map remote. level is the locality of a map. slowdown returns 0 for an
+// be slow, or the input of a map remote. level is the locality of a map. slowdown returns 1 for an
 // attempt that is not slowed down.
 func (r *run) slowdown(a *attempt, level slots.Level) float64 {
 	// Half the speed doubles the time.
 	factor := float64(slots.One) / float64(r.speed[a.tracker])
 	if remote := a.id.Kind == slots.Map && level < slots.LevelTracker; remote && r.coordinator.ledger.View().Placed(a.job.id) {
 		factor *= float64(r.o.RemotePenalty) / float64(slots.One)
-	}
-	if factor == 1 {
-		return 0
 	}
 	return factor
 }

@@ -37,8 +37,7 @@ const (
 type sampler struct {
 	appendKey func(dst, record []byte) []byte // jobs.Job.AppendKey
 	group     func(key []byte) int            // jobs.Job.GroupBytes; nil: a group is a key
-	distinct  bool                            // keep each key once
-	seen      map[string]struct{}             // keys, if distinct
+	seen      map[string]struct{}             // keys, each of which is kept once; nil: each is kept as often as it comes
 	keys      [][]byte
 	limit     int // of keys, after the current place
 
@@ -51,7 +50,7 @@ type sampler struct {
 // Emit implements jobs.Emitter. It counts the record and keeps the key.
 func (s *sampler) Emit(key, value []byte) {
 	s.outBytes += int64(len(key) + len(value) + recordHeaderBytes)
-	if s.emitted++; s.emitted%1024 == 1 && s.alive != nil {
+	if s.emitted++; s.emitted%1024 == 1 {
 		s.alive()
 	}
 	s.add(key)
@@ -90,7 +89,7 @@ func (s *sampler) add(key []byte) {
 		key = jobs.GroupOf(key, s.group) // a cut point inside of a group would divide it
 	}
 	key = key[:min(len(key), maxSampleKeyBytes)]
-	if s.distinct {
+	if s.seen != nil {
 		if _, ok := s.seen[string(key)]; ok {
 			return
 		}
@@ -162,7 +161,10 @@ func (of sampled) sample(ctx context.Context, budget *membudget.Budget) (*sample
 	mem.users.Store(1)
 	defer mem.leave()
 	j := &of.job.spec
-	s := &sampler{appendKey: j.AppendKey, group: j.GroupBytes, distinct: j.NewFolder != nil, seen: map[string]struct{}{}}
+	s := &sampler{appendKey: j.AppendKey, group: j.GroupBytes, alive: func() {}}
+	if j.NewFolder != nil {
+		s.seen = map[string]struct{}{}
+	}
 	one := func(b jobs.Block) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -264,15 +266,11 @@ func (of sampled) mapPlace(ctx context.Context, number int, b jobs.Block, out *s
 				err = cmp.Or(err, guard.Run("close of a sample", func() error { _ = c.Close(); return nil }))
 			}
 		}()
-		own := jobs.OwnAttempt{Context: ctx, Number: number, Side: of.job.side, Progress: func(int64, int64) {
-			if out.alive != nil {
-				out.alive()
-			}
-		}}
+		own := jobs.OwnAttempt{Context: ctx, Number: number, Side: of.job.side, Progress: func(int64, int64) { out.alive() }}
 		if len(of.job.spec.Outputs) > 0 {
 			// The job has reducers, so an attempt that asks for a named output fails. The sample
 			// leaves that to the attempt. A sampler without a limit keeps nothing.
-			own.Output = func(string) jobs.Emitter { return &sampler{} }
+			own.Output = func(string) jobs.Emitter { return &sampler{alive: out.alive} }
 		}
 		if err := guard.Run("begin of a sample", func() error { a.Begin(own); return nil }); err != nil {
 			return err

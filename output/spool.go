@@ -489,8 +489,7 @@ func (p *spoolPart) Abort() {
 
 // Discard is a Sink that throws the output away. The zero value is ready.
 type Discard struct {
-	mu        sync.Mutex
-	committed map[int]struct{} // tasks
+	committed sync.Map // tasks
 }
 
 // Part returns a part that drops all bytes.
@@ -510,15 +509,9 @@ func (discardedPart) Abort()                      {}
 
 // Commit notes that the task is done, if no other attempt of it has committed.
 func (p discardedPart) Commit() error {
-	p.sink.mu.Lock()
-	defer p.sink.mu.Unlock()
-	if _, lost := p.sink.committed[p.task]; lost {
+	if _, lost := p.sink.committed.LoadOrStore(p.task, true); lost {
 		return ErrLost
 	}
-	if p.sink.committed == nil {
-		p.sink.committed = map[int]struct{}{}
-	}
-	p.sink.committed[p.task] = struct{}{}
 	return nil
 }
 

@@ -101,17 +101,14 @@ func (j *Journal) read(plan *input.Plan) error {
 	if err != nil || !ok || json.Unmarshal(text, &j.division) != nil || j.division.Parts < 1 {
 		return j.damaged(err)
 	}
-	for ok {
+	for {
 		j.bytes += int64(len(line))
 		// A line without its newline is the torn one at the end; textOf refuses it.
 		if line, err = r.ReadBytes('\n'); err != nil && !errors.Is(err, io.EOF) {
 			return j.refuse("its journal: %v", errs.Cause(err))
 		}
-		if text, ok = textOf(line); !ok {
-			break
-		}
 		var m record
-		if json.Unmarshal(text, &m) != nil || m.Task < 0 || m.Task >= len(plan.Splits) {
+		if text, ok = textOf(line); !ok || json.Unmarshal(text, &m) != nil || m.Task < 0 || m.Task >= len(plan.Splits) {
 			break
 		}
 		j.maps[m.Task] = m
