@@ -27,9 +27,7 @@ func fillCorpus(t *textWriter, unitBytes int, unit int64) {
 	for unitBytes-w.at > longestLineBytes {
 		if w.at >= rareAt {
 			rareAt = unitBytes
-			w.text("WARN  ")
-			w.text(rareLiteral)
-			w.text(": ")
+			w.text("WARN  " + rareLiteral + ": ")
 			w.phrase(4)
 		} else {
 			w.line()
@@ -222,11 +220,7 @@ func (w *wikiWriter) opening() {
 	w.text(" =\n")
 	if w.r.below(3) > 0 {
 		kinds := [...]string{"settlement", "person", "film", "company", "species", "album"}
-		w.text("{{Infobox ")
-		w.text(kinds[w.r.below(len(kinds))])
-		w.text("\n| name = ")
-		w.text(title)
-		w.text("\n| established = ")
+		w.text("{{Infobox " + kinds[w.r.below(len(kinds))] + "\n| name = " + title + "\n| established = ")
 		w.number(1000 + w.r.below(1020))
 		w.text("\n| population = ")
 		w.number(w.r.below(3_000_000))
@@ -234,9 +228,7 @@ func (w *wikiWriter) opening() {
 		w.link()
 		w.text("\n}}\n")
 	}
-	w.text("'''")
-	w.text(title)
-	w.text("''' is a ")
+	w.text("'''" + title + "''' is a ")
 	w.link()
 	w.text(" in the ")
 	w.link()
@@ -292,13 +284,9 @@ func (w *wikiWriter) paragraph() {
 // section writes a heading and, in one case of four, a list.
 func (w *wikiWriter) section() {
 	level := "==="[:2+w.r.below(2)]
-	w.text("\n")
-	w.text(level)
-	w.text(" ")
+	w.text("\n" + level + " ")
 	w.title(3)
-	w.text(" ")
-	w.text(level)
-	w.text("\n")
+	w.text(" " + level + "\n")
 	if w.r.below(4) == 0 {
 		for n := 2 + w.r.below(6); n > 0; n-- {
 			w.text("* ")

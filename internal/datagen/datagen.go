@@ -189,9 +189,9 @@ func generateDir(ctx context.Context, dst string, sizeBytes int64, seed uint64) 
 		err = os.Rename(temp, dst)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("gen: %s: %w", dst, errs.Cause(err)), os.RemoveAll(temp))
+		err = errors.Join(errs.Cause(err), os.RemoveAll(temp))
 	}
-	return nil
+	return errs.About("gen: "+dst, err)
 }
 
 // writeDir writes the files of a wiki. Their concatenation is the output of Write.

@@ -67,13 +67,9 @@ func GrowPipe(w io.Writer) {
 	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
 		return
 	}
-	c, err := f.SyscallConn()
-	if err != nil {
-		return
-	}
-	_ = c.Control(func(fd uintptr) {
-		if now, err := unix.FcntlInt(fd, unix.F_GETPIPE_SZ, 0); err == nil && now < pipeBytes {
-			_, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeBytes)
+	withFD(Of(f), func(fd int) {
+		if now, err := unix.FcntlInt(uintptr(fd), unix.F_GETPIPE_SZ, 0); err == nil && now < pipeBytes {
+			_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, pipeBytes)
 		}
 	})
 }
@@ -81,17 +77,10 @@ func GrowPipe(w io.Writer) {
 // Duplicate returns a new descriptor of an open file. If the file is closed meanwhile, Duplicate
 // fails. It never duplicates another file that has got the number of f.
 func Duplicate(f *File) (*File, error) {
-	c, err := f.SyscallConn()
+	twin, err := 0, fs.ErrClosed
+	withFD(f, func(fd int) { twin, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0) })
 	if err != nil {
 		return nil, err
-	}
-	var twin int
-	var dupErr error
-	if err := c.Control(func(fd uintptr) { twin, dupErr = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) }); err != nil {
-		return nil, err
-	}
-	if dupErr != nil {
-		return nil, dupErr
 	}
 	return Of(os.NewFile(uintptr(twin), f.Name())), nil
 }

@@ -173,14 +173,13 @@ func (k *KeptTemp) Close(remove bool) error {
 	if k.lock == nil {
 		return nil
 	}
-	var problems []error
+	var err error
 	if remove {
-		problems = append(problems, removeLeft(k.Path))
+		err = removeLeft(k.Path)
 	}
 	// As long as the locks are held, no other run counts the directory as a leftover. So they are
 	// freed last.
-	problems = append(problems, k.unlock())
-	return errs.About("resume directory "+k.above, errors.Join(problems...))
+	return errs.About("resume directory "+k.above, errors.Join(err, k.unlock()))
 }
 
 // unlock closes the lock files, which frees the locks.
@@ -472,7 +471,7 @@ func candidates(dir string) (names []string) {
 				names = append(names, e.Name())
 			}
 		}
-		if err != nil || errors.Is(err, io.EOF) {
+		if err != nil { // usually io.EOF
 			slices.Sort(names)
 			return names
 		}

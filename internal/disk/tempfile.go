@@ -41,16 +41,6 @@ type TempFile struct {
 // stays is the index of a directory whose files do not move.
 const stays = -1
 
-// limitError is the error of a write with which the temporary files of a run would exceed the
-// bound.
-type limitError struct{ MaxBytes int64 }
-
-func (e *limitError) Error() string { return e.Unwrap().Error() }
-
-func (e *limitError) Unwrap() error {
-	return errs.Errorf("temporary files would take more than the %d bytes of %s", e.MaxBytes, errs.Field("Options.MaxTempBytes"))
-}
-
 // newFile returns the TempFile of f, which was just made and is open. in is the index of its
 // directory.
 func newFile(r *TempRoot, f *File, in int) *TempFile {
@@ -67,7 +57,7 @@ func (t *TempFile) Name() string {
 	return t.mu.name
 }
 
-// Write appends p to the file. It fails with a *limitError if the files would exceed the bound of
+// Write appends p to the file. It fails if the files would exceed the bound of
 // the TempRoot. If the directory is full, Write moves the file to another one and goes on there.
 func (t *TempFile) Write(p []byte) (n int, err error) {
 	t.mu.Lock()
@@ -184,12 +174,12 @@ func (t *TempFile) Remove() error {
 	return err
 }
 
-// charge counts bytes against the bound. It fails with a *limitError.
+// charge counts bytes against the bound. It fails if they exceed it.
 func (r *TempRoot) charge(bytes int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.maxBytes > 0 && r.mu.used+bytes > r.maxBytes {
-		return &limitError{MaxBytes: r.maxBytes}
+		return errs.Errorf("temporary files would take more than the %d bytes of %s", r.maxBytes, errs.Field("Options.MaxTempBytes"))
 	}
 	r.mu.used += bytes
 	return nil
@@ -308,10 +298,8 @@ type Writeback struct {
 	From int64 // offset from which writing to the disk was not started yet
 	Lazy bool  // the file may never have to reach the disk: start only within a control group
 
-	kept    int64 // offset from which pages were not dropped yet
-	begun   bool  // kept is set
-	asked   bool  // limited is set
-	limited bool  // a control group limits the memory
+	kept  int64 // offset from which pages were not dropped yet
+	begun bool  // kept is set
 }
 
 // Wrote notes that f was written up to offset end, and starts writing if there is enough.
@@ -333,10 +321,7 @@ func (w *Writeback) Wrote(f *File, end int64) {
 
 // bound drops the pages before the last window, if a control group limits the memory.
 func (w *Writeback) bound(f *File, end int64) {
-	if !w.asked {
-		w.asked, w.limited = true, machine.MemoryLimited()
-	}
-	if !w.limited {
+	if !machine.MemoryLimited() {
 		w.kept = end
 		return
 	}

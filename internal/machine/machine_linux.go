@@ -106,10 +106,10 @@ func MemoryBytes() int64 {
 
 // MemoryLimited reports whether a control group allows the process less than the memory of
 // the machine. Pages of files count against such a limit too.
-func MemoryLimited() bool {
+var MemoryLimited = sync.OnceValue(func() bool {
 	limit, ok := group()
 	return ok && limit < installedBytes()
-}
+})
 
 // installedBytes returns the memory of the machine.
 func installedBytes() int64 {
