@@ -121,11 +121,9 @@ func (a *reduceAttempt) copyPhase() error {
 		Copiers:    copiers,
 		Network:    a.lineOf(a.run.networks),
 		SleepUntil: a.sleepUntil,
+		Take:       a.takeCopy,
 		Copied:     func(copied, maps int) { a.progress.Store(scaled(third, int64(copied), int64(maps))) },
 		Fetched:    func(first, copies int, bytes int64) { a.detail(trace.OpFetch, int64(first), int64(copies), bytes) },
-	}
-	if a.copies != nil {
-		o.Take = a.takeCopy
 	}
 	err := a.fetch.Copy(a.ctx, o)
 	if a.outcome.CopyBytes = a.fetch.Bytes; a.copies == nil {
@@ -313,7 +311,7 @@ func (a *reduceAttempt) newCopies() *shuffle.Copies {
 // takeCopy copies the bytes of a map output, once. If the output lies on the tracker's disk, it waits as
 // long as the disk needs.
 func (a *reduceAttempt) takeCopy(mapTask int, out *shuffle.MapOutput) error {
-	if a.copies.Has(mapTask) { // the map has run again, or the attempt has asked for more memory
+	if a.copies == nil || a.copies.Has(mapTask) { // the map has run again, or the attempt has asked for more memory
 		return nil
 	}
 	if out.OnDisk() {

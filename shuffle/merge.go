@@ -1,6 +1,7 @@
 package shuffle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +67,6 @@ type Merge struct {
 	ahead  *ahead             // sorts range by range; nil: not in use
 	spare  []byte             // the rest of a chunk, for further disk cursors (oneBuffer)
 	file   tempFile           // of intermediate passes
-	err    error
 	closed bool
 }
 
@@ -286,13 +286,7 @@ func (m *Merge) Refill(vs *jobs.Values) bool { return m.in.Refill(vs) }
 // Err returns the first error. It is a *CorruptError if a run cannot be read back. An attempt
 // that is killed is not an error here.
 func (m *Merge) Err() error {
-	if m.err != nil {
-		return m.err
-	}
-	if m.in.tree.err != nil {
-		return m.in.tree.err
-	}
-	return m.shared.err
+	return cmp.Or(m.in.tree.err, m.shared.err)
 }
 
 // Close frees all memory, removes the file of the passes, and unpins the map outputs. It

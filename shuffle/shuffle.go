@@ -294,7 +294,7 @@ type CopyOptions struct {
 	Copiers    Copiers
 	Network    *Bandwidth                              // of the reduce's tracker; nil: unbounded
 	SleepUntil func(t time.Time) error                 // an error ends the copy phase
-	Take       func(mapTask int, out *MapOutput) error // copies the bytes of an output; nil: a copy moves a reference only
+	Take       func(mapTask int, out *MapOutput) error // copies the bytes of an output, or does nothing: a copy then moves a reference only
 	Copied     func(copied, maps int)                  // after each copy: outputs held, maps known
 	Fetched    func(firstMap, copies int, bytes int64) // firstMap is -1 if the copies are not a range of maps
 }
@@ -315,9 +315,6 @@ func (f *Fetch) Copy(ctx context.Context, o CopyOptions) error {
 	copiers := copiersAtWork{CopyOptions: o}
 	_, maps := f.progress()
 	events := fetched{every: 1 + (maps-1)/mostFetchEvents, post: o.Fetched}
-	if o.Take == nil {
-		o.Take = func(int, *MapOutput) error { return nil }
-	}
 	for _, e := range f.heldNow() {
 		if err := o.Take(e.mapTask, e.out); err != nil {
 			return err

@@ -354,10 +354,7 @@ func (b *Buffer) emitAlone(key, value []byte) {
 // emitBig stores a record of need bytes in memory of its own. It returns false if there is
 // none.
 func (b *Buffer) emitBig(key, value []byte, need int64) bool {
-	if b.n == len(b.cur) && !b.nextIndex() {
-		return false
-	}
-	if !b.reserve(reserveChunks + (need+record.SegMask)/record.SegBytes) {
+	if b.n == len(b.cur) && !b.nextIndex() || !b.reserve(reserveChunks+(need+record.SegMask)/record.SegBytes) {
 		return false
 	}
 	big, ok := b.lease.Big(need)

@@ -82,10 +82,7 @@ func (b *Buffer) chunk() (*membudget.Chunk, bool) {
 	}
 	// heldBytes is atomic, because a spill under way frees its chunks on another thread.
 	over := b.heldBytes.Load()+membudget.ChunkBytes > max(most, leastHeldBytes)
-	if over && !(b.mayGrow && b.grow(membudget.ChunkBytes, nil, nil)) && !b.load.slim() {
-		return nil, false
-	}
-	if !b.reserve(reserveChunks + 1) {
+	if over && !(b.mayGrow && b.grow(membudget.ChunkBytes, nil, nil)) && !b.load.slim() || !b.reserve(reserveChunks+1) {
 		return nil, false
 	}
 	c, ok := b.lease.Chunk()

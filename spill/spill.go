@@ -286,7 +286,7 @@ type Options struct {
 
 	// Lease gives all memory. It must grant at least LeastBytes. The caller closes it. AfmBytes
 	// returns the free memory for each map, in bytes: (bound - leased) / running maps. The
-	// buffer calls it at the spill mark. nil: the free memory of the whole budget.
+	// buffer calls it at the spill mark.
 	Lease    *membudget.Lease
 	AfmBytes func() int64
 
@@ -294,15 +294,15 @@ type Options struct {
 	CreateTemp func() (*disk.TempFile, error) // called at the first spill; nil: a spill fails
 
 	// Guard calls user code outside of Emit and Take: the combiner and the partitioner. It makes a
-	// panic of that code an error. what names the code. nil: a panic stays a panic.
+	// panic of that code an error. what names the code.
 	Guard func(what string, call func() error) error
 
-	// Background runs a spill on a helper thread of the slot; nil: on the goroutine of the
-	// caller. Notify may be called from that thread.
+	// Background runs a spill, usually on a helper thread of the slot. Notify may be called from that
+	// thread.
 	Background func(spill func())
-	Late       func()              // called for each call of an emitting method after the end of the buffer; nil: not
-	Killed     func() bool         // polled every few thousand records; if it is true, Emit panics with jobs.ErrKilled; nil: never killed
-	Notify     func(shuffle.Event) // nil: events are dropped
+	Late       func()      // called for each call of an emitting method after the end of the buffer
+	Killed     func() bool // polled every few thousand records; if it is true, Emit panics with jobs.ErrKilled
+	Notify     func(shuffle.Event)
 }
 
 const (
@@ -325,24 +325,6 @@ func (o Options) withDefaults() Options {
 		o.GrowthThreshold = rule.GrowthThreshold
 	}
 	o.lateLeastBytes = cmp.Or(o.lateLeastBytes, shrinkHeldMax+1)
-	if o.Background == nil {
-		o.Background = func(spill func()) { spill() }
-	}
-	if o.Guard == nil {
-		o.Guard = func(_ string, call func() error) error { return call() }
-	}
-	if o.Late == nil {
-		o.Late = func() {}
-	}
-	if o.Killed == nil {
-		o.Killed = func() bool { return false }
-	}
-	if o.Notify == nil {
-		o.Notify = func(shuffle.Event) {}
-	}
-	if o.AfmBytes == nil {
-		o.AfmBytes = o.Lease.Budget().Free
-	}
 	return o
 }
 

@@ -28,7 +28,7 @@ func seeds(rounds int) uint64 {
 // of a test serves one goroutine.
 func spillAside(o *Options) {
 	o.Background = func(run func()) { go run() }
-	o.Notify = nil
+	o.Notify = func(shuffle.Event) {}
 }
 
 // pair is one record of the oracle.
@@ -80,7 +80,14 @@ func (k *kit) lease(bytes int64) *membudget.Lease {
 // options returns options with a lease of floorBytes. done closes the lease.
 func (k *kit) options(floorBytes int64) (o Options, done func()) {
 	l := k.lease(floorBytes)
-	return Options{Parts: 1, KVBuffer: KVBuffer{NoGrowth: true}, Lease: l, CreateTemp: k.createTemp, Notify: func(e shuffle.Event) { k.events = append(k.events, e) }}, l.Close
+	return Options{
+		Parts: 1, KVBuffer: KVBuffer{NoGrowth: true}, Lease: l, CreateTemp: k.createTemp, AfmBytes: l.Budget().Free,
+		Guard:      func(_ string, call func() error) error { return call() },
+		Background: func(spill func()) { spill() },
+		Late:       func() {},
+		Killed:     func() bool { return false },
+		Notify:     func(e shuffle.Event) { k.events = append(k.events, e) },
+	}, l.Close
 }
 
 // mergeLease returns the lease of a reduce. The budget may evict outs for it.
