@@ -16,8 +16,8 @@ import (
 
 var bandwidth = flag.Float64("bandwidth", 200, "GB/s that the memory of the machine of BenchmarkCores gives to all of its cores together")
 
-// cost is what a run costs in seconds, and in bytes through memory. A machine with more cores divides taskCPU among them.
-// Everything else counts as serial. That is the worst case, because the collector and helpers do run beside tasks.
+// cost is what a run costs in seconds, and in bytes through memory. A machine with more cores divides taskCPU among
+// them. Everything else counts as serial. That is the worst case, because the collector and helpers run beside tasks.
 type cost struct {
 	taskCPU float64 // CPU time of attempts and their helpers
 	restCPU float64 // CPU time of the process outside of attempts: coordinator, planner, collector, commit
@@ -74,8 +74,8 @@ func costOf(b *testing.B, s source, paths []string) (c cost) {
 	c.taskCPU = float64(n.CPUMilliseconds) / 1000
 	c.restCPU, c.locked = max(0, all-c.taskCPU), waited()-locked
 	c.edges = j.StartS + took - j.FinishS
-	// A block is copied from the page cache and read by the mapper. What is shuffled is written and read once, and what is
-	// written goes through a buffer into the page cache.
+	// A block is copied from the page cache and read by the mapper. What is shuffled is written and read once, and
+	// what is written goes through a buffer into the page cache.
 	c.bytes = float64(3*n.MapInputBytes + 2*n.ReduceShuffleBytes + 3*n.OutputBytes)
 	return c
 }

@@ -23,12 +23,14 @@ const mostDigits = 4096
 // smallDigits is one more than the digits that surely fit in 64 bits.
 const smallDigits = 19
 
-// parseDecimal reads a number such as -12, .5 or 1.5e3. Blanks around it are allowed. ok is false if text is something
-// else, or too long.
+// parseDecimal reads a number such as -12, .5 or 1.5e3. text is not empty. ok is false if it is something else, or too
+// long.
 func parseDecimal(text []byte) (d decimal, ok bool) {
-	text = bytes.TrimSpace(text)
-	rest := bytes.TrimLeft(text, "+-")
-	if len(text)-len(rest) > 1 || len(rest) > mostDigits {
+	rest := text
+	if text[0] == '-' || text[0] == '+' {
+		rest = text[1:]
+	}
+	if len(rest) > mostDigits {
 		return d, false
 	}
 	at, seen, point := 0, 0, -1

@@ -3,6 +3,7 @@ package count
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"mrlocal/internal/errs"
@@ -73,16 +74,23 @@ func (o *Options) newValues() (*values, error) {
 // append appends the accumulator of one record to dst. It fails if a value is not a number.
 func (v *values) append(dst, record []byte) ([]byte, error) {
 	dst = jobs.AppendUint64(dst, 1)
+	last := 0 // where the number before begins
 	for i, cell := range v.cells {
+		if i > 0 && v.of[i].Column == v.of[i-1].Column {
+			dst = append(dst, dst[last:]...)
+			last += (len(dst) - last) / 2
+			continue
+		}
 		v.fold = cell(v.fold[:0], record)
 		d, n := decimal{}, uint64(0)
-		if len(bytes.TrimSpace(v.fold)) > 0 {
+		if text := bytes.TrimSpace(v.fold); len(text) > 0 {
 			var ok bool
-			if d, ok = parseDecimal(v.fold); !ok {
+			if d, ok = parseDecimal(text); !ok {
 				return nil, errs.Inputf(v.names[i], "%s is not a number", errs.Quote(string(v.fold)))
 			}
 			n = 1
 		}
+		last = len(dst)
 		dst = d.append(jobs.AppendUint64(dst, n))
 	}
 	return dst, nil
@@ -93,12 +101,12 @@ func (v *values) Fold(acc, value []byte) []byte {
 	if acc == nil {
 		return append(acc, value...)
 	}
-	v.fold = jobs.AppendUint64(v.fold[:0], jobs.Uint64(acc)+jobs.Uint64(value))
-	a, b := acc[8:], value[8:]
+	jobs.AppendUint64(acc[:0], jobs.Uint64(acc)+jobs.Uint64(value))
+	at, b := 8, value[8:]
 	for _, of := range v.of {
-		n, m := jobs.Uint64(a), jobs.Uint64(b)
-		var x, y decimal
-		x, a = cutDecimal(a[8:])
+		n, m := jobs.Uint64(acc[at:]), jobs.Uint64(b)
+		x, after := cutDecimal(acc[at+8:])
+		var y decimal
 		y, b = cutDecimal(b[8:])
 		switch {
 		case n == 0:
@@ -109,9 +117,11 @@ func (v *values) Fold(acc, value []byte) []byte {
 		case y.less(x) == (of.Op == MinOf):
 			x = y
 		}
-		v.fold = x.append(jobs.AppendUint64(v.fold, n+m))
+		v.fold = x.append(jobs.AppendUint64(v.fold[:0], n+m))
+		acc = slices.Replace(acc, at, len(acc)-len(after), v.fold...)
+		at += len(v.fold)
 	}
-	return append(acc[:0], v.fold...)
+	return acc
 }
 
 // appendTexts appends the text of each number of an accumulator to a key. NUL ends each. For lines, NUL ends the key.
