@@ -87,12 +87,17 @@ func makeMan(e Env) *flags.Command {
 // versionText returns the line of mrlocal version: version, commit with its date, Go release and platform.
 func versionText() string {
 	info, _ := debug.ReadBuildInfo()
-	return fmt.Sprintf("mrlocal %s %s %s %s/%s", mrlocal.Version, commitOf(info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("mrlocal %s %s %s %s/%s", mrlocal.Version, commitOf(info, archived), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
+
+// archived has a commit and its day where git archive made the tree (.gitattributes). In a clone it has the pattern.
+//
+//go:embed archived.txt
+var archived string
 
 // commitOf returns the commit of a build and its day, such as "58a8cd115a3f of 2026-11-29". go build knows them only in
 // a clone of the repository, and not with -buildvcs=false or in a worktree of git.
-func commitOf(info *debug.BuildInfo) string {
+func commitOf(info *debug.BuildInfo, archived string) string {
 	known := map[string]string{}
 	if info != nil {
 		for _, s := range info.Settings {
@@ -101,6 +106,9 @@ func commitOf(info *debug.BuildInfo) string {
 	}
 	revision, day := known["vcs.revision"], known["vcs.time"]
 	if revision == "" || day == "" {
+		if !strings.HasPrefix(archived, "$") {
+			return strings.TrimSpace(archived)
+		}
 		return "(built without the commit, see go help buildvcs)"
 	}
 	// Twelve digits are enough to identify a commit.

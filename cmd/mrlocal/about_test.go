@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os/exec"
+	"regexp"
 	"runtime/debug"
 	"testing"
 )
@@ -16,9 +18,23 @@ func TestAVersionSaysOfWhichCommitItIs(t *testing.T) {
 		{&debug.BuildInfo{Settings: []debug.BuildSetting{commit, day, {Key: "vcs.modified", Value: "false"}}}, "58a8cd115a3f of 2026-11-29"},
 		{&debug.BuildInfo{Settings: []debug.BuildSetting{commit, day, {Key: "vcs.modified", Value: "true"}}}, "58a8cd115a3f of 2026-11-29 with changes"},
 	} {
-		if got := commitOf(c.info); got != c.want {
+		if got := commitOf(c.info, archived); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.info, got, c.want)
 		}
+	}
+	if got := commitOf(nil, "58a8cd115a3f of 2026-11-29\n"); got != "58a8cd115a3f of 2026-11-29" {
+		t.Errorf("a tree that git archive has made: %s", got)
+	}
+}
+
+// TestAnArchiveHasItsCommit: git archive writes it into the file that the program embeds.
+func TestAnArchiveHasItsCommit(t *testing.T) {
+	tree, err := exec.Command("git", "-C", "../..", "archive", "HEAD", "cmd/mrlocal").Output()
+	if err != nil {
+		t.Skip("not a clone of git:", err)
+	}
+	if !regexp.MustCompile(`\n?[0-9a-f]{7,40} of \d{4}-\d\d-\d\d\n`).Match(tree) {
+		t.Error("git archive leaves the pattern")
 	}
 }
 
