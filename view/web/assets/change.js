@@ -72,12 +72,71 @@ export function workloadOf(run) {
     `cluster: {trackers: ${trackers}, map_slots: ${slots('map')}, reduce_slots: ${slots('reduce')}}\ndefaults: {slowstart: ${slowstart(run)}}\n${faults(run)}pools:\n${pools.join('')}jobs:\n${jobs.join('')}`;
 }
 
-/** against says in words how a run differs from the run that was changed. */
-export function against(base, run) {
-  const a = base.figures(), b = run.figures(), later = b.makespan - a.makespan;
-  const parts = [`${run.policy} ends ${Math.abs(later) < 1e6 ? 'at the same time' : span(Math.abs(later)) + (later < 0 ? ' earlier' : ' later')}`];
+// means returns the mean times of the tasks that ended well, in ns, by job and kind. Copy phases do not count.
+function means(run) {
+  const sums = new Map(), b = run.bars;
+  for (let bar = 0; bar < b.seq.length; bar++) {
+    if (run.howName(bar) !== 'ok') continue;
+    const key = b.job[bar] * 2 + b.kind[bar], of = sums.get(key) ?? { time: 0, n: 0 };
+    run.segments(bar, (phase, from, to) => { if (phase !== 'copy' && phase !== 'held') of.time += to - from; });
+    of.n++;
+    sums.set(key, of);
+  }
+  return (job, kind) => { const of = sums.get(job * 2 + kind); return of ? of.time / of.n : 0; };
+}
+
+const MOST_CHANGES = 4;
+
+// changes says what was changed in a run: slots, pools, jobs, and settings of the playground.
+function changes(base, run, settings) {
+  const all = [], took = means(base), takes = means(run);
+  const differ = (before, after, words, rest = '') => { if (before !== after) all.push(`${words}${after} instead of ${before}${rest}`); };
+  const home = (r) => r.lanes.filter((l) => !l.extra), trackers = (r) => new Set(home(r).map((l) => l.tracker)).size, of = (r, kind) => home(r).filter((l) => l.home === kind).length;
+  differ(trackers(base), trackers(run), '', ' trackers');
+  differ(of(base, 'map'), of(run, 'map'), '', ' map slots');
+  differ(of(base, 'reduce'), of(run, 'reduce'), '', ' reduce slots');
+  for (const p of run.pools) differ((base.pools.find((q) => q.name === p.name)?.weight || 1e6) / 1e6, (p.weight || 1e6) / 1e6, `pool ${p.name} has weight `);
+  for (const j of run.jobs) {
+    const before = base.jobs.find((o) => o.name === j.name);
+    if (!before) all.push(`job ${j.name} is new`);
+    else {
+      differ(before.maps, j.maps, `job ${j.name} has `, ' maps');
+      differ(before.reduces, j.reduces, `job ${j.name} has `, ' reduces');
+      if (Math.abs(before.submit - j.submit) > 1e6) differ(span(before.submit), span(j.submit), `job ${j.name} comes at `);
+      for (const [kind, words] of [[MAP, 'map'], [1 - MAP, 'reduce']]) {
+        const x = took(before.job, kind), y = takes(j.job, kind);
+        if (x && y && Math.abs(x - y) > x / 50) differ(span(Math.round(x)), span(Math.round(y)), `a ${words} of ${j.name} takes `);
+      }
+    }
+  }
+  for (const j of base.jobs) if (!run.jobs.some((o) => o.name === j.name)) all.push(`job ${j.name} is gone`);
+  for (const [name, value] of Object.entries(settings)) all.push(`${name} ${value}`);
+  return all.length > MOST_CHANGES ? [...all.slice(0, MOST_CHANGES), `${all.length - MOST_CHANGES} more changes`] : all;
+}
+
+// short returns a time in words, with three digits.
+const short = (ns) => span(Math.abs(Number(ns.toPrecision(3))));
+
+// against says in words how a run differs from the run that was changed.
+function against(base, run) {
+  const a = base.figures(), b = run.figures(), later = b.makespan - a.makespan, policy = run.policy === base.policy ? run.policy : `${run.policy} instead of ${base.policy}`;
+  const ends = Math.abs(later) < 1e6 ? `ends at the same time, after ${short(b.makespan)}` : `ends ${short(later)} ${later < 0 ? 'earlier' : 'later'}, after ${short(b.makespan)} instead of ${short(a.makespan)}`;
+  const parts = [`${policy} ${ends}`];
   for (const [x, word] of [[b.lent - a.lent, 'loan'], [b.copies - a.copies, 'copied task'], [b.failed - a.failed, 'failure']]) {
     if (x) parts.push(`${Math.abs(x)} ${x < 0 ? 'fewer' : 'more'} ${word}${Math.abs(x) === 1 ? '' : 's'}`);
   }
-  return parts.join(', ');
+  let most = a.makespan / 100, job = ''; // the job that changes most, unless all change as the run does
+  for (const j of run.jobs.length > 1 ? run.jobs : []) {
+    const before = base.jobs.find((o) => o.name === j.name), by = j.finish - (before?.finish ?? j.finish);
+    if (j.finish < 0 || !before || before.finish < 0 || Math.abs(by) <= most || Math.abs(by - later) < a.makespan / 100) continue;
+    [most, job] = [Math.abs(by), `job ${j.name} ends ${short(by)} ${by < 0 ? 'earlier' : 'later'}`];
+  }
+  return [...parts, ...(job ? [job] : [])].join(', ');
+}
+
+/** told says in words what was changed in a run, with the settings of the playground, and what that did in each variant. */
+export function told(base, runs, settings) {
+  const what = changes(base, runs[0], settings), of = `${base.policy} of ${base.name}, drawn in grey`;
+  const begin = what.length ? `Changed against ${of}: ${what.join(', ')}.` : runs.some((r) => r.policy !== base.policy) ? `Only the policy differs from ${of}.` : `Nothing differs yet from ${of}.`;
+  return `${begin} ${runs.map((r) => against(base, r)).join('. ')}.`;
 }

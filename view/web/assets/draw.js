@@ -3,8 +3,11 @@
 
 import { signs, themes } from './signs.js';
 
-/** LEAST_NAMED is the least width and height of a bar with a letter, in CSS pixels. */
-export const LEAST_NAMED = 10;
+/** LEAST_NAMED is the least height of a bar with a letter, and LEAST_WIDE its least width, in CSS pixels. */
+export const LEAST_NAMED = 10, LEAST_WIDE = 18;
+
+/** AXIS is the height of an axis of time. */
+export const AXIS = 20;
 
 /** sign has the signs by name. Phases are signs, too. */
 export const sign = Object.fromEntries(signs.map((s) => [s.name, s]));
@@ -220,7 +223,7 @@ export class Paint {
   /** label writes the letter on a bar, and the task if there is room. b.over: the letter stands for several bars. */
   label(ctx, b, hue) {
     const { x, y, w, h } = b;
-    if (h < LEAST_NAMED || w < LEAST_NAMED) return;
+    if (h < LEAST_NAMED || w < LEAST_WIDE) return;
     const px = Math.min(13, Math.floor(h * 0.8));
     ctx.font = `600 ${px}px system-ui, sans-serif`;
     ctx.textBaseline = 'middle';
@@ -287,6 +290,11 @@ export class Stack {
   }
 }
 
+/** sample returns a function that draws a sign of the legend from the pixels of a tile. */
+export const sample = (tile) => (paint, ctx) => {
+  new Stack().draw(ctx, paint, '', { x: 1, y: 1, n: Math.round(24 * paint.ratio), height: 11, most: 1 }, () => [{ low: [0], high: [1], tile: tile(paint), line: paint.ink }], () => 0);
+};
+
 // rowsOf returns the row of pixels of each column's number.
 function rowsOf(numbers, at, h, most) {
   const rows = new Int32Array(at.length), scale = h / most;
@@ -323,8 +331,25 @@ const mixed = (a, b, share) => {
   return all | (255 << 24);
 };
 
-/** ticks returns about n round times, at most, from t0 to t1, with their texts. */
-export function ticks(t0, t1, n) {
+/** axis draws the times of a window over a drawing of that height, with a line down to its foot. x returns the place of a time. */
+export function axis(ctx, paint, time, x, { left, right, height }) {
+  ctx.font = '11px system-ui, sans-serif';
+  ctx.textBaseline = 'middle';
+  ctx.fillStyle = paint.quiet;
+  ctx.strokeStyle = paint.soft;
+  ctx.lineWidth = 1;
+  for (const t of ticks(time.from, time.to, (right - left) / 90)) {
+    const at = Math.round(x(t.at)) + 0.5, w = ctx.measureText(t.text).width;
+    ctx.beginPath();
+    ctx.moveTo(at, AXIS - 4);
+    ctx.lineTo(at, height);
+    ctx.stroke();
+    ctx.fillText(t.text, Math.min(Math.max(left, at - w / 2), right - w - 2), AXIS / 2 - 1);
+  }
+}
+
+// ticks returns about n round times, at most, from t0 to t1, with their texts.
+function ticks(t0, t1, n) {
   const raw = Math.max(1, (t1 - t0) / Math.max(1, n));
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw);

@@ -1,11 +1,12 @@
 // Lanes draws one run: a row for each slot, and time from left to right.
 
-import { fit, LEAST_NAMED, sign, ticks } from './draw.js';
+import { axis, AXIS, fit, LEAST_NAMED, LEAST_WIDE, sample, sign } from './draw.js';
 import { bandsOf, count, MOST_ROWS, place } from './folded.js';
 import { firstAfter, MAP, span } from './model.js';
 
+const EVERY = 'every band'; // unfolded, instead of the name of one band
 export const GUTTER = 84; // the width of the labels, in CSS pixels
-const AXIS = 20, LEAST_ROW = 7, MOST_ROW = 72, GAP = 4;
+const LEAST_ROW = 7, MOST_ROW = 72, GAP = 4;
 
 /** element returns an element with properties and children. A child that is a text never becomes markup. */
 export function element(name, properties = {}, ...children) {
@@ -32,9 +33,14 @@ export class Lanes {
     this.fold = element('button', { hidden: true });
     this.fold.addEventListener('click', (e) => {
       e.stopPropagation();
-      this.unfold(!this.open);
+      this.unfold(this.open ? '' : EVERY);
     });
-    this.title = element('h2', { tabIndex: 0 }, this.words, this.fold);
+    this.other = element('button', { hidden: true });
+    this.other.addEventListener('click', (e) => {
+      e.stopPropagation();
+      this.scroll.scrollTop = this.tops[this.hidden] - AXIS;
+    });
+    this.title = element('h2', { tabIndex: 0 }, this.words, this.fold, ' ', this.other);
     this.title.addEventListener('click', () => page.focus(run));
     this.title.addEventListener('keydown', (e) => e.key === 'Enter' && e.target === this.title && page.focus(run));
     this.table = element('div', { className: 'sr' });
@@ -44,30 +50,50 @@ export class Lanes {
     new ResizeObserver(() => page.draw()).observe(this.scroll);
   }
 
-  // layout sets the rows and their places. Extra slots have a row once something has run there.
+  // layout sets the bands, the rows and their places. Extra slots have a row once something has run there.
   layout() {
-    const { run } = this;
-    this.rows = run.lanes.filter((l) => !l.extra || run.bySlot.has(l.slot));
+    const { run, open } = this;
+    this.all = run.lanes.filter((l) => !l.extra || run.bySlot.has(l.slot));
+    const many = this.all.length > MOST_ROWS;
+    if (!many) this.folds = [];
+    else if (this.folded !== this.all.length) this.folds = bandsOf(this.all);
+    this.folded = this.all.length;
+    this.bands = open === EVERY ? [] : this.folds.filter((b) => b.name !== open);
+    this.rows = this.bands.length ? this.folds.find((b) => b.name === open)?.lanes ?? [] : this.all;
     const gaps = new Set(this.rows.map((l) => l.tracker)).size - 1;
     this.width = this.scroll.clientWidth;
     this.height = this.scroll.clientHeight;
-    const room = this.height - AXIS - gaps * GAP - 2, many = this.rows.length > MOST_ROWS;
-    if (!many || this.open) this.bands = null;
-    else if (!this.bands || this.folds !== this.rows.length) [this.bands, this.folds] = [bandsOf(this.rows), this.rows.length];
+    const room = this.height - AXIS - gaps * GAP - 2;
     this.fold.hidden = !many;
-    this.fold.textContent = this.open ? 'fold the slots' : `unfold ${this.rows.length} slots`;
+    this.fold.textContent = open ? 'fold the slots' : `unfold ${this.all.length} slots`;
     this.row = Math.min(MOST_ROW, Math.max(LEAST_ROW, room / Math.max(1, this.rows.length)));
+    // One or two bands stay above the rows of another one, so that both kinds of slots are in sight.
+    const above = this.bands.length < 3, fill = this.rows.length ? 0 : this.height - AXIS - 2;
     let y = AXIS;
+    if (this.bands.length && above) y = place(this.bands, y, fill, GAP) + (this.rows.length ? GAP : 0);
     this.tops = this.rows.map((l, i) => {
       if (i > 0 && l.tracker !== this.rows[i - 1].tracker) y += GAP;
       const top = y;
       y += this.row;
       return top;
     });
-    if (this.bands) y = place(this.bands, AXIS, this.height - AXIS - 2, GAP);
+    if (!above) y = place(this.bands, this.rows.length ? y + GAP : y, fill, GAP);
     const whole = Math.floor(y + 2);
     this.spacer.style.height = Math.max(0, whole - this.height) + 'px';
     this.canvas.style.height = this.height + 'px';
+    this.hop();
+    if (this.high !== this.height && this.page.selected?.run === run) this.into(this.page.selected.slot);
+    this.high = this.height;
+  }
+
+  // hop offers the slots of the kind that has rows, but none in sight.
+  hop() {
+    const top = this.scroll.scrollTop + AXIS, bottom = top + this.height - AXIS, kinds = new Set(this.all.map((l) => l.home));
+    const seen = new Set([...this.bands.map((b) => b.kind), ...this.rows.filter((_, i) => this.tops[i] + this.row > top && this.tops[i] < bottom).map((l) => l.home)]);
+    const kind = [...kinds].find((k) => !seen.has(k));
+    this.hidden = this.rows.findIndex((l) => l.home === kind);
+    this.other.hidden = !kind || this.hidden < 0;
+    if (!this.other.hidden) this.other.textContent = `${kind} slots ${this.tops[this.hidden] < top ? '↑' : '↓'}`;
   }
 
   x(t) { return GUTTER + ((t - this.page.time.from) / (this.page.time.to - this.page.time.from)) * (this.width - GUTTER - 6); }
@@ -90,28 +116,28 @@ export class Lanes {
     ctx.fillStyle = paint.ground;
     ctx.fillRect(0, 0, this.width, this.height);
     const scrolled = this.scroll.scrollTop;
-    this.axis(ctx);
+    axis(ctx, paint, time, (t) => this.x(t), { left: GUTTER, right: this.width, height: this.height });
     ctx.save();
     ctx.beginPath();
     ctx.rect(0, AXIS, this.width, this.height - AXIS);
     ctx.clip();
     this.drawn = this.lent = this.lost = this.behinds = 0;
-    if (this.bands) this.folded(ctx, scrolled);
-    else this.slots(ctx, scrolled);
+    this.slots(ctx, scrolled);
+    if (this.bands.length) this.stacks(ctx, scrolled);
     if (time.at !== null && !time.playing && !page.hides) {
       ctx.fillStyle = paint.ground;
       ctx.globalAlpha = 0.55;
       ctx.fillRect(Math.max(GUTTER, this.x(time.at)), AXIS, this.width, this.height);
       ctx.globalAlpha = 1;
     }
-    if (page.drawsPath && !this.bands) this.path(ctx, scrolled);
-    if (!this.bands) this.selection(ctx, scrolled);
-    if (page.lesson?.guess?.run === run && !this.bands) this.guess(ctx, scrolled, page.lesson.guess);
+    if (page.drawsPath) this.path(ctx, scrolled);
+    this.selection(ctx, scrolled);
+    if (page.lesson?.guess?.run === run) this.guess(ctx, scrolled, page.lesson.guess);
     this.moment(ctx);
     ctx.restore();
     this.frame = performance.now() - begun;
     // For tests of the page: the bars of this picture, and how long it took in milliseconds.
-    Object.assign(this.canvas.dataset, { bars: this.drawn, lent: this.lent, behind: this.behinds, lost: this.lost, bands: this.bands?.length ?? 0, path: page.drawsPath ? run.path?.links.length ?? 0 : 0, frame: this.frame.toFixed(1) });
+    Object.assign(this.canvas.dataset, { bars: this.drawn, lent: this.lent, behind: this.behinds, lost: this.lost, bands: this.bands.length, path: page.drawsPath ? run.path?.links.length ?? 0 : 0, frame: this.frame.toFixed(1) });
   }
 
   // slots draws a row for each slot.
@@ -129,11 +155,11 @@ export class Lanes {
     }
   }
 
-  // folded draws the bands.
-  folded(ctx, scrolled) {
+  // stacks draws the bands.
+  stacks(ctx, scrolled) {
     const { paint, time, hue, hides } = this.page, { run } = this;
     const now = time.playing || hides ? this.page.now : Infinity, n = Math.max(1, Math.floor((this.width - GUTTER - 6) * paint.ratio));
-    count(this.bands, run, hue);
+    count(this.folds, run, hue);
     ctx.font = '11px system-ui, sans-serif';
     for (const band of this.bands) {
       band.show(run, time, n, now);
@@ -148,8 +174,14 @@ export class Lanes {
     }
   }
 
-  /** unfold shows each slot, or folds the slots into bands again. Runs side by side do the same. */
-  unfold(open) {
+  /** keys returns entries of the legend for what is folded. */
+  keys() {
+    if (!this.bands?.some((b) => b.groups?.some((g) => g.group < 0))) return [];
+    return [[`grey: all other ${this.page.hue}s`, sample((paint) => paint.tile(paint.hue(-1).tones.compute))]];
+  }
+
+  /** unfold shows each slot of a band, by its name, or of every band; '' folds all. Runs side by side do the same. */
+  unfold(open = EVERY) {
     for (const l of this.page.lanes.values()) l.open = open;
     this.page.draw();
   }
@@ -161,7 +193,9 @@ export class Lanes {
     ctx.strokeStyle = page.paint.accent;
     let before = null; // the place at which the link before ended
     for (const { bar, ready } of links) {
-      const top = row.get(run.bars.slot[bar]), from = this.x(Math.max(run.bars.from[bar], Math.min(ready, run.until(bar)))), to = this.x(run.until(bar));
+      const top = row.get(run.bars.slot[bar]);
+      if (top === undefined) continue; // folded
+      const from = this.x(Math.max(run.bars.from[bar], Math.min(ready, run.until(bar)))), to = this.x(run.until(bar));
       ctx.lineWidth = 2.5;
       ctx.strokeRect(from, top + 1, Math.max(1, to - from), this.row - 3);
       if (before) {
@@ -200,7 +234,7 @@ export class Lanes {
   head() {
     const { run, page } = this;
     this.title.classList.toggle('focused', page.run === run);
-    const key = [run.seq, run.ended, run.over, page.unknown(run), page.hides, page.time.at, this.rows.length].join();
+    const key = [run.seq, run.ended, run.over, page.unknown(run), page.hides, page.time.at, this.all.length].join();
     if (this.headed === key) return; // nothing in the heading has changed
     this.headed = key;
     const words = [run.policy];
@@ -214,26 +248,8 @@ export class Lanes {
     if (m) words.push(`mean ${m.mean_job_s === undefined ? '-' : +m.mean_job_s.toFixed(1) + ' s'}`, `Jain ${m.jain.toFixed(3)}`, `use ${(m.utilisation * 100).toFixed(1)} %`, `${m.moves} moves`);
     if (run.dropped) words.push(`${run.dropped} rows left out: the run has too many`);
     this.words.textContent = words.join(' · ') + ' '; // it may be cut on the screen; the tab Differences shows all
-    this.canvas.setAttribute('aria-label', `Slots of ${words.join(', ')}. ${run.bars.seq.length} attempts on ${this.rows.length} slots. The table next to it lists those near the moment that is shown.`);
+    this.canvas.setAttribute('aria-label', `Slots of ${words.join(', ')}. ${run.bars.seq.length} attempts on ${this.all.length} slots. The table next to it lists those near the moment that is shown.`);
     this.title.title = page.time.at === null ? '' : 'at ' + span(page.time.at);
-  }
-
-  axis(ctx) {
-    const { paint, time } = this.page;
-    ctx.font = '11px system-ui, sans-serif';
-    ctx.textBaseline = 'middle';
-    ctx.fillStyle = paint.quiet;
-    ctx.strokeStyle = paint.soft;
-    ctx.lineWidth = 1;
-    for (const t of ticks(time.from, time.to, (this.width - GUTTER) / 90)) {
-      const x = Math.round(this.x(t.at)) + 0.5;
-      ctx.beginPath();
-      ctx.moveTo(x, AXIS - 4);
-      ctx.lineTo(x, this.height);
-      ctx.stroke();
-      const w = ctx.measureText(t.text).width;
-      ctx.fillText(t.text, Math.min(Math.max(GUTTER, x - w / 2), this.width - w - 2), AXIS / 2 - 1);
-    }
   }
 
   lane(ctx, lane, i, y) {
@@ -265,7 +281,7 @@ export class Lanes {
       if (run.bars.lent[bar]) this.lent++;
       const to = Math.min(run.until(bar), now), x0 = this.x(from), x1 = this.x(to);
       const group = run.hueOf(run.bars.job[bar], hue);
-      if (x1 - x0 < LEAST_NAMED && h >= LEAST_NAMED) letters.add(Math.max(x0, GUTTER), x1, run.letterOf(bar, group), group);
+      if (x1 - x0 < LEAST_WIDE && h >= LEAST_NAMED) letters.add(Math.max(x0, GUTTER), x1, run.letterOf(bar, group), group);
       if (x1 - x0 < 2) {
         density.add(x0, x1, group, run.bars.lent[bar]);
         continue;
@@ -401,7 +417,7 @@ export class Lanes {
 
   /** hit returns the run, slot, time and bar (-1: none) under a point of the canvas; null: no slot. */
   hit(x, y) {
-    if (!this.tops || this.bands || x < GUTTER || y < AXIS) return null;
+    if (!this.tops || x < GUTTER || y < AXIS) return null;
     y += this.scroll.scrollTop;
     const i = firstAfter(this.tops, (top) => top > y) - 1;
     if (i < 0 || y > this.tops[i] + this.row) return null;
@@ -416,11 +432,17 @@ export class Lanes {
     return this.bands?.find((b) => y >= b.top && y <= b.top + b.height);
   }
 
-  /** reveal unfolds the slots, and scrolls so that a slot is visible. */
+  /** reveal unfolds the band of a slot, and scrolls so that the slot is visible. */
   reveal(slot) {
     if (!this.rows) return;
-    if (this.bands) this.unfold(true);
+    const band = this.bands.find((b) => b.lanes.some((l) => l.slot === slot));
+    if (band) this.unfold(band.name);
     for (const l of this.page.lanes.values()) l.layout(); // so that the others can scroll along
+    this.into(slot);
+  }
+
+  // into scrolls so that the row of a slot is in sight, if it has one.
+  into(slot) {
     const i = this.rows.findIndex((l) => l.slot === slot);
     if (i < 0) return;
     const top = this.tops[i] - AXIS, bottom = this.tops[i] + this.row - this.height;
@@ -430,10 +452,10 @@ export class Lanes {
 
   /** move selects the slot that is a number of rows below the selected one, at the moment that is shown. */
   move(by) {
-    const { page, run } = this, s = page.selected, last = this.rows.length - 1;
+    const { page, run } = this, s = page.selected, last = this.all.length - 1;
     if (page.hides) return;
-    const i = s?.run === run ? this.rows.findIndex((l) => l.slot === s.slot) + by : by > 0 ? 0 : last;
-    const { slot } = this.rows[Math.min(Math.max(0, i), last)], at = Math.min(page.time.now, run.last);
+    const i = s?.run === run ? this.all.findIndex((l) => l.slot === s.slot) + by : by > 0 ? 0 : last;
+    const { slot } = this.all[Math.min(Math.max(0, i), last)], at = Math.min(page.time.now, run.last);
     this.reveal(slot);
     page.pick({ run, slot, at, bar: run.barAt(slot, at + 0.5) });
   }
@@ -464,7 +486,7 @@ export class Lanes {
       const { brush } = page;
       page.brush = null;
       if (start && brush) page.time.window(brush.from, brush.to);
-      else if (start && this.bands) this.reveal(this.band(e.offsetY)?.lanes[0].slot);
+      else if (start && this.band(e.offsetY)) this.unfold(this.band(e.offsetY).name);
       else if (start) page.pick(this.hit(e.offsetX, e.offsetY));
       start = null;
     });
@@ -534,7 +556,7 @@ class Letters {
   add(from, to, letter, group) {
     const r = this.runs.at(-1);
     if (r && r.group === group && r.letter === letter && from - r.to < 3) r.to = to;
-    else if (r && r.to - r.from < LEAST_NAMED) Object.assign(r, { from, to, letter, group }); // no room for a letter there
+    else if (r && r.to - r.from < LEAST_WIDE) Object.assign(r, { from, to, letter, group }); // no room for a letter there
     else this.runs.push({ from, to, letter, group });
   }
 }

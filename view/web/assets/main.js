@@ -1,7 +1,7 @@
 // Page is the page: it loads the runs, keeps the selection, and draws.
 
 import { ask, offline } from './api.js';
-import { against, workloadOf } from './change.js';
+import { told, workloadOf } from './change.js';
 import { Decisions, Inspector } from './decisions.js';
 import { fit, legend, Paint } from './draw.js';
 import { element, Lanes } from './lanes.js';
@@ -155,8 +155,8 @@ class Page {
     this.telling = setTimeout(async () => {
       try {
         const { text } = await ask('headline', { run: shown.map((r) => r.id) });
-        const than = this.base ? `Against ${this.base.policy} of ${this.base.name}, which is drawn in grey: ${shown.map((r) => against(this.base, r)).join('; ')}. ` : '';
-        if (this.told === key) byID('headline').replaceChildren(...(than + (this.base && shown.length < 2 ? '' : text)).split(/(\S+-\S+)/).map((words, i) => (i % 2 ? element('span', { className: 'whole', textContent: words }) : words)));
+        const than = this.base && shown.length ? told(this.base, shown, this.playground.settings) : '';
+        if (this.told === key) byID('headline').replaceChildren(...(than || text).split(/(\S+-\S+)/).map((words, i) => (i % 2 ? element('span', { className: 'whole', textContent: words }) : words)));
         for (const run of shown) {
           if (run.over && run.path?.seq !== run.seq) run.path = { seq: run.seq, ...(await ask('path', { run: run.id })) };
         }
@@ -290,11 +290,11 @@ class Page {
       if (this.paint.ratio !== devicePixelRatio) this.paint = new Paint(this.paint.theme, devicePixelRatio);
       for (const l of this.lanes.values()) l.draw();
       this.overview.draw();
-      this.legend();
       this.live();
       this.tell();
       this.jobs.draw();
       this.panels[this.shownTab].draw();
+      this.legend();
       this.decisions.paint();
       this.head();
       clearTimeout(this.describes);
@@ -436,10 +436,11 @@ class Page {
   // legend shows the signs that occur in the runs on the screen.
   legend() {
     const shown = this.shown(), occur = new Set(shown.flatMap((r) => r.signs));
-    const key = [this.hue, this.paint.theme, ...occur].join();
+    const folded = [...this.lanes.values()].find((l) => l.keys().length)?.keys() ?? [];
+    const signs = [...legend(this.hue, occur), ...folded, ...(this.panels[this.shownTab].keys?.() ?? [])], key = [this.paint.theme, ...signs.map(([words]) => words)].join();
     if (this.legended === key) return;
     this.legended = key;
-    const items = legend(this.hue, occur).map(([text, draw]) => {
+    const items = signs.map(([text, draw]) => {
       const canvas = element('canvas'), ctx = fit(canvas, 26, 13, devicePixelRatio);
       draw(this.paint, ctx);
       return element('span', {}, canvas, text);
@@ -547,7 +548,7 @@ class Page {
   critical() {
     this.drawsPath = !this.drawsPath;
     byID('critical').setAttribute('aria-pressed', this.drawsPath);
-    if (this.drawsPath) for (const l of this.lanes.values()) l.unfold(true);
+    if (this.drawsPath) for (const l of this.lanes.values()) l.unfold();
     this.draw();
   }
 

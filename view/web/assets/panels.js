@@ -2,7 +2,7 @@
 // of pools, kvbuffers, the shuffle matrix, and the differences between runs.
 
 import { ask } from './api.js';
-import { fit, labels, Stack } from './draw.js';
+import { axis, AXIS, fit, labels, sample, Stack } from './draw.js';
 import { cursor, element, GUTTER, table, wheel } from './lanes.js';
 import { letter, lettered, MAP, REDUCE, size, span } from './model.js';
 
@@ -107,6 +107,13 @@ class Panel {
     return ctx;
   }
 
+  axis(ctx) {
+    axis(ctx, this.page.paint, this.page.time, (t) => this.x(t), { left: GUTTER, right: this.width, height: this.height });
+  }
+
+  /** keys returns entries of the legend: words, and a function that draws the sign. */
+  keys() { return []; }
+
   say(text) {
     this.note.hidden = !text;
     this.canvas.hidden = !!text;
@@ -183,10 +190,14 @@ export class Shares extends Panel {
     const of = this.of.filter((o) => runs.includes(o.run));
     if (!of.length) return this.say(runs.some((r) => r.bars.seq.length) ? 'Adding up…' : 'No task has started yet.');
     this.say();
-    const least = 58, ctx = this.begin(least * of.length), row = this.height / of.length;
-    of.forEach((o, i) => this.row(ctx, o, i * row, row, of.length > 1));
+    const least = 52 * of.length, ctx = this.begin(least), row = (this.height - this.top(least)) / of.length;
+    if (this.top(least)) this.axis(ctx);
+    of.forEach((o, i) => this.row(ctx, o, this.top(least) + i * row, row, of.length > 1));
     this.moment(ctx);
   }
+
+  // top returns where the rows begin. If there is no room for an axis, that of the lanes must do.
+  top(least = 52 * this.of.length) { return this.height < AXIS + least ? 0 : AXIS; }
 
   // row draws the row of a run, from the place top on.
   row(ctx, o, top, height, named) {
@@ -224,7 +235,7 @@ export class Shares extends Panel {
     c.pools.forEach((p, k) => {
       const sign = this.sign(run, p.pool, k), low = top;
       for (const [kind, use] of [[MAP, p.maps], [REDUCE, p.reduces]]) {
-        const layer = { kind, hue: sign.hue, low: top, high: top.slice() };
+        const layer = { kind, hue: sign.hue, name: sign.text, low: top, high: top.slice() };
         top = layer.high;
         for (let i = 0; i < c.steps; i++) top[i] += use[i];
         layers.push(layer);
@@ -254,6 +265,16 @@ export class Shares extends Panel {
     return { hue: own, text: lettered(name, own) };
   }
 
+  keys() {
+    const stacks = this.of.map((o) => o.curves.stacks).filter(Boolean), all = stacks.flatMap((s) => s.layers), keys = [];
+    for (const hue of [-2, -1]) {
+      const names = [...new Set(all.filter((l) => l.hue === hue).map((l) => l.name))];
+      if (names.length) keys.push([names.length < 4 ? `${names.join(', ')}: several jobs` : 'pools with several jobs', sample((paint) => paint.tile(paint.hue(hue).tones.compute))]);
+    }
+    if (stacks.some((s) => s.lacking.length)) keys.push(['slots that a pool lacks of its share', sample((paint) => paint.lacking())]);
+    return keys;
+  }
+
   // list writes the definition, and the times in which pools were below their shares. A click shows one of them.
   list() {
     const lines = this.of.map(({ run, curves, below }) => {
@@ -276,7 +297,7 @@ export class Shares extends Panel {
 
   /** at returns the values at a time as text, for the cursor. py is a place on the canvas. */
   at(t, py) {
-    const o = this.of[Math.floor(py / (this.height / this.of.length))];
+    const o = this.of[Math.floor((py - this.top()) / ((this.height - this.top()) / this.of.length))];
     if (!o) return '';
     const { run, curves: c } = o, i = Math.min(c.steps - 1, Math.max(0, Math.floor((t - c.from) / c.step)));
     const round = (v) => +v.toFixed(1);
@@ -295,7 +316,7 @@ export class Shares extends Panel {
 export class Buffers extends Panel {
   constructor(page) {
     super(page);
-    this.options = [element('span', { className: 'key', textContent: 'line: size · dashes: spill mark · ×: growth refused · strip below: spill' })];
+    this.options = [element('span', { className: 'key', textContent: 'line: size of the kvbuffer · dashes: spill mark · ×: growth refused · strip below: spill' })];
   }
 
   draw() {
@@ -308,15 +329,20 @@ export class Buffers extends Panel {
     const b = run.buffers, steps = run.stepNames;
     const slots = run.lanes.filter((l) => run.bySlot.get(l.slot)?.some((bar) => run.bars.kind[bar] === MAP));
     const most = Math.max(1, ...b.to_bytes.filter((_, i) => steps[b.step[i]] === 'grow'), ...b.bytes.filter((_, i) => steps[b.step[i]] === 'begin'));
-    const ctx = this.begin(16 * slots.length + 4), h = (this.height - 4) / Math.max(1, slots.length);
+    const ctx = this.begin(AXIS + 16 * slots.length + 4), h = (this.height - AXIS - 4) / Math.max(1, slots.length);
     Object.assign(this, { slots, h });
+    this.axis(ctx);
     slots.forEach((lane, i) => {
-      const base = (i + 1) * h, y = (bytes) => base - 2 - (bytes / most) * (h - 6);
+      const base = AXIS + (i + 1) * h, y = (bytes) => base - 2 - (bytes / most) * (h - 6);
       ctx.fillStyle = paint.quiet;
       ctx.fillText('s' + lane.slot, 4, base - h / 2);
-      if (i === 0) ctx.fillText('≤ ' + size(most), 4, base - h / 2 + 13);
       ctx.strokeStyle = paint.soft;
-      ctx.beginPath(); ctx.moveTo(GUTTER, base - 1); ctx.lineTo(this.width, base - 1); ctx.stroke();
+      ctx.textAlign = 'right';
+      for (const [bytes, at] of [[most, y(most) + 6], [0, base - 6]]) { // rows that are too low for both have only the first
+        ctx.strokeRect(GUTTER - 4, y(bytes), this.width - GUTTER + 4, 0);
+        if (h > 26 || (bytes && (h > 14 || !i))) ctx.fillText(bytes ? size(bytes) : '0', GUTTER - 6, at);
+      }
+      ctx.textAlign = 'left';
       ctx.save(); // nothing of the time before the window is drawn over the labels
       ctx.beginPath();
       ctx.rect(GUTTER, 0, this.width - GUTTER, this.height);
@@ -372,7 +398,7 @@ export class Buffers extends Panel {
 
   /** at returns the size of the kvbuffer of a slot at a time. */
   at(t, py) {
-    const { run } = this.page, lane = this.slots?.[Math.floor(py / this.h)], bar = lane ? run.barAt(lane.slot, t) : -1;
+    const { run } = this.page, lane = this.slots?.[Math.floor((py - AXIS) / this.h)], bar = lane ? run.barAt(lane.slot, t) : -1;
     if (bar < 0) return '';
     let bytes = 0;
     for (let r = run.buffer.first[bar]; r >= 0 && run.buffers.at[r] <= t; r = run.buffer.next[r]) {
@@ -401,6 +427,8 @@ export class Shuffle extends Panel {
     this.job = element('select', { title: 'the job whose shuffle is shown' });
     this.job.addEventListener('change', () => page.draw());
     this.options = [element('label', {}, 'job ', this.job)];
+    this.line = element('p', { className: 'told' });
+    this.root = [this.line, ...this.root];
   }
 
   draw() {
@@ -411,10 +439,14 @@ export class Shuffle extends Panel {
       this.filled = key;
       this.job.replaceChildren(...jobs.map((j) => element('option', { value: j.job, textContent: j.name })));
     }
-    if (!jobs.length) return this.say('No job of this run has reduces.');
+    if (!jobs.length) {
+      this.line.textContent = '';
+      return this.say('No job of this run has reduces.');
+    }
     const at = Math.round(Math.min(time.now, run.last)), most = 60;
     this.later([run.id, this.job.value, at, run.seq].join(), [['shuffle', { run: run.id, job: this.job.value, at, most }]], ([answer]) => {
       this.answer = answer;
+      this.line.textContent = (page.shown().length > 1 ? run.policy + ': ' : '') + waits(run, answer, at);
       this.describe(run);
     });
     if (!this.answer) return this.say('Adding up…');
@@ -455,6 +487,34 @@ export class Shuffle extends Panel {
     }
     this.table.replaceChildren(table('Shuffle by reduce', ['reduce', 'copied#', 'bytes#'], rows));
   }
+}
+
+// waits says in words how far the shuffle m of a job is at a time, and who waits for whom.
+function waits(run, m, at) {
+  const b = run.bars, done = new Set(), copying = new Set(), begun = new Map();
+  let last = -1;
+  for (let bar = 0; bar < b.seq.length; bar++) {
+    if (b.job[bar] !== m.job || b.from[bar] > at) continue;
+    const ended = run.to[bar] >= 0 && run.to[bar] <= at;
+    if (b.kind[bar] === MAP && ended && run.howName(bar) === 'ok') {
+      done.add(b.task[bar]);
+      if (last < 0 || run.to[bar] > run.to[last]) last = bar;
+    }
+    if (b.kind[bar] !== REDUCE) continue;
+    begun.set(b.task[bar], Math.min(begun.get(b.task[bar]) ?? Infinity, b.from[bar]));
+    if (!ended) run.segments(bar, (phase, from, to) => { if (phase === 'copy' && from <= at && at <= to) copying.add(b.task[bar]); });
+  }
+  const bytes = m.cells.reduce((sum, c) => sum + c.bytes, 0), share = m.cells.reduce((sum, c) => sum + c.done, 0) / Math.max(1, m.cells.length);
+  const copied = bytes ? `${m.measured ? '' : 'about '}${size(bytes)}` : `${Math.round(share * 100)} %`, by = span(at);
+  const left = Array.from({ length: m.maps }, (_, i) => i).filter((i) => !done.has(i)), names = (all, of) => all.slice(0, 4).map((i) => of + i).join(', ') + (all.length > 4 ? ` and ${all.length - 4} more` : '');
+  if (!begun.size) return `By ${by} no reduce has started, so nothing is copied; ${done.size} of ${m.maps} maps are done.`;
+  const who = copying.size ? `${names([...copying].sort((x, y) => x - y), 'r')} ${copying.size > 1 ? 'wait' : 'waits'}` : '';
+  if (left.length) return `By ${by} the reduces have copied ${copied}. ${who ? `${who} for ${left.length} of ${m.maps} maps: ${names(left, 'm')}.` : `${left.length} of ${m.maps} maps are not done.`}`;
+  const early = [...begun.values()].filter((from) => from < run.to[last]), most = Math.max(...early.map((from) => run.to[last] - from));
+  const waited = early.length ? ` ${early.length === 1 ? 'One reduce' : early.length + ' reduces'} waited for the last map, m${b.task[last]} on slot ${b.slot[last]}, for up to ${span(most)}.` : ' No reduce had to wait: each started after the last map.';
+  if (share < 0.9999) return `By ${by} all maps are done, and the reduces have copied ${copied}, ${Math.floor(share * 100)} % of the pairs.${who ? ` ${who.replace(/ waits?$/, '')} still ${copying.size > 1 ? 'copy' : 'copies'}.` : ''}${waited}`;
+  const each = Array.from({ length: m.columns }, (_, col) => m.cells.reduce((sum, c, i) => sum + (i % m.columns === col ? c.bytes : 0), 0)).map((sum) => sum * m.columns / m.reduces);
+  return `The ${m.reduces} reduces have copied all outputs of the ${m.maps} maps${bytes ? `: ${copied}, ${Math.max(...each) - Math.min(...each) < bytes / m.reduces / 100 ? 'equal parts' : `${size(Math.round(Math.min(...each)))} to ${size(Math.round(Math.max(...each)))} each`}` : ''}.${waited}`;
 }
 
 /** Differences compares the runs that are shown in a table. */

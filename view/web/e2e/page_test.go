@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -266,11 +268,103 @@ func TestManySlotsAreFolded(t *testing.T) {
 		want += []string{"", ","}[i] + fmt.Sprintf("2 %d %d", count(t, path, `"op":"start"`), count(t, path, `"op":"start"`, `"lent":true`))
 	}
 	until(t, tab, fmt.Sprintf("%s === '%s'", all, want))
-	click(t, tab, canvas, gutter+100, axis+20, "document.querySelector('.lanes canvas').dataset.bands === '0'")
+	// The band of the other kind stays in sight, and a loan of it unfolds it.
+	click(t, tab, canvas, gutter+100, axis+20, "document.querySelector('.lanes canvas').dataset.bands === '1' && document.querySelector('.lanes h2 button').textContent === 'fold the slots'")
+	until(t, tab, "Array.from(document.querySelectorAll('.lanes h2 button:nth-of-type(2)')).every(b => b.hidden)")
 	do(t, tab, chromedp.Evaluate("document.querySelector('.scroll').scrollTop = 200", nil))
 	until(t, tab, "Array.from(document.querySelectorAll('.scroll')).every(s => s.scrollTop === 200)")
 	push(t, tab, ".lanes h2 button")
 	until(t, tab, fmt.Sprintf("%s === '%s'", all, want))
+	// Where each slot has a row, a button goes to the kind of slots that is out of sight.
+	push(t, tab, ".lanes h2 button")
+	until(t, tab, "document.querySelector('.lanes canvas').dataset.bands === '0' && document.querySelector('.lanes h2 button:nth-of-type(2)').textContent === 'reduce slots ↓'")
+	push(t, tab, ".lanes h2 button:nth-of-type(2)")
+	until(t, tab, "document.querySelector('.lanes h2 button:nth-of-type(2)').textContent === 'map slots ↑' || document.querySelector('.lanes h2 button:nth-of-type(2)').hidden")
+}
+
+// texts returns the texts that the page writes into canvases when it draws again, each with its place.
+func texts(t *testing.T, tab context.Context, in string) (all []struct {
+	Text string
+	X, Y float64
+}) {
+	t.Helper()
+	var text string
+	do(t, tab, chromedp.Evaluate(fmt.Sprintf(`new Promise((done) => {
+  const write = CanvasRenderingContext2D.prototype.fillText, all = [];
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...rest) {
+    if (this.canvas.matches(%q)) all.push({ text, x, y });
+    return write.call(this, text, x, y, ...rest);
+  };
+  document.querySelector('#theme').click();
+  requestAnimationFrame(() => requestAnimationFrame(() => {
+    CanvasRenderingContext2D.prototype.fillText = write;
+    done(JSON.stringify(all));
+  }));
+})`, in), &text, awaited))
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// On a phone, no letter of a bar is cut by the bar next to it: bars that are too narrow share a letter.
+func TestLettersAreWhole(t *testing.T) {
+	dir, names := recorded(t, fromFile(t, "../../../bench/workloads/two-pools.yaml"), "fair", "pi-dhfs")
+	tab := open(t, "about:blank")
+	do(t, tab, chromedp.EmulateViewport(390, 844), chromedp.Navigate(serve(t, dir, "ui", names[0], names[1])))
+	until(t, tab, "document.querySelectorAll('.lanes canvas')[1]?.dataset.bars > 0")
+	before, letters := 0.0, 0
+	for _, w := range texts(t, tab, ".lanes canvas") {
+		if len(w.Text) != 1 || w.X < gutter {
+			before = 0
+			continue
+		}
+		if letters++; before > 0 && w.X > before && w.X-before < 13 {
+			t.Errorf("%s is %.1f pixels after another letter", w.Text, w.X-before)
+		}
+		before = w.X
+	}
+	if letters < 6 {
+		t.Errorf("%d letters", letters)
+	}
+}
+
+// The legend has the greys and the hatch of the panel Shares.
+func TestTheLegendHasTheSignsOfShares(t *testing.T) {
+	dir, names := recorded(t, fromFile(t, "../../../bench/workloads/fig5.yaml"), "pi-dhfs")
+	tab := open(t, serve(t, dir, "ui", names[0]))
+	legend := "document.querySelector('#legend').textContent"
+	until(t, tab, legend+".includes('slots that a pool lacks of its share') && !"+legend+".includes('grey')")
+	push(t, tab, "[data-tab=differences]")
+	until(t, tab, "!"+legend+".includes('lacks')")
+	dir, names = recorded(t, strings.Replace(borrow, "reduces: 4}", "reduces: 4, pool: one}\n  - {name: B, maps: 4, reduces: 1, pool: one}", 1), "fair")
+	until(t, open(t, serve(t, dir, "ui", names[0])), legend+".includes('one: several jobs')")
+	dir, names = recorded(t, workloadOf(1_000), "pi-dhfs")
+	until(t, open(t, serve(t, dir, "ui", names[0])), legend+".includes('grey: all other jobs')")
+}
+
+// The panels of a real run say who waited for whom in the shuffle, and have an axis of time and of bytes.
+func TestPanelsOfARealRun(t *testing.T) {
+	dir := t.TempDir()
+	tab := open(t, serve(t, dir, "ui", spilling(t, dir)))
+	push(t, tab, "[data-tab=shuffle]")
+	until(t, tab, "/^The 4 reduces have copied all outputs of the 8 maps: [\\d.]+ MiB, [\\d.]+ MiB to [\\d.]+ MiB each\\. .*(waited for the last map, m\\d|No reduce had to wait)/.test(document.querySelector('.told').textContent)")
+	press(t, tab, kb.Home)
+	until(t, tab, "document.querySelector('.told').textContent.startsWith('By 0 s no reduce has started')")
+	push(t, tab, "[data-tab=buffers]")
+	until(t, tab, "document.querySelector('#panel canvas').getAttribute('aria-label').startsWith('kvbuffers: ')")
+	times, bytes := 0, 0
+	for _, w := range texts(t, tab, "#panel canvas") {
+		if w.Y < axis && strings.HasSuffix(w.Text, " ms") || strings.HasSuffix(w.Text, " s") {
+			times++
+		}
+		if w.X < gutter && (w.Text == "0" || strings.HasSuffix(w.Text, "iB")) {
+			bytes++
+		}
+	}
+	if times < 3 || bytes < 2 {
+		t.Errorf("the axes have %d times and %d sizes", times, bytes)
+	}
 }
 
 // The list begins with loans, copies, failures, kills and ends, and finds jobs, tasks and slots.
@@ -520,14 +614,18 @@ func TestARunIsChanged(t *testing.T) {
 	until(t, tab, "document.querySelector('.lanes canvas')?.dataset.bars === '16'")
 	push(t, tab, "#change")
 	until(t, tab, "document.querySelector('.lanes canvas').dataset.behind === '16' && document.querySelector('#text').value.includes('maps: 12, map_time: 10000000us, reduces: 4, reduce_time: 10000000us')")
-	until(t, tab, "document.querySelector('#headline').textContent === 'Against fair of fair.jsonl, which is drawn in grey: fair ends at the same time. '")
+	until(t, tab, "document.querySelector('#headline').textContent === 'Nothing differs yet from fair of fair.jsonl, drawn in grey. fair ends at the same time, after 160 s.'")
 	push(t, tab, "#ticks input[value=pi-dhfs]")
-	until(t, tab, "document.querySelector('#headline').textContent.startsWith('Against fair of fair.jsonl, which is drawn in grey: fair ends at the same time; pi-dhfs ends 80 s earlier, 8 more loans. ')")
+	until(t, tab, "document.querySelector('#headline').textContent === 'Only the policy differs from fair of fair.jsonl, drawn in grey. fair ends at the same time, after 160 s. pi-dhfs instead of fair ends 80 s earlier, after 80 s instead of 160 s, 8 more loans.'")
 	link := eval(t, tab, "location.href")
 	do(t, tab, chromedp.Evaluate("history.back()", nil))
 	until(t, tab, "document.querySelector('#editor').hidden && document.querySelector('.lanes canvas')?.dataset.bars === '16'")
 	other := open(t, link)
 	until(t, other, "document.querySelectorAll('.lanes canvas')[1].dataset.behind === '16'")
+	// The headline says what was changed, and what that did.
+	push(t, other, "#ticks input[value=pi-dhfs]")
+	do(t, other, chromedp.Evaluate("(e => { e.value = e.value.replace('map_slots: 1', 'map_slots: 2').replace('reduces: 4, reduce_time: 10', 'reduces: 4, reduce_time: 20'); e.dispatchEvent(new Event('input')) })(document.querySelector('#text'))", nil))
+	until(t, other, "document.querySelector('#headline').textContent === 'Changed against fair of fair.jsonl, drawn in grey: 2 instead of 1 map slots, a reduce of A takes 20 s instead of 10 s. fair ends 20 s earlier, after 140 s instead of 160 s.'")
 	// Its lost trackers and failed attempts come along, and the text says what does not.
 	dir, names = recorded(t, strings.NewReplacer("trackers: 1", "trackers: 2", "jobs:", "faults: [{at: 15s, tracker: 1, lost: true}, {task: A/m/9, fail: 2}]\njobs:").Replace(borrow), "fair")
 	faulty := open(t, serve(t, dir, "ui", names[0]))
