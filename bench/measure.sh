@@ -20,7 +20,7 @@ workdir() {
 	[ -d "$memory" ] && [ -w "$memory" ] || memory=${TMPDIR:-/tmp}
 	work=$(mktemp -d "$memory/mrlocal-bench.XXXXXX")
 	trap 'rm -rf "$work"' EXIT
-	go build -o "$work/mrlocal" ./cmd/mrlocal
+	CGO_ENABLED=0 go build -o "$work/mrlocal" ./cmd/mrlocal # as it is shipped
 }
 
 # mr runs a job without a progress display.
