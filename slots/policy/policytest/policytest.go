@@ -427,7 +427,7 @@ func Drawn(t *testing.T, path string, newPolicy func(o policy.Options) slots.Pol
 	for _, setting := range options {
 		for i := range drawnRuns {
 			s := &script{t: t, options: policy.DefaultOptions()}
-			if err := s.policy(parseArgs(strings.Fields(setting))); err != nil {
+			if err := s.command("policy " + setting); err != nil {
 				t.Fatal(err)
 			}
 			p := newPolicy(s.options)

@@ -2,6 +2,7 @@ package policytest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"mrlocal/internal/ppm"
+	"mrlocal/internal/setting"
 	"mrlocal/internal/testkit"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
@@ -42,7 +44,7 @@ func Scripts(t *testing.T, pattern string, newPolicy func(o policy.Options) slot
 	testkit.Scripts(t, pattern, func(t *testing.T, d *datadriven.TestData) string {
 		s := &script{t: t, options: policy.DefaultOptions(), jobs: map[string]slots.JobID{}, cell: time.Second}
 		for line := range strings.Lines(d.String()) {
-			if err := s.command(strings.Fields(line)); err != nil {
+			if err := s.command(line); err != nil {
 				d.Fatalf(t, "%s: %v", strings.TrimSpace(line), err)
 			}
 		}
@@ -68,36 +70,30 @@ type script struct {
 	spent  bool
 }
 
-// args are the name=value words of a command. err is the last error of a value. An unknown name
-// is not an error, so the golden file of a new case needs a check by eye.
+// args are the words of a command, most of them name=value. err is the last error of a value. Only the command
+// policy refuses an unknown name, so the golden file of a new case needs a check by eye.
 type args struct {
-	values map[string]string
-	err    error
-}
-
-// parseArgs reads words such as maps=3. A word without a value, such as fifo, has the
-// value "".
-func parseArgs(words []string) *args {
-	a := &args{values: map[string]string{}}
-	for _, w := range words {
-		name, value, _ := strings.Cut(w, "=")
-		a.values[name] = value
-	}
-	return a
+	datadriven.TestData
+	err error
 }
 
 // read returns the value of a name as parse reads it, or otherwise if the name is not given. It
 // keeps an error in a.err.
 func read[T any](a *args, name string, otherwise T, parse func(text string) (T, error)) T {
-	text, ok := a.values[name]
-	if !ok {
+	if !a.HasArg(name) {
 		return otherwise
 	}
-	v, err := parse(text)
+	v, err := parse(a.text(name))
 	if err != nil {
 		a.err = err
 	}
 	return v
+}
+
+// text returns the value of a name; "": there is none.
+func (a *args) text(name string) string {
+	arg, _ := a.Arg(name)
+	return strings.Join(arg.Vals, "")
 }
 
 // number returns a whole number.
@@ -116,11 +112,11 @@ func (a *args) time(name string, otherwise time.Duration) time.Duration {
 // profile returns a profile in percent, or nil if the name is not given. Commas separate the three
 // phases, and slashes their three resources.
 func (a *args) profile(name string) *slots.Profile {
-	if !a.has(name) {
+	if !a.HasArg(name) {
 		return nil
 	}
 	var p slots.Profile
-	for i, v := range strings.SplitN(a.values[name], ",", 3) {
+	for i, v := range strings.SplitN(a.text(name), ",", 3) {
 		phase := []slots.Phase{slots.PhaseCompute, slots.PhaseCopy, slots.PhaseReduce}[i]
 		needs := p.Of(phase)
 		for k, text := range strings.SplitN(v, "/", 3) {
@@ -134,25 +130,22 @@ func (a *args) profile(name string) *slots.Profile {
 	return &p
 }
 
-// has reports whether the name is given, with or without a value.
-func (a *args) has(name string) bool { _, ok := a.values[name]; return ok }
-
 // command carries out a command. The first word is the verb, and the second may be a name.
-func (s *script) command(words []string) error {
-	verb, words := words[0], words[1:]
-	name := ""
-	if len(words) > 0 && !strings.Contains(words[0], "=") && verb != "show" {
-		name, words = words[0], words[1:]
+func (s *script) command(line string) error {
+	a, name := &args{}, ""
+	if a.Cmd, a.CmdArgs, a.err = datadriven.ParseLine(line); len(a.CmdArgs) > 0 && a.CmdArgs[0].Vals == nil && a.Cmd != "show" {
+		name, a.CmdArgs = a.CmdArgs[0].Key, a.CmdArgs[1:]
 	}
-	a := parseArgs(words)
-	switch verb {
+	switch a.Cmd {
 	case "slots":
 		s.config.Slots = WithExtra(a.number("trackers", 1), a.number("map", 1), a.number("reduce", 1), a.number("extra", 0))
 		s.config.Slowstart, s.config.CopyBandwidth = a.share("slowstart", slots.One), int64(a.number("net", 0))
 		s.config.ParallelCopies = int32(a.number("copies", 0))
 		s.config.Replicas, s.config.GroupTrackers = int32(a.number("replicas", 0)), int32(a.number("group", 0))
 	case "policy":
-		return s.policy(a)
+		for _, option := range a.CmdArgs {
+			a.err = cmp.Or(a.err, setting.Set(s.options.Fields(), option.Key, a.text(option.Key)))
+		}
 	case "slow":
 		for t := a.number("tracker", 0); t >= len(s.speeds); {
 			s.speeds = append(s.speeds, slots.One)
@@ -160,7 +153,7 @@ func (s *script) command(words []string) error {
 		s.speeds[a.number("tracker", 0)] = a.share("speed", slots.One)
 	case "pool":
 		s.config.Pools = append(s.config.Pools, slots.Pool{
-			Name: name, Weight: a.share("weight", slots.One), FIFO: a.has("fifo"),
+			Name: name, Weight: a.share("weight", slots.One), FIFO: a.HasArg("fifo"),
 			MinMaps: int32(a.number("min-maps", 0)), MinReduces: int32(a.number("min-reduces", 0)),
 			MaxMaps: int32(a.number("max-maps", 0)), MaxReduces: int32(a.number("max-reduces", 0)), MaxRunning: int32(a.number("max-running", 0)),
 			PreemptAfter: a.time("preempt-after", 0), FairPreemptAfter: a.time("fair-preempt-after", 0),
@@ -172,26 +165,14 @@ func (s *script) command(words []string) error {
 		s.job(name, a)
 	case "lose", "drop", "abort":
 		job, task := s.jobs[name], slots.TaskID(a.number("map", 0))
-		s.faults = append(s.faults, ScriptFault{At: a.time("at", 0), Do: func(now time.Duration, l *slots.Ledger) { inject(l, now, verb, job, task) }})
+		s.faults = append(s.faults, ScriptFault{At: a.time("at", 0), Do: func(now time.Duration, l *slots.Ledger) { inject(l, now, a.Cmd, job, task) }})
 	case "show":
-		s.cell, s.lends = a.time("cell", time.Second), a.has("lends")
-		s.why, s.spent = a.has("why"), a.has("spent")
+		s.cell, s.lends = a.time("cell", time.Second), a.HasArg("lends")
+		s.why, s.spent = a.HasArg("why"), a.HasArg("spent")
 	default:
 		return fmt.Errorf("unknown command")
 	}
 	return a.err
-}
-
-// policy sets options of the policy by name.
-func (s *script) policy(a *args) error {
-	for _, f := range s.options.Fields() {
-		if text, ok := a.values[f.Name]; ok {
-			if err := f.Value.Set(text); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // job adds a job. fail=3/2 makes the first two attempts of map 3 fail.
@@ -200,13 +181,13 @@ func (s *script) job(name string, a *args) {
 	s.names = append(s.names, name)
 	j := ScriptJob{
 		Spec: slots.JobSpec{
-			Name: name, Pool: a.values["pool"], User: a.values["user"], Maps: int32(a.number("maps", 0)), MapsSealed: true,
+			Name: name, Pool: a.text("pool"), User: a.text("user"), Maps: int32(a.number("maps", 0)), MapsSealed: true,
 			Reduces: int32(a.number("reduces", 0)), Priority: slots.Priority(a.number("priority", 0)), Weight: a.share("weight", slots.One),
 			Deadline: a.time("goal", 0), Profile: a.profile("profile"),
 		},
 		MapBytes: int64(a.number("out", 0)), MapIO: a.time("io", 0), Submit: a.time("submit", 0), MapTime: Const(a.time("map", time.Second)), ReduceTime: Const(a.time("reduce", time.Second)),
 	}
-	if bad, times, ok := strings.Cut(a.values["fail"], "/"); ok {
+	if bad, times, ok := strings.Cut(a.text("fail"), "/"); ok {
 		task, _ := strconv.Atoi(bad)
 		n, _ := strconv.Atoi(times)
 		j.Fail = func(k slots.Kind, t slots.TaskID) int32 {
