@@ -14,23 +14,19 @@ import (
 )
 
 // Isolate computes each figure again with each of its changes (Figure.Isolate), one change at a time.
-// It sets Line.Isolated, and appends it to the reason of an open line. most is as in Run. Isolate
+// It sets Line.Isolated, and appends it to the reason of an open line. It uses the seeds of Run, and
 // fails as Run does.
 //
 // The cause of an open line is isolated if one change makes the comparison true. For a figure with
 // a band, the change brings it into the band or to the other side.
-func (r *Result) Isolate(ctx context.Context, most int) error {
-	seeds := max(r.Seeds, 1)
-	if most > 0 {
-		seeds = min(seeds, most)
-	}
-	made := map[string]*done{} // results by key, because figures share changes
+func (r *Result) Isolate(ctx context.Context) error {
+	made := newRuns() // it keeps all results, because figures share changes
 	for i := range r.Figures {
 		f, l := &r.Figures[i], &r.Lines[i]
 		var said []string
 		isolated := false
 		for k := range f.Isolate {
-			got, err := r.changed(ctx, f, &f.Isolate[k], seeds, made)
+			got, err := r.changed(ctx, f, &f.Isolate[k], made)
 			if err != nil {
 				return err
 			}
@@ -46,7 +42,7 @@ func (r *Result) Isolate(ctx context.Context, most int) error {
 		if isolated {
 			heading = "Isolated: "
 		}
-		l.Isolated = heading + strings.Join(said, "; ") + " (" + errs.Counted(seeds, "seed") + ")."
+		l.Isolated = heading + strings.Join(said, "; ") + " (" + errs.Counted(r.seeds, "seed") + ")."
 		if l.Open() {
 			l.Reason = strings.TrimSpace(l.Reason + " " + l.Isolated)
 		}
@@ -82,9 +78,9 @@ func less(a, b Cell) bool {
 	return x < y
 }
 
-// changed judges a figure by runs with a change, with that many seeds. made has the results so far,
-// and changed adds to them. Only runs that the expression needs are made.
-func (r *Result) changed(ctx context.Context, f *workload.Figure, change *workload.Trial, seeds int, made map[string]*done) (Line, error) {
+// changed judges a figure by runs with a change. made has the results so far, and changed adds to them. Only runs
+// that the expression needs are made.
+func (r *Result) changed(ctx context.Context, f *workload.Figure, change *workload.Trial, made *runs) (Line, error) {
 	var trials []trial
 	if change.Name != "" && !slices.ContainsFunc(r.Runs, func(t workload.Trial) bool { return t.Name == change.Name }) {
 		return Line{}, r.file.Errorf(change.Pos, f.What, "no run is called %s", change.Name)
@@ -103,23 +99,8 @@ func (r *Result) changed(ctx context.Context, f *workload.Figure, change *worklo
 	}
 	var taken []map[string]value
 	var all []relation
-	for n := range seeds {
-		s := seed{trials: slices.Clone(trials), done: make([]*done, len(trials)), taken: map[string]value{}}
-		// look calls make for each run that the expression reads and that is not made yet.
-		s.make = func(i int) error {
-			t := &s.trials[i]
-			r.setSeed(t, n)
-			d := made[t.key()]
-			if d == nil {
-				var err error
-				if d, err = t.run(ctx); err != nil {
-					return err
-				}
-				made[t.key()] = d
-			}
-			s.done[i] = d
-			return nil
-		}
+	for n := range r.seeds {
+		s := r.seed(ctx, n, trials, made)
 		ours, err := evaluate(f.Ours, s.look)
 		if err != nil {
 			return Line{}, r.file.Errorf(change.Pos, f.What, "%v", err)

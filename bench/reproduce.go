@@ -50,7 +50,7 @@ type Experiment struct {
 // results of equal runs, so they must run one after the other.
 func All() ([]*Experiment, error) {
 	var all []*Experiment
-	shared := &runs{uses: map[string]int{}, done: map[string]*done{}}
+	shared := newRuns()
 	for _, name := range Workloads() {
 		f, err := LoadWorkload(name)
 		if err != nil {
@@ -71,7 +71,7 @@ func Of(f *workload.File) ([]*Experiment, error) {
 	if len(f.Experiments) == 0 {
 		return nil, errs.Inputf(f.Name, "has no experiments; docs/workloads.md describes them")
 	}
-	all, err := experiments(f, &runs{uses: map[string]int{}, done: map[string]*done{}})
+	all, err := experiments(f, newRuns())
 	if err != nil {
 		return nil, err
 	}
@@ -166,9 +166,27 @@ type Result struct {
 // them.
 type seed struct {
 	trials []trial
-	done   []*done               // by trial
-	make   func(trial int) error // makes the run of a trial when it is needed; nil: all runs are made
-	taken  map[string]value      // metrics by key; nil: they are not kept
+	done   []*done                             // by trial; nil: it is not needed so far
+	of     func(t *trial) (d *done, err error) // returns the result of a trial
+	taken  map[string]value                    // metrics by key
+}
+
+// seed returns the runs of trials with the seed of number n, which makes a run when it is needed. made has the results.
+func (e *Experiment) seed(ctx context.Context, n int, trials []trial, made *runs) seed {
+	s := seed{trials: slices.Clone(trials), done: make([]*done, len(trials)), taken: map[string]value{}}
+	s.of = func(t *trial) (*done, error) { return made.of(ctx, t) }
+	for i := range s.trials {
+		e.setSeed(&s.trials[i], n)
+	}
+	return s
+}
+
+// run returns the result of trial i.
+func (s *seed) run(i int) (d *done, err error) {
+	if s.done[i] == nil {
+		s.done[i], err = s.of(&s.trials[i])
+	}
+	return s.done[i], err
 }
 
 // Run makes the runs of e, one after the other, and judges its figures by all seeds of the file. If
@@ -187,15 +205,11 @@ func (e *Experiment) Run(ctx context.Context, most int) (*Result, error) {
 	var taken []map[string]value // metrics by seed
 	results := make([][]relation, len(r.Figures))
 	for n := range seeds {
-		s := seed{trials: e.trials, taken: map[string]value{}}
-		// t is a copy of the trial, so setSeed does not change e.trials.
-		for _, t := range e.trials {
-			e.setSeed(&t, n)
-			d, err := e.runs.of(ctx, &t)
-			if err != nil {
+		s := e.seed(ctx, n, e.trials, e.runs)
+		for i := range s.trials { // also those that no expression reads, for the table
+			if _, err := s.run(i); err != nil {
 				return nil, err
 			}
-			s.done = append(s.done, d)
 		}
 		if err := r.evaluate(&s, results); err != nil {
 			return nil, err
@@ -326,12 +340,11 @@ func (s *seed) look(metric string, words []string) (all value, err error) {
 		if !t.matches(words[0]) {
 			continue
 		}
-		if s.make != nil && s.done[i] == nil { // only Isolate makes runs this late
-			if err := s.make(i); err != nil {
-				return value{}, err
-			}
+		d, err := s.run(i)
+		if err != nil {
+			return value{}, err
 		}
-		v, err := s.done[i].metric(metric, words[1:])
+		v, err := d.metric(metric, words[1:])
 		if err != nil {
 			return value{}, err
 		}
@@ -351,9 +364,7 @@ func (s *seed) look(metric string, words []string) (all value, err error) {
 	if len(all.x) != len(all.v) {
 		all.x = nil
 	}
-	if s.taken != nil {
-		s.taken[key(metric, words)] = all
-	}
+	s.taken[key(metric, words)] = all
 	return all, nil
 }
 

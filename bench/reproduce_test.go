@@ -173,7 +173,7 @@ func wholeResults(t *testing.T) (whole []*bench.Result) {
 	for _, e := range all {
 		r, ran := e.Run(t.Context(), 0)
 		if ran == nil {
-			ran = r.Isolate(t.Context(), 0)
+			ran = r.Isolate(t.Context())
 		}
 		if err = errors.Join(err, ran); err != nil {
 			t.Fatal(err)
@@ -270,7 +270,7 @@ func TestIsolatedCausesAreThoseOfTheDocument(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Isolate(t.Context(), 0); err != nil {
+		if err := r.Isolate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for _, l := range r.Lines {
@@ -327,7 +327,7 @@ experiments:
 			t.Fatal(change, err)
 		}
 		got := ""
-		if err := r.Isolate(t.Context(), 0); err != nil {
+		if err := r.Isolate(t.Context()); err != nil {
 			got = "error: " + err.Error()
 		} else {
 			got = r.Lines[0].Isolated

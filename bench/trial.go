@@ -191,12 +191,14 @@ type done struct {
 	utilities utilities // only under ras
 }
 
-// runs keeps the results of runs that several experiments have in common. It keeps each result
-// until its last use.
+// runs keeps the results of runs that several experiments have in common. It keeps each result until the last use
+// that expect has counted.
 type runs struct {
 	uses map[string]int // by trial.key: how often the result will still be used
 	done map[string]*done
 }
+
+func newRuns() *runs { return &runs{uses: map[string]int{}, done: map[string]*done{}} }
 
 // expect counts the uses of an experiment in advance: one for each trial and seed.
 func (r *runs) expect(e *Experiment) {
@@ -220,7 +222,7 @@ func (r *runs) of(ctx context.Context, t *trial) (*done, error) {
 		r.done[key] = d
 	}
 	// All results together would take too much memory.
-	if r.uses[key]--; r.uses[key] <= 0 {
+	if r.uses[key]--; r.uses[key] == 0 {
 		delete(r.done, key)
 	}
 	return d, nil

@@ -105,7 +105,7 @@ func (c *reproduceCommand) runAll(ctx context.Context, all []*bench.Experiment) 
 		r, err := x.Run(ctx, c.seeds)
 		// Isolate runs figures again with single changes, to find why a figure is outside of its band.
 		if err == nil {
-			err = r.Isolate(ctx, c.seeds)
+			err = r.Isolate(ctx)
 		}
 		if err != nil {
 			return err
