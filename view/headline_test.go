@@ -28,7 +28,7 @@ func stopped() *view.Model {
 func headline(t *testing.T, workload string, policies ...string) string {
 	var all []view.Named
 	for _, name := range policies {
-		all = append(all, view.Named{Name: name, Model: viewtest.Simulate(t, viewtest.Parse(t, workload), name, "l0").Model})
+		all = append(all, view.Named{Name: name, Model: viewtest.Simulate(t, workload, name, "l0").Model})
 	}
 	return view.Headline(all)
 }
@@ -55,7 +55,7 @@ func TestHeadlines(t *testing.T) {
 func TestTheHeadlineOfFigure5(t *testing.T) {
 	var all []view.Named
 	for _, name := range []string{"pi-dhfs", "pd-dhfs"} {
-		all = append(all, view.Named{Name: name, Model: viewtest.Simulate(t, viewtest.Load(t, "../bench/workloads/fig5.yaml"), name, "l0").Model})
+		all = append(all, view.Named{Name: name, Model: viewtest.Simulate(t, fig5(t), name, "l0").Model})
 	}
 	got := view.Headline(all)
 	first, second := all[0].Model, all[1].Model
@@ -69,7 +69,7 @@ func TestTheHeadlineOfFigure5(t *testing.T) {
 
 // TestCriticalPaths follows the chains that are worked out by hand.
 func TestCriticalPaths(t *testing.T) {
-	m := viewtest.Simulate(t, viewtest.Parse(t, oneOfEach), "fair", "l0").Model
+	m := viewtest.Simulate(t, oneOfEach, "fair", "l0").Model
 	path := m.CriticalPath()
 	if len(path) != 16 { // every task: 12 maps on the map slot, 4 reduces on the reduce slot
 		t.Fatalf("%d links: %+v", len(path), path)

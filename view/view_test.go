@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,13 +24,23 @@ import (
 	"mrlocal/view/viewtest"
 )
 
+// fig5 returns the text of a workload of the papers.
+func fig5(t testing.TB) string {
+	t.Helper()
+	text, err := os.ReadFile("../bench/workloads/fig5.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // TestTheModelHasWhatReportAndGanttHave compares model, report and gantt, which different code makes of
 // the same run.
 func TestTheModelHasWhatReportAndGanttHave(t *testing.T) {
 	for _, name := range []string{"fifo", "fair", "pi-dhfs", "pd-dhfs", "dynamicmr", "dynsplit", "ras", "omo", "yarn"} {
 		for _, cost := range []string{"l0", "l1"} {
 			t.Run(name+"/"+cost, func(t *testing.T) {
-				for _, s := range []viewtest.Result{viewtest.Simulate(t, viewtest.Load(t, "../bench/workloads/fig5.yaml"), name, cost), viewtest.Simulate(t, viewtest.Parse(t, viewtest.Faulty), name, cost)} {
+				for _, s := range []viewtest.Result{viewtest.Simulate(t, fig5(t), name, cost), viewtest.Simulate(t, viewtest.Faulty, name, cost)} {
 					compareWithReport(t, s)
 					comparePhases(t, s)
 				}
@@ -108,7 +119,7 @@ func comparePhases(t *testing.T, s viewtest.Result) {
 
 // TestARecordedRunIsTheRun checks that the event file gives the same model as the run.
 func TestARecordedRunIsTheRun(t *testing.T) {
-	s := viewtest.Simulate(t, viewtest.Parse(t, viewtest.Faulty), "dynamicmr", "l1")
+	s := viewtest.Simulate(t, viewtest.Faulty, "dynamicmr", "l1")
 	loaded, err := view.Load(bytes.NewReader(s.Events), view.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +159,7 @@ func decodeTables(t *testing.T, text []byte) map[string]table {
 
 // TestDeltasMakeTheWhole checks that many small answers together give the same tables as one answer.
 func TestDeltasMakeTheWhole(t *testing.T) {
-	s := viewtest.Simulate(t, viewtest.Parse(t, viewtest.Faulty), "pi-dhfs", "l1")
+	s := viewtest.Simulate(t, viewtest.Faulty, "pi-dhfs", "l1")
 	d, err := trace.NewDecoder(bytes.NewReader(s.Events))
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +201,7 @@ func TestDeltasMakeTheWhole(t *testing.T) {
 
 // TestRowsAreBounded checks that a model at its bound keeps the first bars and counts the dropped rows.
 func TestRowsAreBounded(t *testing.T) {
-	s := viewtest.Simulate(t, viewtest.Load(t, "../bench/workloads/fig5.yaml"), "pi-dhfs", "l1")
+	s := viewtest.Simulate(t, fig5(t), "pi-dhfs", "l1")
 	m, err := view.Load(bytes.NewReader(s.Events), view.Options{MostRows: 100})
 	if err != nil {
 		t.Fatal(err)
@@ -210,13 +221,13 @@ func TestRowsAreBounded(t *testing.T) {
 // TestCurves has two pools with weights 2 and 1 on 6 map slots. Their fair shares are 4 and 2 while
 // both want more. The sum of the use is the time of the bars.
 func TestCurves(t *testing.T) {
-	s := viewtest.Simulate(t, viewtest.Parse(t, `
+	s := viewtest.Simulate(t, `
 cluster: {trackers: 1, map_slots: 6, reduce_slots: 1}
 pools: [{name: prod, weight: 2}, {name: adhoc}]
 jobs:
   - {name: a, pool: prod, maps: 40, reduces: 1, map_time: 10s, reduce_time: 10s}
   - {name: b, pool: adhoc, maps: 40, reduces: 1, map_time: 10s, reduce_time: 10s}
-`), "fair", "l0")
+`, "fair", "l0")
 	c := s.Model.Curves(0, s.Model.Last, 100, s.Model.Sharing)
 	var use [2]float64
 	for p := range c.Pools {
@@ -247,7 +258,7 @@ jobs:
 // 100 s of figure 5, pd-dhfs shares its 108 slots between two pools whose demands for each kind differ.
 func TestSharesAreThoseThatThePolicyTells(t *testing.T) {
 	for name, want := range map[string]slots.Sharing{"fair": slots.PerKind, "pi-dhfs": slots.PerKind, "pd-dhfs": slots.Together, "fifo": slots.NoShares, "yarn": slots.NoShares, "capacity": slots.NoShares} {
-		s := viewtest.Simulate(t, viewtest.Load(t, "../bench/workloads/fig5.yaml"), name, "l0")
+		s := viewtest.Simulate(t, fig5(t), name, "l0")
 		if s.Model.Sharing != want {
 			t.Errorf("%s shares %v, want %v", name, s.Model.Sharing, want)
 		}
@@ -292,12 +303,12 @@ func TestSharesAreThoseThatThePolicyTells(t *testing.T) {
 
 // TestAPoolThatWaitsForSlotsIsBelowItsShare has a pool that comes when another one has all slots.
 func TestAPoolThatWaitsForSlotsIsBelowItsShare(t *testing.T) {
-	s := viewtest.Simulate(t, viewtest.Parse(t, `
+	s := viewtest.Simulate(t, `
 cluster: {trackers: 1, map_slots: 6, reduce_slots: 1}
 jobs:
   - {name: a, pool: old, maps: 12, map_time: 20s}
   - {name: b, pool: new, submit: 10s, maps: 6, map_time: 10s}
-`), "fair", "l0")
+`, "fair", "l0")
 	all, large := s.Model.Shortfalls(s.Model.Sharing)
 	if len(all) != 1 || large || s.Model.Pools[all[0].Pool].Name != "new" || all[0].From != 10*time.Second || all[0].To != 20*time.Second || all[0].Slots != 3 {
 		t.Errorf("%+v, %v", all, large)
@@ -311,12 +322,12 @@ jobs:
 // is admitted.
 func TestAWaitingJobHasNoDemand(t *testing.T) {
 	for _, limit := range []string{"users: [{name: ann, max_running_jobs: 1}]\npools: [{name: lab}]", "users: [{name: ann}]\npools: [{name: lab, max_running_jobs: 1}]"} {
-		s := viewtest.Simulate(t, viewtest.Parse(t, "cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}\n"+limit+`
+		s := viewtest.Simulate(t, "cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}\n"+limit+`
 jobs:
   - {name: a, pool: lab, user: ann, maps: 4, map_time: 10s, reduce_time: 10s}
   - {name: b, pool: lab, user: ann, submit: 1s, maps: 6, map_time: 10s, reduce_time: 10s}
   - {name: c, pool: lab, user: ann, submit: 2s, maps: 8, map_time: 10s, reduce_time: 10s}
-`), "fair", "l0")
+`, "fair", "l0")
 		whole := s.Model.Curves(0, s.Model.Last, 40, s.Model.Sharing)
 		for cut := range len(s.Events) {
 			if s.Events[cut] != '\n' {
@@ -361,7 +372,7 @@ func TestAJobThatNeverRanFreesNoPlace(t *testing.T) {
 
 // TestShuffle checks that everything is copied at the end, and nothing before the reduces start.
 func TestShuffle(t *testing.T) {
-	s := viewtest.Simulate(t, viewtest.Load(t, "../bench/workloads/fig5.yaml"), "pi-dhfs", "l1")
+	s := viewtest.Simulate(t, fig5(t), "pi-dhfs", "l1")
 	for _, most := range []int{7, 1000} {
 		x := s.Model.Shuffle(0, s.Model.Jobs[0].Finish, most)
 		if x.Rows > most || x.Columns > most || len(x.Cells) != x.Rows*x.Columns || x.Rows == 0 {
@@ -467,7 +478,7 @@ func dump(m *view.Model) string {
 
 // bigRun returns an event file of about n events.
 func bigRun(b *testing.B, n int) []byte {
-	f := viewtest.Parse(b, fmt.Sprintf("cluster: {trackers: 100, map_slots: 8, reduce_slots: 2}\njobs:\n  - {name: a, maps: %d, reduces: 100, map_time: {uniform: [5s, 15s]}, reduce_time: 20s}\n", n/4))
+	f := fmt.Sprintf("cluster: {trackers: 100, map_slots: 8, reduce_slots: 2}\njobs:\n  - {name: a, maps: %d, reduces: 100, map_time: {uniform: [5s, 15s]}, reduce_time: 20s}\n", n/4)
 	return viewtest.Simulate(b, f, "pi-dhfs", "l0").Events
 }
 

@@ -2,7 +2,6 @@ package streaming
 
 import (
 	"cmp"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -143,9 +142,7 @@ func (w *Work) chooseKinds() error {
 			declared := w.declared(i, what)
 			// A friendly job goes on. The engine moves bytes, which have no class.
 			if received := className(w.mapKinds[i]); declared != received && !w.o.Friendly {
-				return &Error{Exit: 1, Lines: []string{
-					fmt.Sprintf("java.lang.Exception: java.io.IOException: Type mismatch in %s from map: expected %s, received %s", what, declared, received),
-					"Job not successful!"}}
+				return failed("java.lang.Exception: java.io.IOException: Type mismatch in %s from map: expected %s, received %s", what, declared, received)
 			}
 		}
 	}

@@ -66,6 +66,18 @@ func fail(format string, args ...any) *Error {
 	return &Error{Exit: 1, Lines: []string{fmt.Sprintf(format, args...), "Try -help for more information"}}
 }
 
+// refuse returns an error that ends mrlocal before the job starts. exit is the exit code
+// of Hadoop's command.
+func refuse(exit int, format string, args ...any) error {
+	return &Error{Exit: exit, Lines: []string{fmt.Sprintf(format, args...)}}
+}
+
+// failed returns an error that Hadoop finds only when its tasks run. Its text and exit
+// code are those of a failed job.
+func failed(format string, args ...any) error {
+	return &Error{Exit: 1, Lines: []string{fmt.Sprintf(format, args...), "Job not successful!"}}
+}
+
 // Args reads the arguments of hadoop-streaming, without the name of the program. The error is an
 // *Error. Required options may be missing from a result with Help. Args reads the files of
 // -conf and checks that shipped files exist.
@@ -125,11 +137,11 @@ func (j *ParsedJob) generic(name, value string) error {
 		}
 	case "conf":
 		if err := j.Conf.read(value); err != nil {
-			return &Error{Exit: 1, Lines: []string{err.Error()}}
+			return refuse(1, "%v", err)
 		}
 	case "fs":
 		if value != "local" && !strings.HasPrefix(value, "file:") {
-			return &Error{Exit: 1, Lines: []string{"-fs " + value + ": only the local file system is read here"}}
+			return refuse(1, "-fs %s: only the local file system is read here", value)
 		}
 		j.Conf.Set("fs.defaultFS", "file:///")
 	case "jt":
@@ -141,9 +153,9 @@ func (j *ParsedJob) generic(name, value string) error {
 			}
 		}
 	case "libjars":
-		return &Error{Exit: 1, Lines: []string{"-libjars " + value + ": Java classes are not loaded here"}}
+		return refuse(1, "-libjars %s: Java classes are not loaded here", value)
 	case "tokenCacheFile":
-		return &Error{Exit: 1, Lines: []string{"-tokenCacheFile " + value + ": there is nothing to authenticate to here"}}
+		return refuse(1, "-tokenCacheFile %s: there is nothing to authenticate to here", value)
 	}
 	return nil
 }
@@ -154,13 +166,13 @@ func (j *ParsedJob) ship(uri string, archive bool) error {
 	path, link, _ := strings.Cut(uri, "#")
 	local := Local(path)
 	if _, err := os.Stat(local); err != nil || local == "" {
-		return &Error{Exit: 1, Lines: []string{"File " + path + " does not exist."}}
+		return refuse(1, "File %s does not exist.", path)
 	}
 	link = cmp.Or(link, filepath.Base(local))
 	// The commands run in other directories, so the path must be absolute.
 	abs, err := filepath.Abs(local)
 	if err != nil {
-		return &Error{Exit: 1, Lines: []string{err.Error()}}
+		return refuse(1, "%v", err)
 	}
 	j.Files = append(j.Files, Shipped{Path: abs, Link: link, Archive: archive})
 	return nil
@@ -241,7 +253,7 @@ func (j *ParsedJob) property(o givenOption) error {
 		j.deprecated("jobconf", "-D")
 		n, v, ok := strings.Cut(value[0], "=")
 		if !ok {
-			return &Error{Exit: 1, Lines: []string{"-jobconf " + value[0] + ": give NAME=VALUE"}}
+			return refuse(1, "-jobconf %s: give NAME=VALUE", value[0])
 		}
 		j.Conf.Set(n, v)
 	case "dfs":
@@ -253,7 +265,7 @@ func (j *ParsedJob) property(o givenOption) error {
 	case "numReduceTasks":
 		j.Conf.Set("mapreduce.job.reduces", value[0])
 		if _, err := strconv.Atoi(value[0]); err != nil {
-			return &Error{Exit: 1, Lines: []string{fmt.Sprintf("-numReduceTasks: %q is not a number of tasks", value[0])}}
+			return refuse(1, "-numReduceTasks: %q is not a number of tasks", value[0])
 		}
 	case "io":
 		for _, name := range []string{"stream.map.input", "stream.map.output", "stream.reduce.input", "stream.reduce.output"} {
@@ -351,7 +363,7 @@ func generic(args []string) (options []givenOption, rest []string, err error) {
 		if !attached {
 			// A value may begin with a hyphen, unless it is a generic option itself.
 			if i+1 == len(args) || strings.HasPrefix(args[i+1], "-") && isGeneric(bare(args[i+1])) {
-				return options, args, &Error{Exit: 1, Lines: []string{"Missing argument for option: " + name}}
+				return options, args, refuse(1, "Missing argument for option: %s", name)
 			}
 			i++
 			value = args[i]

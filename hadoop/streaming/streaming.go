@@ -21,7 +21,6 @@ package streaming
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -150,18 +149,6 @@ func New(args *ParsedJob, o Options) (*Work, error) {
 	return w, nil
 }
 
-// refuse returns an error that ends mrlocal before the job starts. exit is the exit code
-// of Hadoop's command.
-func refuse(exit int, format string, args ...any) error {
-	return &Error{Exit: exit, Lines: []string{fmt.Sprintf(format, args...)}}
-}
-
-// failed returns an error that Hadoop finds only when its tasks run. Its text and exit
-// code are those of a failed job.
-func failed(format string, args ...any) error {
-	return &Error{Exit: 1, Lines: []string{fmt.Sprintf(format, args...), "Job not successful!"}}
-}
-
 // readConf reads the properties that are numbers, and the separator of text output.
 // Defaults are those of mapred-default.xml. In Hadoop a property that is not a number fails
 // the tasks, so the error is that of a failed job.
@@ -276,11 +263,8 @@ func (w *Work) newReducer() jobs.Reducer { return w.newGroups(&w.reducer, false)
 // Exists reports whether the output directory of the arguments exists. Hadoop refuses such
 // a job before it starts.
 func (w *Work) Exists() bool {
-	if w.Output == "" {
-		return false
-	}
 	_, err := os.Lstat(w.Output)
-	return err == nil
+	return w.Output != "" && err == nil
 }
 
 // Overwrites returns an error if file is one of the inputs. The engine cannot check that,

@@ -230,7 +230,7 @@ func TestNamesDifferWithoutDigits(t *testing.T) {
 	for i := range 26 {
 		fmt.Fprintf(&jobs, "  - {name: J%02d, maps: 1, reduces: 0, map_time: 5s}\n", i)
 	}
-	s := viewtest.Simulate(t, viewtest.Parse(t, "cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}\njobs:\n"+jobs.String()), "fair", "l0")
+	s := viewtest.Simulate(t, "cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}\njobs:\n"+jobs.String(), "fair", "l0")
 	var b bytes.Buffer
 	if err := export.Chrome(&b, s.Model); err != nil {
 		t.Fatal(err)

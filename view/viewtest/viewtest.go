@@ -71,33 +71,17 @@ func (r Run) Model(t testing.TB) *view.Model { return r.Simulate(t).Model }
 // Simulate simulates the run. It ends the test if that fails.
 func (r Run) Simulate(t testing.TB) Result {
 	t.Helper()
-	return Simulate(t, Parse(t, r.Workload), r.Policy, r.Cost)
+	return Simulate(t, r.Workload, r.Policy, r.Cost)
 }
 
-// Load reads a workload file. It ends the test if that fails.
-func Load(t testing.TB, path string) *workload.File {
-	t.Helper()
-	f, err := workload.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-// Parse reads the text of a workload file. It ends the test if that fails.
-func Parse(t testing.TB, text string) *workload.File {
-	t.Helper()
-	f, err := workload.Read("test", strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-// Simulate simulates a workload under the policy and cost level of these names. It ends the test if
+// Simulate simulates the workload of a text under the policy and cost level of these names. It ends the test if
 // that fails.
-func Simulate(t testing.TB, f *workload.File, policyName, cost string) Result {
+func Simulate(t testing.TB, text, policyName, cost string) Result {
 	t.Helper()
+	f, err := workload.Parse("test", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
 	p, err := registry.New(policyName, policy.DefaultOptions())
 	if err != nil {
 		t.Fatal(err)

@@ -29,11 +29,11 @@ import (
 
 // Entry is a policy of the table.
 type Entry struct {
-	Name  string
-	Line  string                              // what it does, in a line
-	Key   string                              // of its page in docs/papers; "": there is none, because the source is Hadoop or the user
-	Paper string                              // the reference
-	New   func(o policy.Options) slots.Policy // makes the policy; some ignore o
+	Name  string                              `json:"name"`
+	Line  string                              `json:"line"`  // what it does, in a line
+	Key   string                              `json:"-"`     // of its page in docs/papers; "": there is none, because the source is Hadoop or the user
+	Paper string                              `json:"paper"` // the reference
+	New   func(o policy.Options) slots.Policy `json:"-"`     // makes the policy; some ignore o
 }
 
 // Baseline is the policy that others are compared with: Hadoop's, which lends no slot.

@@ -131,7 +131,7 @@ func (l *Lab) Answer(ctx context.Context, name string, q url.Values) ([]byte, er
 	case "picture":
 		return l.picture(q)
 	case "policies":
-		return policiesJSON()
+		return json.Marshal(map[string]any{"policies": registry.All()})
 	case "examples":
 		all, err := examples()
 		if err != nil {
@@ -229,22 +229,6 @@ func (l *Lab) runsJSON() ([]byte, error) {
 		all = append(all, r.info())
 	}
 	return json.Marshal(map[string]any{"runs": all, "lesson": l.lesson() != nil})
-}
-
-// policyInfo is a policy in the answer to the question policies.
-type policyInfo struct {
-	Name  string `json:"name"`
-	Line  string `json:"line"` // what the policy does, in one line
-	Paper string `json:"paper"`
-}
-
-// policiesJSON answers with the policies in the order of the registry, the simplest first.
-func policiesJSON() ([]byte, error) {
-	var all []policyInfo
-	for _, p := range registry.All() {
-		all = append(all, policyInfo{p.Name, p.Line, p.Paper})
-	}
-	return json.Marshal(map[string]any{"policies": all})
 }
 
 // params reads the parameters of a question. It keeps the first error.
