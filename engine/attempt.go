@@ -509,10 +509,7 @@ func (a *attempt) sleepUntil(t time.Time) error {
 	if d := time.Until(t); d >= leastPause {
 		a.pause(d)
 	}
-	if a.ctx.Err() != nil {
-		return context.Cause(a.ctx)
-	}
-	return nil
+	return context.Cause(a.ctx)
 }
 
 // awaitDisk waits until the tracker's disk has written what the attempt has spilled. The I/O

@@ -55,7 +55,7 @@ type coordinator struct {
 // newCoordinator makes the coordinator of a run. serve starts its work.
 func newCoordinator(r *run, l *slots.Ledger) *coordinator {
 	return &coordinator{
-		run: r, ledger: l, inbox: NewInbox(), running: map[slots.AttemptID]*attempt{}, gates: map[slots.AttemptID]chan struct{}{}, release: setup.NewRelease(len(r.chains), func(i int) *setup.Submission { return &r.chains[i].job.Submission }),
+		run: r, ledger: l, inbox: &Inbox{Wake: make(chan struct{}, 1)}, running: map[slots.AttemptID]*attempt{}, gates: map[slots.AttemptID]chan struct{}{}, release: setup.NewRelease(len(r.chains), func(i int) *setup.Submission { return &r.chains[i].job.Submission }),
 		left: len(r.chains), faults: setup.TimedFaults(r.o.Faults), lost: make([]bool, r.o.Trackers), probe: -1,
 	}
 }
@@ -160,8 +160,8 @@ func (c *coordinator) obey(o *slots.Orders) time.Duration {
 			delete(c.gates, id)
 		}
 	}
-	if o.Probe >= 0 && (c.probe < 0 || o.Probe < c.probe) {
-		c.probe = o.Probe
+	if o.Probe >= 0 {
+		slots.Earlier(&c.probe, o.Probe)
 	}
 	return o.Wake
 }
@@ -169,22 +169,16 @@ func (c *coordinator) obey(o *slots.Orders) time.Duration {
 // nextWake returns the earliest time at which the coordinator has work that is known now;
 // negative: there is none. wake is the time at which the Ledger must be asked.
 func (c *coordinator) nextWake(wake time.Duration) time.Duration {
-	next := wake
-	earlier := func(t time.Duration) {
-		if next < 0 || t < next {
-			next = t
-		}
-	}
 	// Chains that cannot run any more are taken up at once, so that each ends with its error.
 	if _, at, ok := c.release.First(); ok && c.state == runExhausted {
-		earlier(0)
+		wake = 0
 	} else if ok {
-		earlier(at)
+		slots.Earlier(&wake, at)
 	}
 	if len(c.faults) > 0 {
-		earlier(c.faults[0].At)
+		slots.Earlier(&wake, c.faults[0].At)
 	}
-	return next
+	return wake
 }
 
 // tick records progress, times out attempts without a sign of life, and abandons attempts of
@@ -267,9 +261,6 @@ type Inbox struct {
 		closed bool
 	}
 }
-
-// NewInbox returns an empty inbox.
-func NewInbox() *Inbox { return &Inbox{Wake: make(chan struct{}, 1)} }
 
 // Post adds f, from any goroutine, and wakes the coordinator. After Close it drops f.
 func (b *Inbox) Post(f func()) {

@@ -278,7 +278,7 @@ func (j *job) readParts(before *job) int64 {
 		}
 		total += sp.Bytes()
 		j.maps = append(j.maps, mapTask{source: feed.Part{
-			Name: before.spec.Name, File: int32(i), Spool: sp, Delim: j.spec.Delim.Byte(), RecordBytes: j.spec.RecordBytes, Paired: j.paired(),
+			Name: before.spec.Name, File: int32(i), Spool: sp, Delim: j.spec.Delim.Byte(), RecordBytes: j.spec.RecordBytes, Paired: j.chain.job.Chain.Paired(j.step),
 		}})
 	}
 	return total
@@ -330,9 +330,6 @@ func (j *job) readAsRecords() bool {
 	chain := j.chain.job.Chain
 	return j.step+1 < len(chain) && !j.spec.Bare && !chain[j.step+1].Rereads
 }
-
-// paired reports whether the job reads the pairs of the job before.
-func (j *job) paired() bool { return j.chain.job.Chain.Paired(j.step) }
 
 // partSizes returns the bytes of every part of a job that passes a column of its records
 // through. All map outputs must be known.

@@ -326,10 +326,7 @@ func (a *reduceAttempt) takeCopy(mapTask int, out *shuffle.MapOutput) error {
 func (a *reduceAttempt) endCopies() error {
 	err := a.forCopies(func(o shuffle.MergeOptions) error { return a.copies.Flush(a.ctx, o) })
 	a.awaitDisk()
-	if err == nil && a.ctx.Err() != nil {
-		return context.Cause(a.ctx)
-	}
-	return err
+	return cmp.Or(err, context.Cause(a.ctx))
 }
 
 // forCopies calls work under a lease of its own, because a reduce that waits for maps holds none.

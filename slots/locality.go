@@ -171,20 +171,20 @@ func (x *mapIndex) each(p *Placement, job, task int32, do func(*mapList, int32))
 }
 
 // Nearest returns the startable map whose input is nearest to a tracker, and its level. Of
-// several it returns the lowest. found is false if no map is nearer than LevelAny.
-func (x *mapIndex) Nearest(p *Placement, tracker int32, of *jobSide) (task int32, level Level, found bool) {
+// several it returns the lowest. It returns NoTask if no map is nearer than LevelAny.
+func (x *mapIndex) Nearest(p *Placement, tracker int32, of *jobSide) (TaskID, Level) {
 	if x.here == nil {
-		return 0, LevelAny, false
+		return NoTask, LevelAny
 	}
 	if t, ok := x.here[tracker].first(of); ok {
-		return t, LevelTracker, true
+		return TaskID(t), LevelTracker
 	}
 	if x.groups != nil {
 		if t, ok := x.groups[p.Group(tracker)].first(of); ok {
-			return t, LevelGroup, true
+			return TaskID(t), LevelGroup
 		}
 	}
-	return 0, LevelAny, false
+	return NoTask, LevelAny
 }
 
 // add adds a map, unless it is there. A group may have several replicas of an input.
@@ -254,11 +254,7 @@ func (l *Ledger) levelOf(j *ledgerJob, t TaskID, at TrackerID) Level {
 // nearest returns the startable map of j whose input is nearest to a tracker, among those
 // that never failed, and its level. It returns NoTask if none is nearer than LevelAny.
 func (l *Ledger) nearest(j *ledgerJob, at TrackerID) (TaskID, Level) {
-	t, level, found := j.places.Nearest(&l.placement, int32(at), &j.side[Map])
-	if !found {
-		return NoTask, LevelAny
-	}
-	return TaskID(t), level
+	return j.places.Nearest(&l.placement, int32(at), &j.side[Map])
 }
 
 // pick returns the task of kind k to start next on a tracker (Hadoop 1.0.3,

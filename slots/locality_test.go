@@ -61,17 +61,17 @@ func TestTheNearestIsWhatALookAtAllMapsFinds(t *testing.T) {
 				}
 			default:
 				tracker := rapid.Int32Range(0, p.Trackers-1).Draw(t, "tracker")
-				task, level, found := x.Nearest(&p, tracker, m)
-				want, wantLevel := int32(-1), LevelAny
+				task, level := x.Nearest(&p, tracker, m)
+				want, wantLevel := NoTask, LevelAny
 				for i := range m.ready {
 					if l := x.Level(&p, job, i, tracker); m.Startable(i) && l > wantLevel {
-						want, wantLevel = i, l
+						want, wantLevel = TaskID(i), l
 					}
 				}
-				if found != (want >= 0) || found && (task != want || level != wantLevel) {
-					t.Fatalf("map %d %v %v, want %d %v", task, level, found, want, wantLevel)
+				if task != want || level != wantLevel {
+					t.Fatalf("map %d %v, want %d %v", task, level, want, wantLevel)
 				}
-				if found {
+				if task != NoTask {
 					m.task(TaskID(task)).state = taskRunning
 				}
 			}

@@ -356,11 +356,7 @@ func (s *FS) send(method, address string, content io.Reader) (*http.Response, er
 	}
 	response, err := s.client.Do(r)
 	if err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		} else {
-			err = cause(err, r.URL.Host)
-		}
+		err = cmp.Or(context.Cause(ctx), cause(err, r.URL.Host))
 		cancel(nil)
 		return nil, err
 	}

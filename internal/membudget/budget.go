@@ -170,7 +170,10 @@ func (b *Budget) wait(ctx context.Context, l *Lease, bytes int64, most func() in
 	defer b.mu.Unlock()
 	me := &waiter{}
 	b.mu.queue = append(b.mu.queue, me)
-	defer b.leaveLocked(me)
+	defer func() { // it leaves the queue, and wakes the others
+		b.mu.queue = slices.DeleteFunc(b.mu.queue, func(w *waiter) bool { return w == me })
+		b.wakeLocked()
+	}()
 	bytes = min(bytes, most())
 	for {
 		if b.mu.queue[0] == me && !me.tried {
@@ -226,12 +229,6 @@ func (b *Budget) evictLocked(ctx context.Context, l *Lease, bytes int64) (grante
 			promised += free + freed - now
 		}
 	}
-}
-
-// leaveLocked takes a waiter out of the queue, and wakes the others.
-func (b *Budget) leaveLocked(me *waiter) {
-	b.mu.queue = slices.DeleteFunc(b.mu.queue, func(w *waiter) bool { return w == me })
-	b.wakeLocked()
 }
 
 // freeLocked reports whether a lease may grow by the given number of bytes: they are free, and no task waits for

@@ -352,9 +352,6 @@ func (a *Arena) TouchSlotKey(p []byte) byte {
 	return a.At(binary.LittleEndian.Uint64(p[8:]))[0]
 }
 
-// touchSlotKey is TouchSlotKey for the slot at ref.
-func (a *Arena) touchSlotKey(ref uint64) byte { return a.TouchSlotKey(a.At(ref >> CodeBits)) }
-
 // LookAhead is the number of records that a loop touches before it reads them, so that their
 // cache misses overlap.
 const LookAhead = 32
@@ -391,7 +388,7 @@ func Walk(a *Arena, entries []Entry, visit func(key, value []byte) bool) bool {
 		}
 		for _, e := range batch {
 			if e.Ref&KindMask == CodeSlot {
-				touched += a.touchSlotKey(e.Ref)
+				touched += a.TouchSlotKey(a.At(e.Ref >> CodeBits))
 			}
 		}
 		for _, e := range batch {

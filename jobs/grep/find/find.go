@@ -326,12 +326,12 @@ func (w *walker) takes(e *listed, inner string, isDir bool, ignored *ignores) bo
 	if len(w.globs) > 0 {
 		// If a glob of -g has no leading !, a file must match such a glob. A directory need not match,
 		// because a file below it may.
-		switch verdict, some := w.globs.judge(w.fromHere(e.path), base, isDir), w.globs.admitting(); {
+		switch verdict := w.globs.judge(w.fromHere(e.path), base, isDir); {
 		case verdict == leaveOut:
 			return false
 		case verdict == take:
 			return true
-		case some && !isDir:
+		case !isDir && slices.ContainsFunc(w.globs, func(r rule) bool { return r.keeps }):
 			return false
 		}
 	}

@@ -3,7 +3,6 @@ package find
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"mrlocal/internal/disk"
@@ -118,11 +117,6 @@ func (all rules) judge(inner, base string, isDir bool) verdict {
 		return leaveOut
 	}
 	return silent
-}
-
-// admitting reports whether the verdict of a rule is take.
-func (all rules) admitting() bool {
-	return slices.ContainsFunc(all, func(r rule) bool { return r.keeps })
 }
 
 // ignores holds the ignore files of a directory, and through above those of the directories above it.
