@@ -3,49 +3,59 @@ package find
 import (
 	"cmp"
 	"embed"
+	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // This file matches paths with globs, byte by byte. The three languages are those of git, for ignore
 // files, of GNU's fnmatch, for --include and --exclude, and of ripgrep, for -g and -t. Each has a parser
-// of its own. All share one matcher, whose time is bounded by the product of the lengths, squared for
-// globs with **. The other files decide which part of a path a glob is matched with.
+// of its own. All become regular expressions, whose time is linear. The other files decide which part of a
+// path a glob is matched with.
 
 // Glob is a compiled glob. It matches if one of its sequences does. The zero value matches nothing. A
 // Glob does not change, so several goroutines may use it.
 type Glob []sequence
 
-// sequence is a glob without alternatives: a literal beginning, tokens, and a literal end. Most globs
-// of ignore files are names or suffixes, so they have at most one token.
+// sequence is a glob without alternatives: a literal beginning, what stands between, and a literal end. Most
+// globs of ignore files are names or suffixes, so few names need the expression.
 type sequence struct {
 	prefix, suffix string
-	tokens         []token
+	between        *regexp.Regexp // of bytes as runes; nil: nothing
 }
 
 // token matches a part of a path.
 type token struct {
-	kind kind
-	byte byte // of literal
-	set  *set // of oneOf
+	expression string // of bytes as runes; "": the token matches one byte
+	byte       byte
 }
 
-// kind says what a token matches.
-type kind uint8
-
+// The tokens that are not one byte of a set.
 const (
-	literal kind = iota // one given byte
-	oneOf               // one byte of a set
-	star                // any number of bytes that are not slashes
-	deep                // any number of bytes
-	folders             // nothing, or any number of bytes that end in a slash
+	star    = `[^/]*`     // any number of bytes that are not slashes
+	deep    = `(?s:.*)`   // any number of bytes
+	folders = `(?s:.*/|)` // nothing, or any number of bytes that end in a slash
 )
 
 // set is a set of bytes.
 type set [4]uint64
 
-// has reports whether b is in the set.
-func (s *set) has(b byte) bool { return s[b>>6]>>(b&63)&1 != 0 }
+// expression returns a regular expression for one byte of the set.
+func (s *set) expression() string {
+	var in []rune // ranges
+	for b := range rune(256) {
+		switch n := len(in); {
+		case s[b>>6]>>(b&63)&1 == 0:
+		case n > 0 && in[n-1] == b-1:
+			in[n-1] = b
+		default:
+			in = append(in, b, b)
+		}
+	}
+	return (&syntax.Regexp{Op: syntax.OpCharClass, Rune: in}).String()
+}
 
 // add puts the bytes from lo to hi into the set.
 func (s *set) add(lo, hi byte) {
@@ -76,90 +86,50 @@ func (g Glob) Match(name string) bool {
 
 // match reports whether the sequence matches the whole of name.
 func (s *sequence) match(name string) bool {
-	return len(name) >= len(s.prefix)+len(s.suffix) && strings.HasPrefix(name, s.prefix) && strings.HasSuffix(name, s.suffix) &&
-		matchTokens(s.tokens, name[len(s.prefix):len(name)-len(s.suffix)])
+	if len(name) < len(s.prefix)+len(s.suffix) || !strings.HasPrefix(name, s.prefix) || !strings.HasSuffix(name, s.suffix) {
+		return false
+	}
+	rest := name[len(s.prefix) : len(name)-len(s.suffix)]
+	if s.between == nil {
+		return rest == ""
+	}
+	return s.between.MatchString(asRunes(rest))
 }
 
-// matchTokens reports whether the tokens match the whole of text.
-//
-// After a mismatch, it lets the last star take one more byte, and if that star stands before a slash,
-// the last deep or folders. Earlier ones need not take more. A later token of the same kind can take
-// those bytes instead.
-func matchTokens(tokens []token, text string) bool {
-	// near is the last star and far the last deep or folders: the token behind it, and the end of the
-	// bytes that it takes. The token is 0 if there is none.
-	var near, far struct{ token, end int }
-	for t, i := 0, 0; ; {
-		if t == len(tokens) && i == len(text) {
-			return true
-		}
-		if t < len(tokens) {
-			switch k := &tokens[t]; {
-			case k.kind == star:
-				t++
-				near.token, near.end = t, i
-				continue
-			case k.kind == deep || k.kind == folders:
-				t++
-				far.token, far.end, near.token = t, i, 0
-				continue
-			case i < len(text) && k.takes(text[i]):
-				t, i = t+1, i+1
-				continue
-			}
-		}
-		switch {
-		case near.token > 0 && near.end < len(text) && text[near.end] != '/':
-			near.end++
-			t, i = near.token, near.end
-		case far.token > 0 && far.end < len(text):
-			step := 1
-			if tokens[far.token-1].kind == folders {
-				step = strings.IndexByte(text[far.end:], '/') + 1
-			}
-			if step == 0 {
-				return false
-			}
-			far.end += step
-			near.token = 0
-			t, i = far.token, far.end
-		default:
-			return false
-		}
+// asRunes returns the text that has a rune for each byte of name.
+func asRunes(name string) string {
+	if strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		return name
 	}
-}
-
-// takes reports whether a literal or oneOf matches b.
-func (k *token) takes(b byte) bool {
-	if k.kind == literal {
-		return k.byte == b
-	}
-	return k.set.has(b)
-}
-
-// compile returns the sequence of tokens. It moves literals at both ends to prefix and suffix.
-func compile(tokens []token) sequence {
-	var s sequence
-	from, to := 0, len(tokens)
-	for from < to && tokens[from].kind == literal {
-		from++
-	}
-	for to > from && tokens[to-1].kind == literal {
-		to--
-	}
-	s.prefix = text(tokens[:from])
-	s.suffix = text(tokens[to:])
-	s.tokens = tokens[from:to:to]
-	return s
-}
-
-// text returns the bytes of literals.
-func text(literals []token) string {
 	var b strings.Builder
-	for _, k := range literals {
-		b.WriteByte(k.byte)
+	for i := range len(name) {
+		b.WriteRune(rune(name[i]))
 	}
 	return b.String()
+}
+
+// compile returns the sequence of tokens. It moves single bytes at both ends to prefix and suffix. It fails if the
+// rest is too large for package regexp.
+func compile(tokens []token) (s sequence, err error) {
+	single := func(t token) bool { return t.expression == "" }
+	for len(tokens) > 0 && single(tokens[0]) {
+		s.prefix, tokens = s.prefix+string([]byte{tokens[0].byte}), tokens[1:]
+	}
+	last := len(tokens)
+	for last > 0 && single(tokens[last-1]) {
+		last--
+	}
+	for _, t := range tokens[last:] {
+		s.suffix += string([]byte{t.byte})
+	}
+	if last > 0 {
+		var b strings.Builder
+		for _, t := range tokens[:last] {
+			b.WriteString(cmp.Or(t.expression, regexp.QuoteMeta(string(rune(t.byte)))))
+		}
+		s.between, err = regexp.Compile(`\A` + b.String() + `\z`)
+	}
+	return s, err
 }
 
 // Name is one --include, --exclude or --exclude-dir of GNU grep.
@@ -347,7 +317,8 @@ func RipgrepGlob(text string) (g Glob, ok bool) {
 	p := parser{language: ripgrep, text: text}
 	all, ok := p.alternative()
 	for _, tokens := range all {
-		g = append(g, compile(tokens))
+		s, err := compile(tokens)
+		g, ok = append(g, s), ok && err == nil
 	}
 	// A closing brace alone ends the alternative before the end of the text.
 	return g, ok && p.at == len(text)
@@ -364,7 +335,8 @@ func one(of language, text string) (Glob, bool) {
 			return nil, false
 		}
 	}
-	return Glob{compile(p.tokens)}, true
+	s, err := compile(p.tokens)
+	return Glob{s}, err == nil
 }
 
 // add adds a token.
@@ -402,7 +374,7 @@ func (p *parser) next() bool {
 		c = p.text[p.at]
 		p.at++
 	}
-	p.add(token{kind: literal, byte: c})
+	p.add(token{byte: c})
 	return true
 }
 
@@ -411,7 +383,7 @@ func (p *parser) addSet(s *set) {
 	if p.language != gnu {
 		s.remove('/')
 	}
-	p.add(token{kind: oneOf, set: s})
+	p.add(token{expression: s.expression()})
 }
 
 // stars reads a run of asterisks, whose first one is read.
@@ -426,17 +398,17 @@ func (p *parser) stars() {
 	whole := begins && run > 1 && (p.language == git || run == 2)
 	switch {
 	case p.language == gnu:
-		p.add(token{kind: deep})
+		p.add(token{expression: deep})
 	case whole && strings.HasPrefix(rest, "/"):
-		p.add(token{kind: folders})
+		p.add(token{expression: folders})
 		p.at++
 	case whole && (rest == "" || p.language == git && strings.HasPrefix(rest, `\/`)):
-		p.add(token{kind: deep})
+		p.add(token{expression: deep})
 	// In ripgrep, an alternative that is nothing but two asterisks does not match slashes.
 	case whole && p.ends() && first > p.start:
-		p.add(token{kind: deep})
+		p.add(token{expression: deep})
 	default:
-		p.add(token{kind: star})
+		p.add(token{expression: star})
 	}
 }
 
@@ -608,7 +580,7 @@ func (p *parser) alternative() (all [][]token, ok bool) {
 	// within a part. So this asks for nothing, or for any bytes and a slash.
 	if p.depth > 0 && strings.HasPrefix(p.text[p.at:], "**/") {
 		p.at += len("**/")
-		all = [][]token{{{kind: deep}, {kind: literal, byte: '/'}}, nil}
+		all = [][]token{{{expression: deep}, {byte: '/'}}, nil}
 	}
 	for p.at < len(p.text) && !p.ends() {
 		if p.text[p.at] != '{' {
