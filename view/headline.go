@@ -37,13 +37,8 @@ func Headline(runs []Named) string {
 		return ""
 	}
 	slices.SortStableFunc(all, func(a, b outcome) int { return cmp.Compare(a.end, b.end) })
-	said := []string{order(all)}
-	if text := exception(all); text != "" {
-		said = append(said, text)
-	}
-	if text := all[len(all)-1].idle(len(all) > 1); text != "" {
-		said = append(said, text)
-	}
+	said := []string{order(all), exception(all), all[len(all)-1].idle(len(all) > 1)}
+	said = slices.DeleteFunc(said, func(text string) bool { return text == "" })
 	lenders := 0
 	for i := range all {
 		if all[i].loans[trace.Map]+all[i].loans[trace.Reduce] > 0 && lenders < mostLenders {
@@ -108,9 +103,12 @@ func order(all []outcome) string {
 		text = fmt.Sprintf("%s ends first, after %s; the %d others %s to %s later", first.name, Words(first.end), len(all)-1, Words(all[1].end-first.end), Words(all[len(all)-1].end-first.end))
 	default:
 		var later []string
-		for i := range all[1:] {
-			o := &all[i+1]
-			later = append(later, fmt.Sprintf("%s %s later%s", o.name, Words(o.end-first.end), ratio(first.end, o.end)))
+		for _, o := range all[1:] {
+			when := "at the same time"
+			if o.end > first.end {
+				when = Words(o.end-first.end) + " later" + ratio(first.end, o.end)
+			}
+			later = append(later, o.name+" "+when)
 		}
 		text = fmt.Sprintf("%s ends first, after %s; %s", first.name, Words(first.end), strings.Join(later, ", "))
 	}

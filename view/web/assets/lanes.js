@@ -86,6 +86,9 @@ export class Lanes {
     this.high = this.height;
   }
 
+  /** need returns the height that the run needs on the screen; Infinity: all that there is. */
+  get need() { return this.rows && !this.folds.length ? this.root.offsetHeight - this.height + AXIS + this.rows.length * MOST_ROW + GAP * new Set(this.rows.map((l) => l.tracker)).size : Infinity; }
+
   // hop offers the slots of the kind that has rows, but none in sight.
   hop() {
     const top = this.scroll.scrollTop + AXIS, bottom = top + this.height - AXIS, kinds = new Set(this.all.map((l) => l.home));

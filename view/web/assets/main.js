@@ -289,6 +289,7 @@ class Page {
       this.waits = false;
       if (this.paint.ratio !== devicePixelRatio) this.paint = new Paint(this.paint.theme, devicePixelRatio);
       for (const l of this.lanes.values()) l.draw();
+      this.fit();
       this.overview.draw();
       this.live();
       this.tell();
@@ -300,6 +301,12 @@ class Page {
       clearTimeout(this.describes);
       this.describes = setTimeout(() => { for (const l of this.lanes.values()) l.describe(); }, 250);
     });
+  }
+
+  // fit gives the height that few slots do not need to what is below them. A lesson's card changes its height too often.
+  fit() {
+    const need = [...this.lanes.values()].reduce((sum, l) => sum + l.need, byID('stage').offsetHeight - byID('stack').offsetHeight);
+    document.documentElement.style.setProperty('--need', need < Infinity && byID('lesson').hidden ? need + 'px' : '100vh');
   }
 
   // live says what live runs use: cores since the measurement before, memory of buffers, temporary files, and the

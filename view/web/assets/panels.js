@@ -190,14 +190,14 @@ export class Shares extends Panel {
     const of = this.of.filter((o) => runs.includes(o.run));
     if (!of.length) return this.say(runs.some((r) => r.bars.seq.length) ? 'Adding up…' : 'No task has started yet.');
     this.say();
-    const least = 52 * of.length, ctx = this.begin(least), row = (this.height - this.top(least)) / of.length;
+    const least = 46 * of.length, ctx = this.begin(least), row = (this.height - this.top(least)) / of.length;
     if (this.top(least)) this.axis(ctx);
     of.forEach((o, i) => this.row(ctx, o, this.top(least) + i * row, row, of.length > 1));
     this.moment(ctx);
   }
 
   // top returns where the rows begin. If there is no room for an axis, that of the lanes must do.
-  top(least = 52 * this.of.length) { return this.height < AXIS + least ? 0 : AXIS; }
+  top(least = 46 * this.of.length) { return this.height < AXIS + least ? 0 : AXIS; }
 
   // row draws the row of a run, from the place top on.
   row(ctx, o, top, height, named) {
@@ -277,8 +277,10 @@ export class Shares extends Panel {
 
   // list writes the definition, and the times in which pools were below their shares. A click shows one of them.
   list() {
-    const lines = this.of.map(({ run, curves, below }) => {
-      const name = this.of.length > 1 ? run.policy + ': ' : '', all = below.times;
+    const lines = [], none = [];
+    for (const { run, curves, below } of this.of) {
+      const all = below.times;
+      if (curves.sharing !== 'none' && !below.large && !all.length) none.push(run.policy);
       const buttons = all.slice(0, 40).map((b) => {
         const button = element('button', { textContent: `${poolName(run, b.pool)}, ${span(b.from)} to ${span(b.to)}, ${+b.slots.toFixed(1)} slots` });
         button.addEventListener('click', () => {
@@ -289,9 +291,10 @@ export class Shares extends Panel {
         return button;
       });
       const words = curves.sharing === 'none' ? `${run.policy}: ${curves.definition}`
-        : below.large ? 'the run is too large to list who was below its share' : all.length ? `${name}below its share (hatched): ` : `${name}no pool was below its share for longer than 1 % of the run`;
-      return element('div', { title: curves.definition }, words, ...buttons, all.length > 40 ? ` and ${all.length - 40} more` : '');
-    });
+        : below.large ? 'the run is too large to list who was below its share' : all.length ? `${this.of.length > 1 ? run.policy + ': ' : ''}below its share (hatched): ` : '';
+      if (words) lines.push(element('div', { title: curves.definition }, words, ...buttons, all.length > 40 ? ` and ${all.length - 40} more` : ''));
+    }
+    if (none.length) lines.push(element('div', { textContent: `${this.of.length > 1 ? none.join(', ') + ': ' : ''}no pool was below its share for longer than 1 % of the run` }));
     this.line.replaceChildren(...lines);
   }
 
@@ -452,7 +455,7 @@ export class Shuffle extends Panel {
     if (!this.answer) return this.say('Adding up…');
     this.say();
     const ctx = this.begin(), m = this.answer;
-    const side = Math.min((this.height - 22) / m.columns, (this.width - GUTTER - 160) / m.rows, 26);
+    const side = Math.min((this.height - 22) / m.columns, (this.width - GUTTER - 160) / m.rows, 44);
     const largest = Math.max(0, ...m.cells.map((c) => c.bytes));
     ctx.fillStyle = paint.quiet;
     ctx.fillText('maps →', GUTTER, 8);

@@ -362,6 +362,9 @@ func TestPanelsOfARealRun(t *testing.T) {
 			bytes++
 		}
 	}
+	// The height that three slots do not need is for the panel.
+	do(t, tab, chromedp.EmulateViewport(1920, 1080))
+	until(t, tab, fmt.Sprintf("document.querySelector('.lanes canvas').clientHeight < %g && document.querySelector('#panel canvas').clientHeight > 400", axis+3.5*high))
 	if times < 3 || bytes < 2 {
 		t.Errorf("the axes have %d times and %d sizes", times, bytes)
 	}
