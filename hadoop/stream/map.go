@@ -184,7 +184,10 @@ func (c *child) newBuffer(o spill.Options) (out *combining, release func(), err 
 	b.merge, _ = b.budget.TryReserve(mergeBytes)
 	o.StartBytes, o.KVBuffer.NoGrowth = c.o.TableBytes, true
 	o.Lease, o.CreateTemp = lease, b.createTemp
-	o.Late = c.emittedLate
+	o.AfmBytes, o.Late = b.budget.Free, c.emittedLate
+	o.Killed, o.Notify = func() bool { return false }, func(shuffle.Event) {}
+	o.Background = func(spill func()) { spill() }
+	o.Guard = func(_ string, call func() error) error { return call() } // a panic of the user code ends the child
 	release = func() {
 		if b.Buffer != nil {
 			b.Discard()
