@@ -269,8 +269,8 @@ export class Stack {
 
   /**
    * draw draws n columns, each of one pixel of the screen, at a place in CSS pixels. layers returns the layers from
-   * the lowest on: low and high are numbers of 0 to most; tile (Paint.tile) fills the layer; line is the colour of its
-   * outline. place returns which numbers a column shows; -1: none.
+   * the lowest on: low and high are numbers of 0 to most; tile (Paint.tile) fills the layer; outline is the colour of its
+   * edge, and line that of its upper edge alone. place returns which numbers a column shows; -1: none.
    */
   draw(ctx, paint, key, { x, y, n, height, most }, layers, place = (i) => i) {
     const { ratio } = paint, h = Math.max(1, Math.round(height * ratio)), whole = [key, n, h, most, paint.theme].join();
@@ -282,7 +282,7 @@ export class Stack {
         if (!known.has(numbers)) known.set(numbers, rowsOf(numbers, at, h, most));
         return known.get(numbers);
       };
-      for (const l of layers()) fill(pixels, n, rows(l.low), rows(l.high), l.tile, l.line ? paint.tile(l.line)[0] : 0, Math.round(ratio));
+      for (const l of layers()) fill(pixels, n, rows(l.low), rows(l.high), l.tile, paint.tile(l.outline ?? l.line ?? 'transparent')[0], Math.round(ratio), !l.outline);
       if (this.canvas.width !== n || this.canvas.height !== h) [this.canvas.width, this.canvas.height] = [n, h];
       this.canvas.getContext('2d').putImageData(image, 0, 0);
     }
@@ -292,7 +292,7 @@ export class Stack {
 
 /** sample returns a function that draws a sign of the legend from the pixels of a tile. */
 export const sample = (tile) => (paint, ctx) => {
-  new Stack().draw(ctx, paint, '', { x: 1, y: 1, n: Math.round(24 * paint.ratio), height: 11, most: 1 }, () => [{ low: [0], high: [1], tile: tile(paint), line: paint.ink }], () => 0);
+  new Stack().draw(ctx, paint, '', { x: 1, y: 1, n: Math.round(24 * paint.ratio), height: 11, most: 1 }, () => [{ low: [0], high: [1], tile: tile(paint), outline: paint.ink }], () => 0);
 };
 
 // rowsOf returns the row of pixels of each column's number.
@@ -302,16 +302,17 @@ function rowsOf(numbers, at, h, most) {
   return rows;
 }
 
-// fill fills the pixels of a layer, from row tops to row feet of each of n columns. edge is the colour of an outline
-// of that many pixels; 0: there is none.
-function fill(pixels, n, feet, tops, tile, edge, thick) {
+// fill fills the pixels of a layer, from row tops to row feet of each of n columns. edge is the colour of an edge of
+// that many pixels; 0: there is none. A flat edge is only at the top, and not on a layer that has no room for it.
+function fill(pixels, n, feet, tops, tile, edge, thick, flat) {
   const side = Math.sqrt(tile.length);
   for (let x = 0; x < n; x++) {
     const top = tops[x], foot = feet[x];
     if (top >= foot) continue;
     let y = top;
-    if (edge) { // it goes down to the top of the columns at both sides
-      const below = Math.min(foot, Math.max(top + thick, x ? tops[x - 1] : 0, x + 1 < n ? tops[x + 1] : 0));
+    if (edge && !(flat && foot - top < 3 * thick)) {
+      const beside = flat ? 0 : Math.max(x ? tops[x - 1] : 0, x + 1 < n ? tops[x + 1] : 0); // an outline goes down to it
+      const below = Math.min(foot, Math.max(top + thick, beside));
       for (; y < below; y++) pixels[y * n + x] = edge;
     }
     const column = x % side;

@@ -221,7 +221,7 @@ export class Shares extends Panel {
     if (first >= last) return;
     const n = Math.max(1, Math.floor((this.width - GUTTER - 6) * paint.ratio)), column = (time.to - time.from) / n;
     const place = (i) => { const k = Math.floor((time.from + (i + 0.5) * column - c.from) / c.step); return k < c.steps ? k : -1; };
-    const layers = () => [...stacks.layers.map((s) => ({ ...s, line: paint.hue(s.hue).line, tile: paint.tile(paint.hue(s.hue).tones[s.kind === MAP ? 'compute' : 'reduce']) })),
+    const layers = () => [...stacks.layers.map((s) => ({ ...s, line: paint.ground, tile: paint.tile(paint.hue(s.hue).tones[s.kind === MAP ? 'compute' : 'reduce']) })),
       ...stacks.lacking.map((s) => ({ ...s, tile: paint.lacking() }))];
     o.picture.draw(ctx, paint, [page.hue, time.from, time.to].join(), { x: GUTTER, y: head, n, height: bottom - head, most }, layers, place);
     labels(ctx, paint, stacks.names, x, y, first, last);
@@ -235,7 +235,7 @@ export class Shares extends Panel {
     c.pools.forEach((p, k) => {
       const sign = this.sign(run, p.pool, k), low = top;
       for (const [kind, use] of [[MAP, p.maps], [REDUCE, p.reduces]]) {
-        const layer = { kind, hue: sign.hue, name: sign.text, low: top, high: top.slice() };
+        const layer = { kind, hue: sign.hue, name: sign.key ?? sign.text, low: top, high: top.slice() };
         top = layer.high;
         for (let i = 0; i < c.steps; i++) top[i] += use[i];
         layers.push(layer);
@@ -261,7 +261,7 @@ export class Shares extends Panel {
     if (pool < 0) return { hue: k % 2 ? -1 : -2, text: `${run.pools.length - k} more pools` };
     const name = poolName(run, pool), jobs = run.jobs.filter((j) => j.pool === pool);
     const own = this.page.hue === 'pool' ? pool : jobs.length === 1 ? jobs[0].job : -1;
-    if (own < 0) return { hue: k % 2 ? -1 : -2, text: name };
+    if (own < 0) return { hue: k % 2 ? -1 : -2, text: name, key: `${name} (several jobs)` };
     return { hue: own, text: lettered(name, own) };
   }
 
@@ -269,7 +269,7 @@ export class Shares extends Panel {
     const stacks = this.of.map((o) => o.curves.stacks).filter(Boolean), all = stacks.flatMap((s) => s.layers), keys = [];
     for (const hue of [-2, -1]) {
       const names = [...new Set(all.filter((l) => l.hue === hue).map((l) => l.name))];
-      if (names.length) keys.push([names.length < 4 ? `${names.join(', ')}: several jobs` : 'pools with several jobs', sample((paint) => paint.tile(paint.hue(hue).tones.compute))]);
+      if (names.length) keys.push([names.length < 4 ? names.join(', ') : 'pools of several jobs', sample((paint) => paint.tile(paint.hue(hue).tones.compute))]);
     }
     if (stacks.some((s) => s.lacking.length)) keys.push(['slots that a pool lacks of its share', sample((paint) => paint.lacking())]);
     return keys;

@@ -338,7 +338,7 @@ func TestTheLegendHasTheSignsOfShares(t *testing.T) {
 	push(t, tab, "[data-tab=differences]")
 	until(t, tab, "!"+legend+".includes('lacks')")
 	dir, names = recorded(t, strings.Replace(borrow, "reduces: 4}", "reduces: 4, pool: one}\n  - {name: B, maps: 4, reduces: 1, pool: one}", 1), "fair")
-	until(t, open(t, serve(t, dir, "ui", names[0])), legend+".includes('one: several jobs')")
+	until(t, open(t, serve(t, dir, "ui", names[0])), legend+".includes('one (several jobs)')")
 	dir, names = recorded(t, workloadOf(1_000), "pi-dhfs")
 	until(t, open(t, serve(t, dir, "ui", names[0])), legend+".includes('grey: all other jobs')")
 }
