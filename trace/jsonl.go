@@ -264,7 +264,7 @@ func (f fields) split(line []byte) (fields, error) {
 	}
 	// A line with escapes, or one that was edited by hand.
 	var whole json.RawMessage
-	if wrong := (*json.SyntaxError)(nil); errors.As(json.Unmarshal(line, &whole), &wrong) {
+	if wrong, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(line, &whole)); ok {
 		return f, fmt.Errorf("not valid JSON at byte %d", wrong.Offset)
 	}
 	in := json.NewDecoder(bytes.NewReader(line))

@@ -68,7 +68,7 @@ func ParseChanged(name string, text []byte, changes []Change) (*File, error) {
 	}
 	f, err := d.read(string(text), pieceBytes)
 	// A change may make another place of the file wrong. The user has to see the change then.
-	if e := (*errs.Error)(nil); errors.As(err, &e) && e.Kind == errs.BadInput && len(changes) > 0 {
+	if e, ok := errors.AsType[*errs.Error](err); ok && e.Kind == errs.BadInput && len(changes) > 0 {
 		var all []string
 		for _, c := range changes {
 			all = append(all, c.Path+"="+c.Value)

@@ -185,7 +185,7 @@ const mostFileBytes = 512 << 20
 func Load(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, unreadable(path, err)
+		return nil, errs.Inputf(path, "%w", errs.Cause(err))
 	}
 	defer f.Close()
 	return Read(path, f)
@@ -207,15 +207,9 @@ func Text(name string, r io.Reader) ([]byte, error) {
 	// One byte over the limit is enough for Parse to refuse the file as too long.
 	text, err := io.ReadAll(io.LimitReader(r, mostFileBytes+1))
 	if err != nil {
-		return nil, unreadable(name, err)
+		return nil, errs.Inputf(name, "%w", errs.Cause(err))
 	}
 	return text, nil
-}
-
-// unreadable returns an error of kind errs.BadInput about path. It drops the system call and
-// the path that err contains, because the message begins with the path already.
-func unreadable(path string, err error) error {
-	return errs.Inputf(path, "%w", errs.Cause(err))
 }
 
 // Errorf returns an error of kind errs.BadInput at a place of the file: name:line:column,
@@ -242,8 +236,8 @@ type keyAt struct {
 // Keyed returns err with the place and name of the key, if it is about a field of Config that the file sets and over
 // does not. Of several fields it leaves out those that neither sets. It returns any other error, and nil, as it is.
 func (f *File) Keyed(err error, over setup.Config) error {
-	var e *errs.Error
-	if !errors.As(err, &e) || !e.Fields {
+	e, ok := errors.AsType[*errs.Error](err)
+	if !ok || !e.Fields {
 		return err
 	}
 	var names []string

@@ -388,7 +388,7 @@ func ParseFault(object, text, job string, trackers int) (setup.Fault, error) {
 	}
 	// The message quotes the whole text, so it needs no line and column.
 	cause := d.err
-	if e := (*errs.Error)(nil); errors.As(d.err, &e) {
+	if e, ok := errors.AsType[*errs.Error](d.err); ok {
 		cause = e.Cause
 	}
 	return setup.Fault{}, errs.Optionf(object, "%s: %v", errs.Quote(text), cause)

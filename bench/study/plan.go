@@ -260,8 +260,7 @@ func (p *Plan) Of(t Trial) string {
 // in adds the policy and the settings of a run to a usage error. It returns any other error, and
 // nil, as it is.
 func (p *Plan) in(t Trial, err error) error {
-	var u *errs.Error
-	if errors.As(err, &u) && errs.IsUsage(err) {
+	if u, ok := errors.AsType[*errs.Error](err); ok && errs.IsUsage(err) {
 		return errs.Optionf(p.Of(t), "%w", u)
 	}
 	return err

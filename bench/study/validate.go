@@ -119,8 +119,10 @@ func (v *Validator) steady(n int, name string, before workload.Probe, tries *Val
 			return nil, probes, err
 		}
 		probes = [2]workload.Probe{before, v.Probe()}
+		// drift is the factor, at least 1, by which the speed of one core or of all cores changed in either direction.
+		alone, all := probes[1].Slower(before)
+		drift := max(alone, 1/alone, all, 1/all)
 		before = probes[1]
-		drift := speedChange(probes[0], probes[1])
 		if drift <= mostDrift {
 			return done, probes, nil
 		}
@@ -131,14 +133,6 @@ func (v *Validator) steady(n int, name string, before workload.Probe, tries *Val
 		tries.Repeated++
 		v.Note(fmt.Sprintf("validate: run %d under %s is repeated: within it the speed of the machine changed by %.0f %%", n+1, name, 100*(drift-1)))
 	}
-}
-
-// speedChange returns the factor, at least 1, by which the speed of the machine changed between two
-// probes, in either direction. It compares the factor of one core with that of all cores, and returns
-// the larger one.
-func speedChange(before, after workload.Probe) float64 {
-	alone, all := after.Slower(before)
-	return max(alone, 1/alone, all, 1/all)
 }
 
 // Validation compares real and simulated runs of a workload file. Its JSON is the --report file.

@@ -237,7 +237,11 @@ func (b *batch) run(ctx context.Context, e Env, s *term.Screen, policyName, suff
 		}
 	}
 	work := b.work(jobs, e.Stdin, suffix)
-	b.onStdout(work, s, suffix)
+	for i := range work {
+		if b.jobs[i].stdout && b.stdout != nil && suffix != discard {
+			work[i].Stdout = s.Results(b.stdout)
+		}
+	}
 	// If the run fails early, the new directories are still empty and are removed. Directories with a
 	// result stay.
 	var parents []string
@@ -304,20 +308,11 @@ func (b *batch) work(jobs []setup.Submission, stdin io.Reader, suffix string) []
 	return all
 }
 
-// onStdout sets the standard output of the job whose result goes there. s coordinates it with progress.
-func (b *batch) onStdout(work []mrlocal.BatchJob, s *term.Screen, suffix string) {
-	for i := range work {
-		if b.jobs[i].stdout && b.stdout != nil && suffix != discard {
-			work[i].Stdout = s.Results(b.stdout)
-		}
-	}
-}
-
 // named adds the place in the file to an error of the engine that names a job. It returns any other
 // error, such as a signal, and nil, as it is.
 func (b *batchReader) named(err error) error {
-	var u *errs.Error
-	if !errors.As(err, &u) {
+	u, ok := errors.AsType[*errs.Error](err)
+	if !ok {
 		return err
 	}
 	for i := range b.file.Jobs {

@@ -193,8 +193,8 @@ func (b *batchReader) result(job *batchJob) error {
 // at adds the place in the file to an error about a flag of the job. It is the place of the arg, or else
 // that of the job. It returns an error of another type as it is.
 func (b *batchReader) at(job *batchJob, err error) error {
-	var u *errs.Error
-	if !errors.As(err, &u) {
+	u, ok := errors.AsType[*errs.Error](err)
+	if !ok {
 		return err
 	}
 	// The object of the error is a field of Options or a flag. A value may follow it, which the message

@@ -154,8 +154,8 @@ func fail(ctx context.Context, e Env, what string, err error, own ...setting.Set
 // interrupted writes the line of the signal that has ended ctx, and returns its exit code. After a signal any
 // other error is only a consequence. ok is false if there was no signal.
 func interrupted(ctx context.Context, e Env, what string) (code int, ok bool) {
-	var s Interrupted
-	if ok = errors.As(context.Cause(ctx), &s); ok {
+	s, ok := errors.AsType[Interrupted](context.Cause(ctx))
+	if ok {
 		fmt.Fprint(e.Stderr, errorLine(what, s))
 		code = s.ExitCode()
 	}

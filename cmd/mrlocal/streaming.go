@@ -114,8 +114,8 @@ func divide(args []string, all []setting.Setting) (ours, theirs []string) {
 // refused writes err as StreamJob does if it is an error in the arguments, and returns the exit code of
 // StreamJob. For any other error it does nothing and returns ok as false.
 func refused(err error, stderr, stdout io.Writer) (code int, ok bool) {
-	var p *streaming.Error
-	if !errors.As(err, &p) {
+	p, ok := errors.AsType[*streaming.Error](err)
+	if !ok {
 		return 0, false
 	}
 	if p.Usage {
@@ -292,8 +292,7 @@ func (l *wholeLines) Write(p []byte) (int, error) {
 // errs.BadOptions in one line. It drops empty lines and the hint at -help. It returns any other error
 // as it is.
 func streamingMistake(err error) error {
-	var p *streaming.Error
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*streaming.Error](err); ok {
 		return errs.Optionf("streaming", "%s", strings.Join(slices.DeleteFunc(slices.Clone(p.Lines), func(l string) bool { return l == "" || l == "Try -help for more information" }), "; "))
 	}
 	return err

@@ -195,10 +195,10 @@ func readTrace(ctx context.Context, path string, stdin io.Reader, parse source.R
 
 // hint adds to a Failure the flags that avoid it.
 func hint(err error) error {
-	var f *source.Failure
-	var placed *errs.Error
+	f, failed := errors.AsType[*source.Failure](err)
+	placed, ok := errors.AsType[*errs.Error](err)
 	switch {
-	case !errors.As(err, &f) || !errors.As(err, &placed):
+	case !failed || !ok:
 		return err
 	case f.TooMany:
 		return errs.Inputf(placed.Object, "%w; raise --most-tasks, or set --bytes or --jobs", placed.Cause)

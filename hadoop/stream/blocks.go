@@ -45,14 +45,6 @@ func (c *child) putBlock(reduce int, b []byte) []byte {
 	return b[:0]
 }
 
-// putAll writes the blocks that are left, and returns the first error.
-func (c *child) putAll() error {
-	for reduce, b := range c.blocks {
-		c.putBlock(reduce, b)
-	}
-	return c.failed()
-}
-
 // lines are those of a bufio.Scanner, or sorted ones.
 type lines interface {
 	Scan() bool

@@ -57,7 +57,11 @@ func (c *child) runMap(stdin io.Reader) error {
 			return err
 		}
 	}
-	return cmp.Or(out.end(), c.putAll())
+	err = out.end()
+	for reduce, b := range c.blocks {
+		c.putBlock(reduce, b)
+	}
+	return cmp.Or(err, c.failed())
 }
 
 // fileNumber returns a hash of the path in place of the number of a file, which a single map does

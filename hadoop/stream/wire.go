@@ -103,7 +103,10 @@ func newWire(job *jobs.Job, o Options, input int) wire {
 	for _, cut := range o.Cuts {
 		w.cuts = append(w.cuts, appendEscaped(nil, cut))
 	}
-	w.position = appendPosition(nil, input, o.Task.InputFile, o.Task.InputStart)
+	// The number of the input from 0, the path of the file, NUL, and the start of the split. So places compare, byte by
+	// byte, in the order of the input.
+	w.position = append(appendEscaped(appendHex(nil, uint64(input)), []byte(o.Task.InputFile)), 0)
+	w.position = appendHex(w.position, uint64(o.Task.InputStart))
 	return w
 }
 
@@ -173,15 +176,6 @@ func (w *wire) appendValueOf(dst, value []byte) ([]byte, error) {
 		return dst, fmt.Errorf("%w: its value %q is not a count", errWire, value)
 	}
 	return jobs.AppendUint64(dst, n), nil
-}
-
-// appendPosition appends the place of a split in the input. It has the number of its input from
-// 0, the path of the file, NUL, and the start of the split. Places compare, byte by byte, in the
-// order of the input.
-func appendPosition(dst []byte, number int, file string, start int64) []byte {
-	dst = appendHex(dst, uint64(number))
-	dst = append(appendEscaped(dst, []byte(file)), 0)
-	return appendHex(dst, uint64(start))
 }
 
 // pathOf returns the path of the file in a position.

@@ -92,8 +92,7 @@ func mapperOf(program string, step, files int) func() jobs.Mapper {
 // causeOf returns the cause of a command's error: the last line on its standard error, or the text
 // of err. It returns "nothing" if err is nil.
 func causeOf(err error) string {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && len(bytes.TrimSpace(exit.Stderr)) > 0 {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && len(bytes.TrimSpace(exit.Stderr)) > 0 {
 		return lastLine(string(exit.Stderr))
 	}
 	if err == nil {

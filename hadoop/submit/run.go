@@ -160,7 +160,7 @@ func (p *Plan) run(ctx context.Context, s *Step, job *report.JobReport, begun ti
 	case err != nil:
 		return w.failure(err, c.ProcessState.ExitCode())
 	// Hadoop may end with exit code 0 without having run the job.
-	case w.state < jobCounted:
+	case !w.counted:
 		return fmt.Errorf("%s: hadoop ended without counters, so the job may not have run", s.Job)
 	}
 	return nil

@@ -118,8 +118,8 @@ func TestTheWatcherReadsWhatHadoopPrints(t *testing.T) {
 		t.Errorf("said %s, want %s", got, want)
 	}
 	c := job.Counters
-	if w.state != jobCounted || w.jobID() != "job_1795378304921_0012" || job.Maps != 4 || job.Reduces != 1 {
-		t.Errorf("state %v, job %s, %d maps, %d reduces", w.state, w.jobID(), job.Maps, job.Reduces)
+	if !w.accepted || !w.counted || w.jobID() != "job_1795378304921_0012" || job.Maps != 4 || job.Reduces != 1 {
+		t.Errorf("accepted %t, counted %t, job %s, %d maps, %d reduces", w.accepted, w.counted, w.jobID(), job.Maps, job.Reduces)
 	}
 	want := report.Counters{MapInputRecords: 53641, MapInputBytes: 2097182, MapOutputRecords: 247657, MapOutputBytes: 921759, CombineInputRecords: 247657, CombineOutputRecords: 67868,
 		ReduceInputGroups: 50906, ReduceInputRecords: 67868, ReduceOutputRecords: 50906, ReduceShuffleBytes: 1057519, SpilledRecords: 135736,

@@ -12,7 +12,6 @@ import (
 
 	"mrlocal/hadoop/stream"
 	"mrlocal/internal/errs"
-	"mrlocal/internal/invariant"
 	"mrlocal/slots/report"
 )
 
@@ -25,29 +24,14 @@ type watcher struct {
 
 	id atomic.Value // of the job, a string; the goroutine that kills the job reads it
 
-	state    clientState
+	accepted bool     // the cluster has the job
+	counted  bool     // counters were printed, so the job has ended
 	counters bool     // the last line was one of the counters
 	group    string   // of the last counters
 	reason   string   // first message about a failure; "": none
 	last     string   // the last line that is not empty and is not a counter
 	silent   []string // servers that did not answer
 	seen     [2]int   // the last percentages of maps and reduces
-}
-
-// clientState is how far the job has come, by the messages of Hadoop's client.
-type clientState uint8
-
-const (
-	jobPrepared clientState = iota // the cluster does not have the job
-	jobAccepted
-	jobCounted // counters were printed, so the job has ended
-)
-
-func (s clientState) String() string { return [...]string{"prepared", "accepted", "counted"}[s] }
-
-// Next lists the states that may follow s, for checked builds.
-func (s clientState) Next() []clientState {
-	return [...][]clientState{{jobAccepted}, {jobCounted}, nil}[s]
 }
 
 // jobID returns the ID of the job, from any goroutine.
@@ -74,7 +58,7 @@ func (w *watcher) line(line string, begun time.Time) {
 	case strings.Contains(line, "Submitting tokens for job: "):
 		w.id.Store(after(line, "Submitting tokens for job: "))
 	case strings.Contains(line, "Running job: "):
-		invariant.Reach(&w.state, jobAccepted)
+		w.accepted = true
 		w.id.Store(after(line, "Running job: "))
 		w.l.Note(w.jobID())
 	// Hadoop tries for a quarter of an hour before it gives up, so the user gets one note a server.
@@ -85,9 +69,7 @@ func (w *watcher) line(line string, begun time.Time) {
 			w.l.Note("no answer from " + server + "; Hadoop tries again")
 		}
 	case strings.Contains(line, "Counters: "):
-		w.counters = true
-		invariant.Reach(&w.state, jobAccepted)
-		invariant.Reach(&w.state, jobCounted)
+		w.accepted, w.counters, w.counted = true, true, true
 	case strings.Contains(line, "url to track the job: "):
 		w.l.Note(after(line, "url to track the job: "))
 	case strings.Contains(line, " map ") && strings.Contains(line, "% reduce "):
@@ -182,7 +164,7 @@ const (
 // errs.JobFailed.
 func (w *watcher) failure(err error, code int) error {
 	cause := errors.New(errs.OneLine(cmp.Or(w.reason, w.last, err.Error())))
-	if w.state < jobAccepted && (code == exitRefuse || code == exitUsage) {
+	if !w.accepted && (code == exitRefuse || code == exitUsage) {
 		return &errs.Error{Kind: errs.BadInput, Object: "hadoop", Cause: cause}
 	}
 	return &errs.Error{Kind: errs.JobFailed, Object: w.job.Name, Cause: fmt.Errorf("hadoop ended with %d: %w", code, cause)}

@@ -99,7 +99,7 @@ type Program struct {
 	About                string // the paragraphs of mrlocal --help
 	Commands             []Entry
 	Write                func(text []byte) error // gets help, version and completions
-	Width                func() int              // returns the number of columns of the help; nil: 80
+	Width                func() int              // returns the number of columns of the help
 }
 
 // Run runs the command that args name, or writes the help or the version. It returns the exit code of
@@ -118,7 +118,7 @@ func (p *Program) Run(ctx context.Context, args []string) (line *Line, code int,
 		return nil, 0, p.print(p.Version + "\n")
 	}
 	if args[0] == "--help" {
-		return nil, 0, p.print(p.page().text(p.width()))
+		return nil, 0, p.print(p.page().text(p.Width()))
 	}
 	line, args, err = p.find(args)
 	if err != nil {

@@ -46,7 +46,7 @@ func program(r *ran) *flags.Program {
 	on := func(name, letter string) setting.Setting {
 		return setting.Of(name, "", "help", "", setting.Toggle(new(bool))).Letter(letter)
 	}
-	return &flags.Program{Name: "mrlocal", Version: "mrlocal 1", Write: func(p []byte) error { help.Write(p); r.line = help.String(); return nil }, Commands: []flags.Entry{
+	return &flags.Program{Name: "mrlocal", Version: "mrlocal 1", Width: func() int { return 80 }, Write: func(p []byte) error { help.Write(p); r.line = help.String(); return nil }, Commands: []flags.Entry{
 		{Name: "run", Make: func() *flags.Command {
 			return &flags.Command{Args: "JOB [FLAGS]", Sub: []flags.Entry{
 				{Name: "wordcount", Make: command(false, value("output-file", "o", false), value("top", "", false))},

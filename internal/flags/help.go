@@ -175,15 +175,7 @@ func (p *Program) helpOf(line *Line, all bool) error {
 	if c.Help != "" && !all {
 		return p.print(c.Help)
 	}
-	return p.print(c.Help + c.page(line.Path, all).text(p.width()))
-}
-
-// width returns the width of the help.
-func (p *Program) width() int {
-	if p.Width == nil {
-		return 80
-	}
-	return p.Width()
+	return p.print(c.Help + c.page(line.Path, all).text(p.Width()))
 }
 
 // Each calls f for each command that does work, and for each subcommand, with its names.

@@ -71,6 +71,17 @@ func typed[T comparable](p *T, parse func(text string) (T, error), check func(v 
 	}
 }
 
+// worded returns parse with problem as the message of each of its errors.
+func worded[T any](problem string, parse func(string) (T, error)) func(string) (T, error) {
+	return func(text string) (T, error) {
+		x, err := parse(text)
+		if err != nil {
+			err = wrong(text, "%s", problem)
+		}
+		return x, err
+	}
+}
+
 // between returns a check that a number lies from least to most.
 func between[T int | int32 | int64 | uint64 | ppm.Share | time.Duration](least, most T, format func(T) string) func(T, string) error {
 	return func(x T, text string) error {
@@ -123,13 +134,8 @@ func Limit(p **int64) Value {
 // Seed returns the value of a seed of drawn numbers, from 1 on.
 func Seed(p *uint64) Value {
 	format := func(n uint64) string { return strconv.FormatUint(n, 10) }
-	return typed(p, func(text string) (uint64, error) {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			return 0, wrong(text, "not a whole number up to 18446744073709551615")
-		}
-		return n, nil
-	}, between(1, math.MaxUint64, format), format)
+	parse := func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) }
+	return typed(p, worded("not a whole number up to 18446744073709551615", parse), between(1, math.MaxUint64, format), format)
 }
 
 // Size returns the value of a number of bytes from least to most: 4096, 64MiB, 100MB (decimal), 1.5G
@@ -197,13 +203,8 @@ func Mark(p *float64) Value {
 
 // Number returns the value of a finite number above 0.
 func Number(p *float64) Value {
-	return typed(p, func(text string) (float64, error) {
-		x, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return 0, wrong(text, "want a number above 0")
-		}
-		return x, nil
-	}, func(x float64, text string) error {
+	parse := func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
+	return typed(p, worded("want a number above 0", parse), func(x float64, text string) error {
 		if !(x > 0) || math.IsInf(x, 0) { // the negation also refuses NaN
 			return wrong(text, "want a number above 0")
 		}
@@ -213,13 +214,7 @@ func Number(p *float64) Value {
 
 // Factor returns the value of a decimal number from least to most, as 1.5.
 func Factor(p *ppm.Share, least, most ppm.Share) Value {
-	return typed(p, func(text string) (ppm.Share, error) {
-		f, err := ppm.Parse(text)
-		if err != nil {
-			return 0, wrong(text, "not a factor; write a decimal number such as 1.5")
-		}
-		return f, nil
-	}, between(least, most, ppm.Share.String), ppm.Share.String)
+	return typed(p, worded("not a factor; write a decimal number such as 1.5", ppm.Parse), between(least, most, ppm.Share.String), ppm.Share.String)
 }
 
 // Time returns the value of a duration, as 250ms, 20s or 1m30s. With a least value of 0 it may be 0

@@ -35,7 +35,7 @@ func (w metricsWriter) sample(name string, v float64, labels ...string) {
 		if i == 0 {
 			sign = "{"
 		}
-		w.WriteString(sign + labels[i] + `="` + metricsText(labels[i+1]) + `"`)
+		w.WriteString(sign + labels[i] + `="` + metricsEscapes.Replace(strings.ToValidUTF8(labels[i+1], "\uFFFD")) + `"`)
 	}
 	if len(labels) > 0 {
 		w.WriteByte('}')
@@ -51,11 +51,6 @@ func (w metricsWriter) one(name, kind, help string, v float64) {
 
 // metricsEscapes has the escapes that the format demands in the value of a label.
 var metricsEscapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
-
-// metricsText returns any text as the value of a label, in valid UTF-8.
-func metricsText(text string) string {
-	return metricsEscapes.Replace(strings.ToValidUTF8(text, "\uFFFD"))
-}
 
 // kinds writes a metric that has a value for each kind of task.
 func (w metricsWriter) kinds(name, kind, help string, values [trace.Kinds]float64) {

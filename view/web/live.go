@@ -210,7 +210,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	id := cmp.Or(q.Get("run"), "0") // the first run, and mostly the only one
 	run, err := s.lab.Run(id)
 	if err != nil {
-		s.answer(w, nil, err)
+		answer(w, jsonKind, nil, err)
 		return
 	}
 	from, ok := firstWanted(q.Get("from"), r.Header.Get("Last-Event-ID"))
@@ -222,7 +222,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	in, err := run.Open(ctx.Done())
 	if err != nil {
-		s.answer(w, nil, err)
+		answer(w, jsonKind, nil, err)
 		return
 	}
 	defer in.Close()

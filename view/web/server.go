@@ -90,8 +90,7 @@ func Listen(o Options) (*Server, error) {
 	l, err := net.Listen("tcp", o.Addr)
 	if err != nil {
 		// The error of net repeats the address, which the message has already.
-		var op *net.OpError
-		if errors.As(err, &op) {
+		if op, ok := errors.AsType[*net.OpError](err); ok {
 			err = op.Err
 		}
 		return nil, errs.Fieldf("Options.Addr", "%s: %v; port 0 takes a free one", o.Addr, err)
@@ -186,30 +185,14 @@ func (s *Server) routes() http.Handler {
 // question answers a question of the page about runs. It stores the time for Finish.
 func (s *Server) question(w http.ResponseWriter, r *http.Request) {
 	s.asked.Store(time.Now().UnixNano())
-	release, ok := s.turn(w, r)
-	if !ok {
-		return
-	}
-	defer release()
-	text, err := s.lab.Answer(r.Context(), r.PathValue("question"), r.URL.Query())
-	s.answer(w, text, err)
+	s.inTurn(w, r, jsonKind, func() ([]byte, error) {
+		return s.lab.Answer(r.Context(), r.PathValue("question"), r.URL.Query())
+	})
 }
 
 // metrics answers with the metrics of a run, for a Prometheus server.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
-	release, ok := s.turn(w, r)
-	if !ok {
-		return
-	}
-	defer release()
-	text, err := s.lab.Metrics(r.URL.Query().Get("run"))
-	if err != nil {
-		s.answer(w, nil, err)
-		return
-	}
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(text)
+	s.inTurn(w, r, "text/plain; version=0.0.4; charset=utf-8", func() ([]byte, error) { return s.lab.Metrics(r.URL.Query().Get("run")) })
 }
 
 // simulate simulates a draft of the playground.
@@ -223,28 +206,24 @@ func (s *Server) simulate(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the request is too long or was cut", http.StatusRequestEntityTooLarge)
 		return
 	}
-	release, ok := s.turn(w, r)
-	if !ok {
-		return
-	}
-	defer release()
-	text, err := s.lab.Simulate(r.Context(), body)
-	s.answer(w, text, err)
+	s.inTurn(w, r, jsonKind, func() ([]byte, error) { return s.lab.Simulate(r.Context(), body) })
 }
 
-// turn waits until fewer than mostQuestions questions are being answered. It also sets the deadline
-// of the answer. The caller must call release. If ok is false, the client has gone or has its answer.
-func (s *Server) turn(w http.ResponseWriter, r *http.Request) (release func(), ok bool) {
+// inTurn waits until fewer than mostQuestions questions are being answered, and then answers with the text of ask,
+// which is of a kind. It also sets the deadline of the answer.
+func (s *Server) inTurn(w http.ResponseWriter, r *http.Request, kind string, ask func() ([]byte, error)) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
 	ctx, cancel := s.while(r)
 	defer cancel()
-	if s.questions.Acquire(ctx, 1) == nil {
-		return func() { s.questions.Release(1) }, true
-	}
-	if s.open.Err() != nil {
+	switch {
+	case s.questions.Acquire(ctx, 1) == nil:
+		defer s.questions.Release(1)
+		text, err := ask()
+		answer(w, kind, text, err)
+	// Else the client has gone.
+	case s.open.Err() != nil:
 		http.Error(w, "the server is closing", http.StatusServiceUnavailable)
 	}
-	return nil, false
 }
 
 // while returns a context that ends with the request or with the server. The caller must call cancel.
@@ -254,13 +233,16 @@ func (s *Server) while(r *http.Request) (ctx context.Context, cancel func()) {
 	return ctx, func() { forget(); end() }
 }
 
-// answer writes text, the JSON of an answer, or the JSON of err if that is not nil.
-func (s *Server) answer(w http.ResponseWriter, text []byte, err error) {
+const jsonKind = "application/json; charset=utf-8"
+
+// answer writes text, an answer of a kind, or the JSON of err if that is not nil.
+func answer(w http.ResponseWriter, kind string, text []byte, err error) {
 	status := http.StatusOK
 	if err != nil {
+		kind = jsonKind
 		status, text = lab.Problem(err)
 	}
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = w.Write(text)

@@ -314,8 +314,7 @@ func (s *Set) refuse(at string, err error, o Reading) error {
 		s.dropped.add(1, "jobs that failed or cannot be read")
 		return nil
 	}
-	var placed *errs.Error
-	if errors.As(err, &placed) {
+	if placed, ok := errors.AsType[*errs.Error](err); ok {
 		at, err = placed.Object, placed.Cause
 	}
 	return errs.Inputf(at, "%w", &Failure{Err: err})

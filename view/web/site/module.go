@@ -15,39 +15,35 @@ import (
 	"mrlocal/internal/errs"
 )
 
-// module is the simulator for browsers, with the files of Go that it needs.
-type module struct {
-	Wasm    []byte // the compiled simulator, compressed by gzip
-	Exec    []byte // wasm_exec.js of the Go version that has compiled it
-	License []byte // the licence of that Go version
-}
+// module is the simulator for browsers, with the files of Go that it needs: the files by their names on a site.
+type module map[string][]byte
 
-// files returns the files of a module by their names on a site.
-func (m *module) files() map[string][]byte {
-	return map[string][]byte{"lab.wasm.gz": m.Wasm, "wasm_exec.js": m.Exec, "LICENSE-Go.txt": m.License}
-}
+const (
+	wasmFile    = "lab.wasm.gz"    // the compiled simulator, compressed by gzip
+	execFile    = "wasm_exec.js"   // of the Go version that has compiled it
+	licenseFile = "LICENSE-Go.txt" // of that Go version
+)
 
 //go:embed module
 var generated embed.FS
 
 // ours returns the module that is embedded in this program. It returns nil if go generate ./view/web was
 // not called before the build. The embedded directory then has only a note.
-func ours() *module {
-	read := func(name string) []byte {
-		// For a missing file the result is nil, and then ours returns nil.
-		text, _ := generated.ReadFile("module/" + name)
-		return text
-	}
-	m := &module{Wasm: read("lab.wasm.gz"), Exec: read("wasm_exec.js"), License: read("LICENSE-Go.txt")}
-	if m.Wasm == nil || m.Exec == nil {
-		return nil
+func ours() module {
+	m := module{}
+	for _, name := range []string{wasmFile, execFile, licenseFile} {
+		text, err := generated.ReadFile("module/" + name)
+		if err != nil {
+			return nil
+		}
+		m[name] = text
 	}
 	return m
 }
 
 // current compiles a module if the sources and Go are here, so it is never stale; it tells note. Otherwise it
 // returns the module of this program. It fails with errs.BadOptions if there is none.
-func current(ctx context.Context, note func(text string)) (*module, error) {
+func current(ctx context.Context, note func(text string)) (module, error) {
 	mine, root := ours(), root()
 	_, missing := exec.LookPath("go")
 	switch {
@@ -68,8 +64,8 @@ func current(ctx context.Context, note func(text string)) (*module, error) {
 
 // compile compiles the simulator from the sources in root. The first call takes a minute or two,
 // because Go also compiles its own packages for browsers. Later calls take seconds.
-func compile(ctx context.Context, root string) (*module, error) {
-	m := &module{}
+func compile(ctx context.Context, root string) (module, error) {
+	m := module{}
 	dir, err := os.MkdirTemp("", "mrlocal-site-*")
 	if err != nil {
 		return nil, err
@@ -84,7 +80,7 @@ func compile(ctx context.Context, root string) (*module, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.Wasm, err = packed(text); err != nil {
+	if m[wasmFile], err = packed(text); err != nil {
 		return nil, err
 	}
 	goroot, err := goTool(ctx, root, "env", "GOROOT")
@@ -92,11 +88,11 @@ func compile(ctx context.Context, root string) (*module, error) {
 		return nil, err
 	}
 	at := strings.TrimSpace(string(goroot))
-	if m.Exec, err = os.ReadFile(filepath.Join(at, "lib", "wasm", "wasm_exec.js")); err != nil {
+	if m[execFile], err = os.ReadFile(filepath.Join(at, "lib", "wasm", "wasm_exec.js")); err != nil {
 		return nil, err
 	}
-	if m.License, err = os.ReadFile(filepath.Join(at, "LICENSE")); err != nil {
-		m.License, err = m.Exec[:bytes.IndexByte(m.Exec, '"')], nil // a distribution may keep it elsewhere; the head of wasm_exec.js names it
+	if m[licenseFile], err = os.ReadFile(filepath.Join(at, "LICENSE")); err != nil {
+		m[licenseFile], err = m[execFile][:bytes.IndexByte(m[execFile], '"')], nil // a distribution may keep it elsewhere; the head of wasm_exec.js names it
 	}
 	return m, err
 }
@@ -159,7 +155,7 @@ func Generate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for name, text := range m.files() {
+	for name, text := range m {
 		if err := os.WriteFile(filepath.Join(at, "view", "web", "site", "module", name), text, 0o644); err != nil {
 			return err
 		}

@@ -119,13 +119,13 @@ func usable(dir string) (exists bool, err error) {
 
 // fill creates the directory dir with a mode, and writes all files of a site to it. It compresses runs as streams,
 // so that memory does not grow with their size.
-func fill(dir string, mode fs.FileMode, m *module, o *Options) error {
+func fill(dir string, mode fs.FileMode, m module, o *Options) error {
 	if err := errors.Join(os.Mkdir(dir, mode), os.Mkdir(filepath.Join(dir, "runs"), 0o777)); err != nil {
 		return err
 	}
 	files := web.Files()
 	files["index.html"] = []byte(web.SiteIndex())
-	maps.Copy(files, m.files())
+	maps.Copy(files, m)
 	if o.Notices != nil {
 		files["THIRD_PARTY.txt"] = o.Notices
 	}

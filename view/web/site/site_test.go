@@ -26,7 +26,7 @@ func recorded(t *testing.T) (*lab.Run, []byte) {
 func TestASiteIsWhole(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "site")
 	run, events := recorded(t)
-	m := &module{Wasm: []byte("wasm"), Exec: []byte("exec"), License: []byte("license")}
+	m := module{wasmFile: []byte("wasm"), execFile: []byte("exec"), licenseFile: []byte("license")}
 	if err := fill(dir, 0o777, m, &Options{Runs: []*lab.Run{run}, Notices: []byte("notices")}); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestTheModuleIsSmall(t *testing.T) {
 	if m == nil {
 		t.Skip("go generate ./view/web has not been called here")
 	}
-	if len(m.Wasm) > 3<<20 {
-		t.Errorf("the module has %d bytes, at most 3 MiB", len(m.Wasm))
+	if len(m[wasmFile]) > 3<<20 {
+		t.Errorf("the module has %d bytes, at most 3 MiB", len(m[wasmFile]))
 	}
 }

@@ -1,9 +1,0 @@
-package submit
-
-import (
-	"testing"
-
-	"mrlocal/internal/testkit"
-)
-
-func TestStatesAreOrdered(t *testing.T) { testkit.CheckStates(t, jobCounted) }
