@@ -37,7 +37,7 @@ export class Paint {
     return t;
   }
 
-  // mark draws a mark on a square: a hatch, dots or a network. Lines of hatches have ground next to them.
+  // mark draws a mark on a square: a hatch, dots, a network or a rule. Lines of hatches have ground next to them.
   mark(t, mark, colour) {
     const s = t.canvas.width;
     t.strokeStyle = t.fillStyle = colour;
@@ -49,6 +49,7 @@ export class Paint {
       }
       t.fill();
     }
+    if (mark === 'rule') t.fillRect(0, s / 2, s, Math.max(1, s / 8));
     for (const [up, wanted] of [[true, mark === 'up' || mark === 'network'], [false, mark === 'down' || mark === 'network']]) {
       if (!wanted) continue;
       for (const shift of [-s, 0, s]) { // also lines of the neighbouring tiles, which cross the corners of this one
@@ -90,6 +91,9 @@ export class Paint {
     this.tiles.set(key, pixels);
     return pixels;
   }
+
+  /** kind returns the pixels of maps, or of reduces, which have their rule. */
+  kind(i, name) { return this.tile(this.hue(i).tones[name], sign[name].mark, this.hue(i).text[name]); }
 
   /** lacking returns the pixels of slots that a pool lacks. */
   lacking() { return this.tile('transparent', 'up', this.accent); }

@@ -86,8 +86,8 @@ class Band {
     for (const g of this.groups) {
       const hue = paint.hue(g.group), low = top;
       for (const [counts, lent] of [[g.own, false], [g.lent, true]]) {
-        const reduces = (this.kind === 'reduce') !== lent, tone = hue.tones[reduces ? 'reduce' : 'compute'];
-        const layer = { low: top, high: top.slice(), outline: hue.line, tile: lent ? paint.tile(tone, sign[reduces ? 'lent-reduce' : 'lent-map'].mark) : paint.tile(tone) };
+        const reduces = (this.kind === 'reduce') !== lent, name = reduces ? 'reduce' : 'compute';
+        const layer = { low: top, high: top.slice(), outline: hue.line, tile: lent ? paint.tile(hue.tones[name], sign[reduces ? 'lent-reduce' : 'lent-map'].mark) : paint.kind(g.group, name) };
         top = layer.high;
         for (let i = 0; i < n; i++) top[i] += counts[i];
         layers.push(layer);

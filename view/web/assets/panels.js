@@ -221,7 +221,7 @@ export class Shares extends Panel {
     if (first >= last) return;
     const n = Math.max(1, Math.floor((this.width - GUTTER - 6) * paint.ratio)), column = (time.to - time.from) / n;
     const place = (i) => { const k = Math.floor((time.from + (i + 0.5) * column - c.from) / c.step); return k < c.steps ? k : -1; };
-    const layers = () => [...stacks.layers.map((s) => ({ ...s, line: paint.ground, tile: paint.tile(paint.hue(s.hue).tones[s.kind === MAP ? 'compute' : 'reduce']) })),
+    const layers = () => [...stacks.layers.map((s) => ({ ...s, line: paint.ground, tile: paint.kind(s.hue, s.kind === MAP ? 'compute' : 'reduce') })),
       ...stacks.lacking.map((s) => ({ ...s, tile: paint.lacking() }))];
     o.picture.draw(ctx, paint, [page.hue, time.from, time.to].join(), { x: GUTTER, y: head, n, height: bottom - head, most }, layers, place);
     labels(ctx, paint, stacks.names, x, y, first, last);

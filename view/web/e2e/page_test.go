@@ -439,6 +439,8 @@ func TestEachSignCanBeSeen(t *testing.T) {
 				draw(paint, ctx);
 				return { words, data: ctx.getImageData(0, 0, 26, 13).data };
 			});
+			const reduces = new Uint8Array(paint.kind(hue, 'reduce').buffer), [rule, plain] = [light(reduces, 4 * 8 * 4), light(reduces, 0)];
+			if ((Math.max(rule, plain) + 0.05) / (Math.min(rule, plain) + 0.05) < 3) bad.push([theme, hue, 'reduces of a panel'].join(' '));
 			for (let a = 0; a < pixels.length; a++) for (let b = 0; b < a; b++) {
 				let n = 0;
 				for (let i = 0; i < pixels[a].data.length; i += 4) {
