@@ -4,7 +4,7 @@
 import { signs, themes } from './signs.js';
 
 /** LEAST_NAMED is the least height of a bar with a letter, and LEAST_WIDE its least width, in CSS pixels. */
-export const LEAST_NAMED = 10, LEAST_WIDE = 18;
+export const LEAST_NAMED = 10, LEAST_WIDE = 16;
 
 /** AXIS is the height of an axis of time. */
 export const AXIS = 20;

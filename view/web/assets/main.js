@@ -149,10 +149,13 @@ class Page {
   // a live run it asks at most once a second.
   async tell() {
     const shown = this.shown().filter((r) => r.lanes.length), key = shown.map((r) => r.id + ':' + r.seq).join();
-    if (this.told === key || !shown.length || this.hides) return;
-    this.told = key;
+    const over = shown.every((r) => r.over);
+    if (this.told === key || !shown.length || this.hides || (this.telling && !over)) return;
     clearTimeout(this.telling);
+    const wait = over || !this.told ? 0 : 1000;
     this.telling = setTimeout(async () => {
+      this.telling = 0;
+      this.told = key;
       try {
         const { text } = await ask('headline', { run: shown.map((r) => r.id) });
         const than = this.base && shown.length ? told(this.base, shown, this.playground.settings) : '';
@@ -163,7 +166,7 @@ class Page {
         if (!this.selected) this.inspector.show();
         this.draw();
       } catch { /* what was told before stays; poll says if the server is away */ }
-    }, shown.every((r) => r.over) ? 0 : 1000);
+    }, wait);
   }
 
   // poll loads the new rows of live runs, again and again. Only the list of runs says if the events of a

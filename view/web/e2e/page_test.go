@@ -241,6 +241,7 @@ func TestALiveRunSaysHowLongItStillTakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	tab := open(t, serve(t, dir, "batch", "w.yaml", "--sched", "fair", "--ui", "--progress", "none"))
+	until(t, tab, "document.querySelector('#headline').textContent.startsWith('fair goes on; so far ')")
 	until(t, tab, "/, about [0-9.]+ m?s left$/.test(document.querySelector('#live').textContent)")
 	until(t, tab, "/^[1-9][0-9]*\\/100$/.test(document.querySelector('.job .bar span:last-child').textContent)")
 }
