@@ -2,6 +2,7 @@ package mrlocal_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -232,7 +233,7 @@ func abilities() []ability {
 			mapper.MapperFunc = field
 			mapper.begin = func(own jobs.OwnAttempt) {
 				own.Progress(1, 2)
-				if own.Context.Err() != nil || own.Task > 9 || own.Number > 9 || own.Charge != nil && !own.Charge(1) {
+				if cause := context.Cause(own.Context); cause != nil && !errors.Is(cause, errStopped) || own.Task > 9 || own.Number > 9 || own.Charge != nil && !own.Charge(1) {
 					panic("a wrong attempt")
 				}
 				if own.Status != nil {
