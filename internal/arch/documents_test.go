@@ -153,7 +153,7 @@ func TestDocumentsNameFilesThatExist(t *testing.T) {
 	}
 }
 
-// .ci/run passes -long to the tests that have one of these calls in their own text.
+// .ci/run and .ci/full pass -long to the tests that have one of these calls in their own text.
 var callsOfLong = regexp.MustCompile(`testkit\.(Rounds|Long)\(`)
 
 func TestTestsThemselvesAskForAllRounds(t *testing.T) {
@@ -167,7 +167,7 @@ func TestTestsThemselvesAskForAllRounds(t *testing.T) {
 				function = line
 			}
 			if callsOfLong.MatchString(line) && !strings.HasPrefix(function, "func Test") {
-				t.Errorf("%s:%d: .ci/run does not find which tests make more rounds here with -long", name, i+1)
+				t.Errorf("%s:%d: .ci/full does not find which tests make more rounds here with -long", name, i+1)
 			}
 		}
 	}

@@ -66,7 +66,7 @@ func RawGo(text string) string {
 	return ""
 }
 
-// long is a flag of each test binary that imports testkit. .ci/run passes it to each test that calls Rounds or Long.
+// long is a flag of each test binary that imports testkit. .ci/full passes it to each test that calls Rounds or Long.
 var long = flag.Bool("long", false, "make all rounds of the tests that draw their input")
 
 // Long reports whether the tests run with -long.
