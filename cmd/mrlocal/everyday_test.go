@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"mrlocal/internal/testkit"
 )
 
 // everyday is a pair of command lines, one with mrlocal and one with its peer.
@@ -47,7 +49,8 @@ func readEveryday(t *testing.T) []everyday {
 // programs matches the first word of each command of a pipeline.
 var programs = regexp.MustCompile(`(?:^|\| |&& )(\w+)`)
 
-// TestEverydayCommands runs the pairs of testdata/everyday.txt in a shell, side by side.
+// TestEverydayCommands runs the pairs of testdata/everyday.txt in a shell, side by side. Without -long it runs every
+// other pair.
 func TestEverydayCommands(t *testing.T) {
 	pairs := readEveryday(t)
 	if len(pairs) < 60 {
@@ -58,6 +61,9 @@ func TestEverydayCommands(t *testing.T) {
 	}
 	d, missing := &directory{base: t.TempDir(), files: everydayFiles(60)}, map[string]bool{}
 	for i, p := range pairs {
+		if i%2 > 0 && !testkit.Long() {
+			continue
+		}
 		t.Run(fmt.Sprint(i, " ", p.ours), func(t *testing.T) {
 			for _, m := range programs.FindAllStringSubmatch(p.ours+" && "+p.peer, -1) {
 				if _, seen := missing[m[1]]; !seen {

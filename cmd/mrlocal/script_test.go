@@ -224,7 +224,7 @@ func exists(path string) bool {
 
 // readme runs the lines of the shell blocks in README.md and then docs/tour.md that call mrlocal. It
 // makes the text and the blocks of the workload file smaller, so that the test is fast. With the
-// argument short it leaves out measurements, which take many runs; the script validate makes some in any case.
+// argument short it leaves out measurements, which take many runs.
 func readme(ts *testscript.TestScript, neg bool, args []string) {
 	var text string
 	for _, page := range []string{"README.md", "docs/tour.md"} {
