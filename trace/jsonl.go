@@ -163,14 +163,7 @@ func RuleOf(texts []string) Rule {
 // appendText appends text as a JSON string. Bytes that are not UTF-8 become U+FFFD, as in
 // encoding/json. Texts without escapes, which are nearly all, need no allocation.
 func appendText(dst []byte, text string) []byte {
-	plain := true
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			plain = false
-			break
-		}
-	}
-	if plain {
+	if isPlain(text) {
 		return append(append(append(dst, '"'), text...), '"')
 	}
 	quoted, _ := json.Marshal(text) // never fails: it accepts every string
@@ -210,8 +203,8 @@ func (f *fieldReader) text(name string) string { return string(f.unquoted(name))
 // is valid until the next line.
 func (f *fieldReader) unquoted(name string) []byte {
 	v := f.field(name)
-	if plain, next := plainText(v, 0); next == len(v) {
-		return plain
+	if isText(v) {
+		return v[1 : len(v)-1]
 	}
 	var t string
 	if err := json.Unmarshal(v, &t); err != nil && f.err == nil {
@@ -287,75 +280,49 @@ func (f fields) split(line []byte) (fields, error) {
 	return f, nil
 }
 
-// splitPlain splits an object that has no spaces and whose values are whole numbers,
-// true, false, and text without escapes. ok is false for a line of another form.
+// splitPlain splits an object that has no spaces and whose values are whole numbers, true, false, and text without
+// escapes, commas and colons. ok is false for a line of another form.
 // hot: runs once per event that is read.
 func (f fields) splitPlain(line []byte) (_ fields, ok bool) {
-	if len(line) == 0 || line[0] != '{' {
+	if len(line) < 2 || line[0] != '{' || line[len(line)-1] != '}' {
 		return f, false
 	}
-	for i := 1; ; i++ { // line[i] follows { or ,
-		name, next := plainText(line, i)
-		if next < 0 || next >= len(line) || line[next] != ':' {
+	for rest := line[1:]; len(rest) > 0; {
+		end := bytes.IndexByte(rest, ',')
+		if end < 0 {
+			end = len(rest) - 1
+		}
+		name, value, _ := bytes.Cut(rest[:end], []byte{':'})
+		if !isText(name) || !isText(value) && !isLiteral(value) || len(f) == maxFields {
 			return f, false
 		}
-		from := next + 1
-		if from < len(line) && line[from] == '"' {
-			_, i = plainText(line, from)
-		} else {
-			i = plainLiteral(line, from)
-		}
-		if i < 0 || i >= len(line) {
-			return f, false
-		}
-		f = append(f, field{name, line[from:i]})
-		switch {
-		case len(f) > maxFields:
-			return f, false
-		case line[i] == '}':
-			return f, i == len(line)-1 // else something follows the object
-		case line[i] != ',':
-			return f, false
-		}
+		f, rest = append(f, field{name[1 : len(name)-1], value}), rest[end+1:]
 	}
+	return f, true
 }
 
-// plainText returns the text in the quotes at i and the index behind them. The index
-// is negative if there is no text, or one with escapes or bytes outside of ASCII.
-func plainText(line []byte, i int) (text []byte, next int) {
-	if i >= len(line) || line[i] != '"' {
-		return nil, -1
-	}
-	for k := i + 1; k < len(line); k++ {
-		switch c := line[k]; {
-		case c == '"':
-			return line[i+1 : k], k + 1
-		case c < ' ' || c == '\\' || c >= 0x80:
-			return nil, -1
-		}
-	}
-	return nil, -1
+// isText reports whether v is a text in quotes without escapes.
+func isText(v []byte) bool {
+	return len(v) >= 2 && v[0] == '"' && v[len(v)-1] == '"' && isPlain(v[1:len(v)-1])
 }
 
-// plainLiteral returns the index behind a whole number, true or false at i, or a negative
-// number if there is none.
-func plainLiteral(line []byte, i int) (next int) {
-	for _, word := range []string{"true", "false"} {
-		if bytes.HasPrefix(line[min(i, len(line)):], []byte(word)) {
-			return i + len(word)
+// isPlain reports whether text stands for itself between quotes.
+func isPlain[T string | []byte](text T) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			return false
 		}
 	}
-	digits := i
-	if digits < len(line) && line[digits] == '-' {
-		digits++
+	return true
+}
+
+// isLiteral reports whether v is a whole number, true or false.
+func isLiteral(v []byte) bool {
+	digits := bytes.TrimPrefix(v, []byte{'-'})
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return string(v) == "true" || string(v) == "false"
+		}
 	}
-	next = digits
-	for next < len(line) && '0' <= line[next] && line[next] <= '9' {
-		next++
-	}
-	// JSON has no leading zeros.
-	if next == digits || line[digits] == '0' && next > digits+1 {
-		return -1
-	}
-	return next
+	return len(digits) == 1 || len(digits) > 1 && digits[0] != '0' // JSON has no leading zeros
 }
