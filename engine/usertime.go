@@ -248,8 +248,7 @@ func (r *run) report(err error) *Report {
 func (j *job) report(r *Report) {
 	j.countRecords()
 	ch, rep := j.chain, &r.Jobs[j.id]
-	spec := ch.spec(j.step, j.number, rep.Reduces)
-	r.Describe(j.id, &spec)
+	r.Describe(j.id, new(ch.spec(j.step, j.number, rep.Reduces)))
 	rep.Counters.Add(&j.counters)
 	for phase, u := range j.usage {
 		if u.Attempts > 0 {

@@ -272,10 +272,7 @@ func (c *cut) read(h *hold, want, at int64) ([]byte, error) {
 // planned. In /sys sizes mean nothing, so it takes over the true size there.
 func (c *cut) readAtLeast(buf []byte, at int64, least int) (int, error) {
 	n, err := c.h.readAtLeast(buf, at, least)
-	if n >= least {
-		return n, nil
-	}
-	if err != io.EOF {
+	if err != io.EOF { // at least least bytes, or an error
 		return n, err
 	}
 	if !c.h.sizeIsMadeUp() {

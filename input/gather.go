@@ -130,10 +130,8 @@ func (g *gather) readBack(data []byte) error {
 		return g.explain(err)
 	}
 	defer f.Close()
-	if _, err := io.ReadFull(f, data); err != nil {
-		return g.explain(err)
-	}
-	return nil
+	_, err = io.ReadFull(f, data)
+	return g.explain(err)
 }
 
 // whole returns a buffer of the length of the record, in the chunk of h. If the record is in a
@@ -151,7 +149,7 @@ func (g *gather) whole() ([]byte, error) {
 
 // explain adds the place of the record to an error of the temporary file.
 func (g *gather) explain(err error) error {
-	return fmt.Errorf("%s: record at offset %d, collected in a temporary file: %w", g.s.path(), g.s.off, err)
+	return errs.About(fmt.Sprintf("%s: record at offset %d, collected in a temporary file", g.s.path(), g.s.off), err)
 }
 
 // free gives the chunks back to the caller's Memory.

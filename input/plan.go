@@ -45,6 +45,7 @@
 package input
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -149,16 +150,12 @@ const (
 // length when all sizes are known.
 func (o Options) withDefaults() Options {
 	o.MapSlots = max(o.MapSlots, 1)
-	if o.SplitsPerSlot <= 0 {
-		o.SplitsPerSlot = 4
-	}
+	o.SplitsPerSlot = cmp.Or(o.SplitsPerSlot, 4)
 	if o.Delim == 0 && !o.NUL {
 		o.Delim = '\n'
 	}
 	o.NoDecode = o.NoDecode || o.RecordBytes > 0 // a record may begin like a compressed file
-	if o.GatherBytes <= 0 {
-		o.GatherBytes = 8 << 20
-	}
+	o.GatherBytes = cmp.Or(o.GatherBytes, 8<<20)
 	return o
 }
 

@@ -56,7 +56,7 @@ func (p *Plan) newSequential(file int32, h *handle, d *codec.Decoders) (_ *seque
 	if p.o.Prompt && p.o.NoDecode && !s.planned {
 		s.pipe, _ = from.(*os.File)
 		if h != nil {
-			s.pipe = h.file
+			s.pipe, _ = h.remote.(*os.File)
 		}
 	}
 	if p.o.Warn != nil {
@@ -292,7 +292,7 @@ func (p *Plan) OpenStream(file int32, mem Memory) (_ *Stream, err error) {
 	case fifo:
 		var file *os.File
 		if file, err = disk.OpenInput(f.Path); err == nil {
-			h = &handle{path: f.Path, file: file}
+			h = &handle{path: f.Path, remote: file}
 		}
 	case regular, regularStdin, inHDFS:
 		// Only files are decoded ahead. The writer of a FIFO may be slow, and reading ahead would

@@ -325,7 +325,7 @@ func (k *packQueue) complete() error {
 	}
 	// Without memory for another encoder, the caller compresses the block itself: the floor of its attempt covers one.
 	var lease *membudget.Lease
-	if k.parts.Compressors > 1 && k.parts.Memory != nil {
+	if k.parts.Compressors > 1 {
 		lease, _ = k.parts.Memory.TryReserve(EncoderBytes)
 	}
 	if lease != nil {

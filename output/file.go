@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -84,10 +85,7 @@ func (p *pendingFile) file() (*disk.File, error) {
 // sink implements place: all parts are written to the one file, in order.
 func (p *pendingFile) sink(bool) (*sink, error) {
 	f, err := p.file()
-	if err != nil {
-		return nil, err
-	}
-	return fileSink(f), nil
+	return fileSink(f), err
 }
 
 // regions gives the file its whole length, so that parts can be written
@@ -337,14 +335,11 @@ func openFile(spec Spec) (place, error) {
 // syncDir makes the names in a directory durable, after a rename in it. A directory that may be
 // written but not read cannot be opened; syncDir then does nothing.
 func syncDir(path string) error {
-	d, err := disk.OpenRead(path)
+	err := syncAny(path)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
-	} else if err != nil {
-		return fmt.Errorf("output: sync: %w", err)
 	}
-	defer d.Close()
-	return disk.SyncFile(d)
+	return errs.About("output: sync", err)
 }
 
 // stdout is a place that the caller has opened, mostly standard output. It is never closed
@@ -363,16 +358,11 @@ type stdout struct {
 // openStdout refuses a standard output that is redirected to an input, because the run would
 // read what it writes. It does not check whether input and output are the two ends of one pipe.
 func openStdout(spec Spec) (place, error) {
-	s := &stdout{w: spec.Stdout, mayClose: spec.PipeMayClose}
-	if s.w == nil {
-		s.w = io.Discard
-	}
-	f, info := s.regular()
-	if f == nil {
-		return s, nil
-	}
-	if name, same := sameAsInput(spec, info); same {
-		return nil, errs.Optionf("standard output", "is the input %s; write the result elsewhere", quoteName(name))
+	s := &stdout{w: cmp.Or(spec.Stdout, io.Discard), mayClose: spec.PipeMayClose}
+	if f, info := s.regular(); f != nil {
+		if name, same := sameAsInput(spec, info); same {
+			return nil, errs.Optionf("standard output", "is the input %s; write the result elsewhere", quoteName(name))
+		}
 	}
 	return s, nil
 }
@@ -483,10 +473,8 @@ func (d *device) start() error {
 	if d.fifo {
 		return nil
 	}
-	if _, err := d.open(); err != nil {
-		return refuse(d.path, errs.Cause(err))
-	}
-	return nil
+	_, err := d.open()
+	return refuse(d.path, errs.Cause(err))
 }
 
 // open opens the device. It waits until a FIFO has a reader. abort ends the loop: tryOpen then

@@ -35,11 +35,8 @@ func claim(name, path string, make func(pending string) error) error {
 	pending, contended := paths.Claim(path), false
 	for try := range claimTries {
 		err := make(pending)
-		if err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, disk.ErrLocked) {
+		if !errors.Is(err, fs.ErrExist) && !errors.Is(err, disk.ErrLocked) {
 			return refuse(name, err)
-		}
-		if err == nil {
-			return nil
 		}
 		contended = contended || errors.Is(err, disk.ErrLocked)
 		info, err := os.Lstat(pending)
@@ -56,10 +53,7 @@ func claim(name, path string, make func(pending string) error) error {
 	if contended {
 		return errTaken(name)
 	}
-	if err := make(paths.Beside(path)); err != nil {
-		return refuse(name, err)
-	}
-	return nil
+	return refuse(name, make(paths.Beside(path)))
 }
 
 // lockMade locks f, which the run has just made at path, so that no other run removes it as a
@@ -326,9 +320,9 @@ func wrong(name, format string, args ...any) error {
 }
 
 // refuse turns err into an options error if the path is the cause. A full disk, for example, is
-// not.
+// not. It returns nil for nil.
 func refuse(path string, err error) error {
-	if errs.IsUsage(err) {
+	if err == nil || errs.IsUsage(err) {
 		return err
 	}
 	cause := errs.Cause(err)

@@ -11,7 +11,6 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"mrlocal/internal/guard"
-	"mrlocal/internal/invariant"
 	"mrlocal/jobs"
 )
 
@@ -48,26 +47,9 @@ type ordered struct {
 		total    int           // number of parts; -1: not known yet
 		draining bool          // a goroutine runs drain
 		current  *turn         // the part that drain is passing on
-		state    queueState
-		err      error // sticky, of the sink or the Releaser
+		ended    bool          // the Releaser wants no more parts: the rest is dropped
+		err      error         // sticky, of the sink or the Releaser, or ErrAborted; nothing is passed on then
 	}
-}
-
-// queueState is how far the queue of parts has come. A state never goes back to an earlier
-// one.
-type queueState uint8
-
-const (
-	queueOpen    queueState = iota // parts are passed on in their turn
-	queueEnded                     // the Releaser wants no more parts: the rest is dropped
-	queueAborted                   // the result is given up
-)
-
-func (s queueState) String() string { return [...]string{"open", "ended", "aborted"}[s] }
-
-// Next lists the states that may follow s, for checked builds.
-func (s queueState) Next() []queueState {
-	return [...][]queueState{{queueEnded, queueAborted}, {queueAborted}, nil}[s]
 }
 
 // turn is a part that was not passed on yet. ordered.mu guards its fields, except for those
@@ -121,8 +103,6 @@ func (o *ordered) attempt(i int) (*attemptOutput, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
-	case o.mu.state == queueAborted:
-		return nil, ErrAborted
 	case o.mu.err != nil:
 		return nil, o.mu.err
 	case i < 0 || o.mu.total >= 0 && i >= o.mu.total:
@@ -160,21 +140,22 @@ func (a *attemptOutput) Write(p []byte) (int, error) {
 func (o *ordered) claim(a *attemptOutput) (through bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	t := a.turn
-	switch {
-	case t.over():
-		return false, ErrLost
-	case a.dead.Load() || o.mu.state == queueAborted:
-		return false, ErrAborted
-	case o.mu.err != nil:
-		return false, o.mu.err
-	case t.owner == a:
-		return true, nil
-	case o.parts.Releaser != nil || t.index != o.mu.turn || t.owner != nil:
-		return false, nil
+	t, err := a.turn, a.refused()
+	if err == nil && t.owner == nil && o.parts.Releaser == nil && t.index == o.mu.turn {
+		t.owner = a
 	}
-	t.owner = a
-	return true, nil
+	return t.owner == a, err
+}
+
+// refused says why a must not go on. The caller holds the lock of the queue.
+func (a *attemptOutput) refused() error {
+	switch {
+	case a.turn.over():
+		return ErrLost
+	case a.dead.Load():
+		return ErrAborted
+	}
+	return a.of.mu.err
 }
 
 // empty copies the spool of the attempt to the sink and frees it. It holds no lock while it
@@ -234,15 +215,10 @@ func (o *ordered) win(a *attemptOutput) error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	t := a.turn
-	switch {
-	case t.over():
-		return ErrLost
-	case a.dead.Load() || o.mu.state == queueAborted:
-		return ErrAborted
-	case o.mu.err != nil:
-		return o.mu.err
+	if err := a.refused(); err != nil {
+		return err
 	}
+	t := a.turn
 	// The first attempt that commits wins, whichever of them the Ledger prefers.
 	t.done = a
 	for other := range t.attempts {
@@ -337,7 +313,7 @@ func (o *ordered) drain() error {
 			// The turn advances after the bytes are written, because Target.Released reports it.
 			o.mu.turn++
 			if verdict == jobs.EndJob {
-				invariant.Reach(&o.mu.state, queueEnded)
+				o.mu.ended = true
 			}
 		}
 		o.mu.Unlock()
@@ -361,15 +337,12 @@ func (o *ordered) ready(first bool) (*turn, bool, error) {
 		return nil, false, nil
 	}
 	t := o.mu.queue[o.mu.turn]
-	if o.mu.err == nil && o.mu.state < queueAborted && t != nil && t.over() {
+	if o.mu.err == nil && t != nil && t.over() {
 		o.mu.draining, o.mu.current = true, t
 		return t, true, nil
 	}
 	o.mu.draining = false
 	o.mu.idle.Broadcast()
-	if o.mu.state == queueAborted {
-		return nil, false, ErrAborted
-	}
 	return nil, false, o.mu.err
 }
 
@@ -382,11 +355,11 @@ func (o *ordered) release(t *turn) (verdict jobs.Verdict, handed bool, err error
 	}
 	defer a.spool.Release()
 	o.mu.Lock()
-	over := o.mu.state >= queueEnded || t.skipped
+	over, err := o.mu.ended || t.skipped, o.mu.err
 	o.mu.Unlock()
 	switch {
-	case over:
-		return jobs.Continue, false, nil
+	case over || err != nil:
+		return jobs.Continue, false, err
 	case o.parts.Releaser == nil:
 		return jobs.Continue, false, o.passWhole(a)
 	}
@@ -413,7 +386,7 @@ func (o *ordered) abort() {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	invariant.Reach(&o.mu.state, queueAborted)
+	o.mu.err = cmp.Or(o.mu.err, ErrAborted)
 	o.mu.idle.Broadcast()
 	for _, t := range o.mu.queue {
 		for a := range t.attempts {
@@ -488,10 +461,7 @@ type passer struct{ a *attemptOutput }
 
 // Write writes data to the sink. io.Copy uses ReadFrom instead where it can.
 func (p passer) Write(data []byte) (int, error) {
-	if err := p.a.of.pass(p.a, data); err != nil {
-		return 0, err
-	}
-	return len(data), nil
+	return len(data), p.a.of.pass(p.a, data)
 }
 
 // ReadFrom copies a temporary file to a file inside the kernel. If the text has to be hashed or
@@ -542,23 +512,19 @@ func (w sinkWriter) Write(p []byte) (int, error) {
 	return n, w.o.fail(err)
 }
 
-// finish waits until drain has ended. It fails if a part is missing, unless the Releaser has
+// finish waits until drain has ended, or an error ends it soon. It fails if a part is missing, unless the Releaser has
 // ended the job. Then it calls Releaser.Finish and ends the compressed text.
 func (o *ordered) finish(total int) error {
 	o.mu.Lock()
-	for o.mu.draining && o.mu.state < queueAborted {
+	for o.mu.draining && o.mu.err == nil {
 		o.mu.idle.Wait()
 	}
-	turn := o.mu.turn
-	state := o.mu.state
-	err := o.mu.err
+	turn, ended, err := o.mu.turn, o.mu.ended, o.mu.err
 	o.mu.Unlock()
 	switch {
-	case state == queueAborted:
-		return ErrAborted
 	case err != nil:
 		return err
-	case turn < total && state < queueEnded:
+	case turn < total && !ended:
 		return fmt.Errorf("output part %d of %d: was not written", turn, total)
 	case o.parts.Releaser == nil:
 		return o.finishPack()

@@ -105,8 +105,8 @@ type Parts struct {
 	Count   int  // number of parts; 0: not known until Seal
 	MapOnly bool // part files are named part-m-… rather than part-r-…
 
-	// Spools hold parts in Memory, and in files of CreateTemp. If Memory is nil, they use files
-	// from the start. If CreateTemp is nil, a part that does not fit in memory fails.
+	// Spools hold parts in Memory, and in files of CreateTemp. If CreateTemp is nil, a part that
+	// does not fit in memory fails.
 	Memory     *membudget.Budget
 	CreateTemp func() (*disk.TempFile, error)
 

@@ -241,7 +241,7 @@ func named(name string, err error) error {
 type packedPart struct {
 	*fileAttempt
 	format Format
-	lease  *membudget.Lease // of the encoders, as far as there is memory: the floor of the attempt covers one; nil: no budget
+	lease  *membudget.Lease // of the encoders, as far as there is memory: the floor of the attempt covers one
 
 	mu struct {
 		sync.Mutex
@@ -252,9 +252,7 @@ type packedPart struct {
 // packed returns a Part that compresses the files of a.
 func (a *fileAttempt) packed(c Format, memory *membudget.Budget) (Part, error) {
 	p := &packedPart{fileAttempt: a, format: c}
-	if memory != nil {
-		p.lease, _ = memory.TryReserve(0) // 0 bytes are always granted
-	}
+	p.lease, _ = memory.TryReserve(0) // 0 bytes are always granted
 	_, err := p.add(a.part)
 	if err != nil {
 		a.Abort()
@@ -268,9 +266,7 @@ func (p *packedPart) add(w io.Writer) (*Compressor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.lease != nil {
-		p.lease.Grow(EncoderBytes)
-	}
+	p.lease.Grow(EncoderBytes)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.files = append(p.mu.files, c)
@@ -291,7 +287,7 @@ func (p *packedPart) Beside(name string) (io.Writer, error) {
 
 // Commit ends the compressed text of all files of the attempt, and then commits them.
 func (p *packedPart) Commit() error {
-	defer p.leave()
+	defer p.lease.Close()
 	p.mu.Lock()
 	files := slices.Clone(p.mu.files)
 	p.mu.Unlock()
@@ -308,13 +304,6 @@ func (p *packedPart) Commit() error {
 
 // Abort implements Part.
 func (p *packedPart) Abort() {
-	p.leave()
+	p.lease.Close()
 	p.fileAttempt.Abort()
-}
-
-// leave gives back the memory of all encoders. Several goroutines may call it.
-func (p *packedPart) leave() {
-	if p.lease != nil {
-		p.lease.Close()
-	}
 }

@@ -2,6 +2,7 @@ package output
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -129,9 +130,6 @@ func (s *Spool) keep(p []byte) (kept int) {
 // addPiece takes the next piece. It is about as long as the text so far, or as wantBytes.
 // addPiece returns false if there is no memory.
 func (s *Spool) addPiece(wantBytes int) bool {
-	if s.memory == nil {
-		return false
-	}
 	// An empty spool has neither a lease nor a registration.
 	if s.mu.lease == nil {
 		lease, ok := s.memory.TryReserve(0)
@@ -205,11 +203,8 @@ func (s *Spool) Evict() (freedBytes int64, err error) {
 // closeFile closes the descriptor of the file, because many spools may wait at once and
 // descriptors are few.
 func (s *Spool) closeFile() error {
-	if s.mu.file == nil {
-		return nil
-	}
-	if err := s.mu.file.Close(); err != nil {
-		s.mu.err = fmt.Errorf("spooled output: %w", err)
+	if s.mu.file != nil {
+		s.mu.err = cmp.Or(s.mu.err, errs.About("spooled output", s.mu.file.Close()))
 	}
 	return s.mu.err
 }
@@ -220,9 +215,6 @@ func (s *Spool) Seal() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	invariant.Reach(&s.mu.state, sealed)
-	if s.mu.err != nil {
-		return s.mu.err
-	}
 	return s.closeFile()
 }
 

@@ -104,10 +104,7 @@ func (d *localStage) create(path string) (file, error) {
 	}
 	mode := disk.NoMore(filepath.Join(d.path, filepath.Base(path)), 0o666)
 	f, err := disk.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, mode)
-	if err != nil {
-		return nil, fmt.Errorf("output: %w", err)
-	}
-	return localFile{fileSink(f)}, nil
+	return localFile{fileSink(f)}, errs.About("output", err)
 }
 
 // move implements files.

@@ -8,5 +8,4 @@ import (
 
 func TestStatesAreOrdered(t *testing.T) {
 	testkit.CheckStates(t, committed, aborted)
-	testkit.CheckStates(t, queueAborted)
 }

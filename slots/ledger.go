@@ -144,8 +144,7 @@ func New(c Config, p Policy) (*Ledger, error) {
 	}
 	for _, u := range c.Users {
 		if u.MaxRunning > 0 {
-			m := newLimit(u.MaxRunning)
-			l.userLimits[u.Name] = &m
+			l.userLimits[u.Name] = new(newLimit(u.MaxRunning))
 		}
 	}
 	l.layOut()

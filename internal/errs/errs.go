@@ -342,12 +342,11 @@ func Word(err error, spell func(field string) string) string {
 // OfJSON returns an error of package json in words that do not name types of Go. It returns the text of
 // any other error.
 func OfJSON(err error) string {
-	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &syntax) && strings.HasPrefix(err.Error(), "unexpected end"):
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || Is[*json.SyntaxError](err) && strings.HasPrefix(err.Error(), "unexpected end"):
 		return "the JSON is cut short"
-	case errors.As(err, &syntax):
+	case Is[*json.SyntaxError](err):
 		return "is not valid JSON"
 	case errors.As(err, &kind):
 		words := map[string]string{"struct": "an object", "map": "an object", "object": "an object", "slice": "a list", "array": "a list", "string": "a text", "bool": "true or false"}

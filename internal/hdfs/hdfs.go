@@ -485,23 +485,19 @@ func (b *body) Close() error {
 
 // decode decodes the JSON of an answer into to. The answer has at most the given number of bytes.
 func decode(response *http.Response, most int64, to any) error {
-	b, ok := response.Body.(*body)
-	if !ok {
-		return errors.New("the body of an answer has no bounds")
-	}
+	b := response.Body.(*body)
 	b.leftBytes = most
 	text, err := io.ReadAll(b)
 	if err == nil {
 		err = cmp.Or(json.Unmarshal(text, to), once(json.NewDecoder(bytes.NewReader(text))))
 	}
-	var kind *json.UnmarshalTypeError
-	var syntax *json.SyntaxError
+	kind, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &kind):
+	case ok:
 		return wrong(response.Request, "%s is a %s", kind.Field, kind.Value)
-	case errors.As(err, &syntax):
+	case errs.Is[*json.SyntaxError](err):
 		return wrong(response.Request, "it is not JSON, or ends early")
 	}
 	return wrong(response.Request, "%w", err)

@@ -207,12 +207,10 @@ func (r *Reader) heeds(address string) error {
 
 // Close ends the connection. The Reader may be used again.
 func (r *Reader) Close() error {
-	if r.body == nil {
-		return nil
+	if r.body != nil {
+		_ = r.body.Close() // the rest of the body is not needed
+		r.body = nil
 	}
-	body := r.body
-	r.body = nil
-	_ = body.Close() // the rest of the body is not needed
 	return nil
 }
 

@@ -471,29 +471,24 @@ func (l *Lease) Big(bytes int64) (*Chunk, bool) {
 	b := l.budget
 	charged := pagesOf(bytes) * pageBytes
 	b.mu.Lock()
-	if l.grantedBytes-l.usedBytes < charged {
-		b.mu.Unlock()
-		return nil, false
-	}
-	if data, resident := b.mu.kept.take(charged); data != nil {
-		b.mu.bigBytes -= resident
-		b.addBigLocked(charged)
-		c := &Chunk{Data: data[:bytes], bytes: charged, home: -1}
-		l.holdLocked(c)
-		b.mu.Unlock()
-		return c, true
-	}
-	l.usedBytes += charged
-	b.addBigLocked(charged)
-	b.mu.Unlock()
-
-	data, err := mapMemory(charged)
-	b.mu.Lock()
 	defer b.mu.Unlock()
-	l.usedBytes -= charged
-	if err != nil {
-		b.mu.bigBytes -= charged
+	if l.grantedBytes-l.usedBytes < charged {
 		return nil, false
+	}
+	data, resident := b.mu.kept.take(charged)
+	b.mu.bigBytes -= resident
+	b.addBigLocked(charged)
+	if data == nil {
+		l.usedBytes += charged
+		b.mu.Unlock()
+		var err error
+		data, err = mapMemory(charged)
+		b.mu.Lock()
+		l.usedBytes -= charged
+		if err != nil {
+			b.mu.bigBytes -= charged
+			return nil, false
+		}
 	}
 	c := &Chunk{Data: data[:bytes], bytes: charged, home: -1}
 	l.holdLocked(c)

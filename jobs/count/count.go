@@ -108,7 +108,7 @@ func New(o Options) (jobs.Chain, error) {
 	}
 	switch {
 	case len(o.Values) > 0:
-		own := func() *values { v := *numbers; return &v }
+		own := func() *values { return new(*numbers) }
 		count.NewMapper = func() jobs.Mapper {
 			return &valueMapper{keyMapper: newKeyMapper(delim.Byte(), o.IgnoreCase, o.appendKey()), ends: delim, values: own()}
 		}

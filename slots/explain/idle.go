@@ -197,12 +197,8 @@ func (m *idle) end() error {
 		return nil
 	}
 	m.passes()
-	until := t.now
-	if t.o.HasAt {
-		until = t.o.At
-	}
 	if m.now != nil {
-		m.now.to = until
+		m.now.to = t.until()
 	}
 	// With a time in the question only the stretch at that time is the answer.
 	best := m.best

@@ -230,7 +230,7 @@ func (r *replayer) give(e *trace.Event) (*Difference, error) {
 		return nil, &trace.SyntaxError{Line: r.line, Err: err}
 	}
 	if e.Op.Class() == trace.Ask {
-		return r.compareAsk(e), nil
+		return r.compare(e), nil
 	}
 	return nil, nil
 }
@@ -256,33 +256,22 @@ func (r *replayer) end(err error) (*Difference, error) {
 	return nil, nil
 }
 
-// compare compares a recorded decision with the next one of the Ledger.
+// compare compares a recorded decision or Assign with the next one of the Ledger. For an Assign a
+// wake-up at another time is a difference. A wrong digest of the facts before it only sets factsLine.
 func (r *replayer) compare(e *trace.Event) *Difference {
-	if r.at == len(r.decided) {
+	if r.at == len(r.decided) { // also if AssignAll returned at once, because nothing had changed
 		return r.differ(r.recorded(e), nothing)
 	}
-	got := r.decided[r.at]
+	got, ask := r.decided[r.at], e.Op.Class() == trace.Ask
 	r.at++
-	if !r.same(*e, got) {
-		return r.differ(r.recorded(e), r.replayed(&got))
-	}
-	r.decisions++
-	return nil
-}
-
-// compareAsk compares a recorded Assign with that of the Ledger. A wake-up at another time is
-// a difference. A wrong digest of the facts before the Assign only sets factsLine.
-func (r *replayer) compareAsk(e *trace.Event) *Difference {
-	if r.at == len(r.decided) { // AssignAll returned at once, because nothing had changed
-		return r.differ(r.recorded(e), nothing)
-	}
-	got := r.decided[r.at]
-	r.at++
-	if got.D != e.D && r.factsLine == 0 { // the replay goes on to find a decision that differs
+	if ask && got.D != e.D && r.factsLine == 0 { // the replay goes on to find a decision that differs
 		r.factsLine = r.line
 	}
-	if got.C != e.C {
+	if ask && got.C != e.C || !ask && !r.same(*e, got) {
 		return r.differ(r.recorded(e), r.replayed(&got))
+	}
+	if !ask {
+		r.decisions++
 	}
 	return nil
 }

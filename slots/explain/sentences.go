@@ -32,11 +32,7 @@ func (t *explainer) opening() string {
 	if n := t.v.Trackers(); n > 1 {
 		where = fmt.Sprintf(" on %d trackers", n)
 	}
-	there := "there are"
-	if maps == 1 {
-		there = "there is"
-	}
-	text := fmt.Sprintf("The policy is %s; %s %s and %s%s.", t.c.PolicyName, there, errs.Counted(maps, "map slot"), errs.Counted(reduces, "reduce slot"), where)
+	text := fmt.Sprintf("The policy is %s; there %s %s and %s%s.", t.c.PolicyName, verb(maps, "is", "are"), errs.Counted(maps, "map slot"), errs.Counted(reduces, "reduce slot"), where)
 	if t.c.BorrowMap > 0 || t.c.BorrowReduce > 0 {
 		text += fmt.Sprintf(" Reduces may borrow %s; maps may borrow %s.", borrowed(t.c.BorrowMap, maps, slots.Map), borrowed(t.c.BorrowReduce, reduces, slots.Reduce))
 	}

@@ -191,7 +191,7 @@ func (s *story) end() error {
 	}
 	t.print(s.text.String())
 	if s.starts == 0 {
-		t.print(fmt.Sprintf("It had not started by %s.\n", seconds(s.until())))
+		t.print(fmt.Sprintf("It had not started by %s.\n", seconds(t.until())))
 	} else {
 		waited := "at once"
 		if d := s.began - j.Submitted(); d > 0 {
@@ -202,12 +202,12 @@ func (s *story) end() error {
 	return nil
 }
 
-// until returns the time at which the story ends.
-func (s *story) until() time.Duration {
-	if s.t.o.HasAt {
-		return s.t.o.At
+// until returns the time at which the answer ends.
+func (t *explainer) until() time.Duration {
+	if t.o.HasAt {
+		return t.o.At
 	}
-	return s.t.now
+	return t.now
 }
 
 // standing says whether the task runs or is pending when the story ends. It returns "" for a
@@ -216,11 +216,11 @@ func (s *story) standing() string {
 	t := s.t
 	for i := range t.c.Slots {
 		if held := t.v.Slot(slots.SlotID(i)); held.Busy && s.is(held.Attempt) {
-			return fmt.Sprintf("At %s attempt %d still ran, on slot %d.\n", seconds(s.until()), held.Attempt.N, i)
+			return fmt.Sprintf("At %s attempt %d still ran, on slot %d.\n", seconds(t.until()), held.Attempt.N, i)
 		}
 	}
 	if !s.done && t.l.JobState(s.job) == slots.Running {
-		return fmt.Sprintf("At %s it was pending again.\n", seconds(s.until()))
+		return fmt.Sprintf("At %s it was pending again.\n", seconds(t.until()))
 	}
 	return ""
 }

@@ -71,11 +71,8 @@ func firstSentence(text string) string {
 func paragraphOf(first string, parts ...string) string {
 	var b strings.Builder
 	for i, text := range append([]string{first}, parts...) {
-		if text != "" && i > 0 {
-			b.WriteString(indent)
-		}
 		if text != "" {
-			b.WriteString(strings.Join(strings.Fields(text), " ") + "\n")
+			b.WriteString(strings.Repeat(indent, min(i, 1)) + strings.Join(strings.Fields(text), " ") + "\n")
 		}
 	}
 	return b.String()

@@ -75,7 +75,7 @@ func (o *Order) beatenPools(v *slots.View, winner slots.PoolID, k slots.Kind) (a
 		return nil
 	}
 	key := o.poolKey(v, winner, k)
-	keyOf := func(id int32) *shareKey { key := o.poolKey(v, slots.PoolID(id), k); return &key }
+	keyOf := func(id int32) *shareKey { return new(o.poolKey(v, slots.PoolID(id), k)) }
 	ids := o.pools[k].Firsts(nil, slots.MostBeaten+1)
 	if o.sharing == slots.Together {
 		ids = o.pools[k.Other()].Firsts(ids, slots.MostBeaten+1)

@@ -255,8 +255,7 @@ func (j *JobReport) TardinessSeconds() float64 {
 
 // Deadlines says how jobs met their deadlines.
 type Deadlines struct {
-	Jobs                 int     // number of jobs with a deadline
-	Missed               int     // number of these that ended later or did not succeed
+	Missed               int     // number of jobs with a deadline that ended later or did not succeed
 	MeanTardinessSeconds float64 // over the jobs with a deadline that succeeded
 	MaxTardinessSeconds  float64
 }
@@ -269,7 +268,6 @@ func (r *Report) Deadlines() (d Deadlines) {
 		if j.DeadlineS == nil {
 			continue
 		}
-		d.Jobs++
 		late := j.TardinessSeconds()
 		d.MaxTardinessSeconds = max(d.MaxTardinessSeconds, late)
 		d.MeanTardinessSeconds += late

@@ -55,10 +55,6 @@ func ClaimOf(p slots.Policy) (*Claim, error) {
 	}
 	g := &guarded{inner: p, name: fmt.Sprintf("%T", p)}
 	c := &Claim{Policy: g, Inner: p, guarded: g}
-	g.selective, _ = p.(slots.Selective)
-	g.speculator, _ = p.(slots.Speculator)
-	g.gate, _ = p.(slots.PhaseGate)
-	g.opener, _ = p.(slots.Opener)
 	if o, ok := p.(slots.Observer); ok {
 		c.Policy = &observing{guarded: g, observer: o}
 	}
@@ -162,11 +158,7 @@ func holds(t reflect.Type) bool {
 // guarded calls a policy, and keeps its first panic. It has all optional abilities but Observer: where
 // the policy lacks one, guarded answers as if it were not there.
 type guarded struct {
-	inner      slots.Policy
-	selective  slots.Selective
-	speculator slots.Speculator
-	gate       slots.PhaseGate
-	opener     slots.Opener
+	inner slots.Policy
 
 	name string // in messages
 	err  error
@@ -195,27 +187,31 @@ func (g *guarded) Reset() { g.do(g.inner.Reset) }
 func (g *guarded) Decide(v *slots.View, d *slots.Decision) { g.do(func() { g.inner.Decide(v, d) }) }
 
 func (g *guarded) NextVisit(v *slots.View, t slots.TrackerID) slots.TrackerID {
-	if g.selective != nil && g.err == nil {
+	if p, ok := g.inner.(slots.Selective); ok && g.err == nil {
 		next := slots.TrackerID(-1) // after a panic
-		g.do(func() { next = g.selective.NextVisit(v, t) })
+		g.do(func() { next = p.NextVisit(v, t) })
 		return next
 	}
 	return t
 }
 
 func (g *guarded) Speculates(v *slots.View, k slots.Kind) (yes bool) {
-	g.do(func() { yes = g.speculator != nil && g.speculator.Speculates(v, k) })
+	if p, ok := g.inner.(slots.Speculator); ok {
+		g.do(func() { yes = p.Speculates(v, k) })
+	}
 	return yes
 }
 
 func (g *guarded) HoldsCopy() (yes bool) {
-	g.do(func() { yes = g.gate != nil && g.gate.HoldsCopy() })
+	if p, ok := g.inner.(slots.PhaseGate); ok {
+		g.do(func() { yes = p.HoldsCopy() })
+	}
 	return yes
 }
 
 func (g *guarded) Extra(home [2]int32, most int) (n int) {
-	if g.opener != nil {
-		g.do(func() { n = g.opener.Extra(home, most) })
+	if p, ok := g.inner.(slots.Opener); ok {
+		g.do(func() { n = p.Extra(home, most) })
 	}
 	return n
 }

@@ -1,6 +1,7 @@
 package find
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -332,21 +333,14 @@ func from(path, directory string) string {
 
 // configHome returns the directory for the settings of the user.
 func (g *gitReader) configHome() string {
-	if dir := g.getenv("XDG_CONFIG_HOME"); dir != "" {
-		return dir
-	}
-	return g.getenv("HOME") + "/.config"
+	return cmp.Or(g.getenv("XDG_CONFIG_HOME"), g.getenv("HOME")+"/.config")
 }
 
 // sharedFiles returns the files with settings of the machine and the user, those of the user last. Git
 // has variables of the environment that replace them.
 func (g *gitReader) sharedFiles() (files []string) {
 	if off := g.getenv("GIT_CONFIG_NOSYSTEM"); off == "" || off == "0" || off == "false" {
-		if file := g.getenv("GIT_CONFIG_SYSTEM"); file != "" {
-			files = append(files, file)
-		} else {
-			files = append(files, "/etc/gitconfig")
-		}
+		files = append(files, cmp.Or(g.getenv("GIT_CONFIG_SYSTEM"), "/etc/gitconfig"))
 	}
 	if file := g.getenv("GIT_CONFIG_GLOBAL"); file != "" {
 		return append(files, file)

@@ -361,27 +361,18 @@ func (s *Split) decline(v *slots.View, d *slots.Decision, started bool) {
 
 // stopped returns in words why nothing more of kind k starts.
 func (s *Split) stopped(v *slots.View, k slots.Kind, started bool) string {
-	t := v.Tracker()
-	switch {
-	case v.Pending(k) == 0:
-		return fmt.Sprintf("no %v is pending", k)
-	case started:
-		return "a heartbeat starts one task"
-	case v.FreeAt(t) == 0 || !s.mapFits(v, t):
-		return "no slot of the tracker is free, normal or additional"
-	case k == slots.Reduce && normalSlots(v, t) == 0:
-		return "only an additional map slot is free"
-	}
-	switch why := s.skips.Why(k); {
-	case why != "":
-		return why
-	case k == slots.Reduce && !within(v.RunningAt(t, k), s.options.ReduceTotal):
-		return fmt.Sprintf("the tracker runs as many reduces as it may, %d", s.options.ReduceTotal)
-	case k == slots.Reduce && !within(copying(v, t), s.options.ReduceShuffle):
-		return fmt.Sprintf("as many reduces of the tracker copy as may, %d", s.options.ReduceShuffle)
-	}
-	if s.early.Len() > 0 {
-		return fmt.Sprintf("%d reduces run, as many as R_R, and the maps of the jobs that want more are not all done", v.Running(k))
-	}
-	return "the pending reduces have no share yet: too few of their jobs' maps are done"
+	t, reduce := v.Tracker(), k == slots.Reduce
+	return cmp.Or(
+		policy.If(v.Pending(k) == 0, fmt.Sprintf("no %v is pending", k)),
+		policy.If(started, "a heartbeat starts one task"),
+		policy.If(v.FreeAt(t) == 0 || !s.mapFits(v, t), "no slot of the tracker is free, normal or additional"),
+		policy.If(reduce && normalSlots(v, t) == 0, "only an additional map slot is free"),
+		s.skips.Why(k),
+		policy.If(reduce && !within(v.RunningAt(t, k), s.options.ReduceTotal),
+			fmt.Sprintf("the tracker runs as many reduces as it may, %d", s.options.ReduceTotal)),
+		policy.If(reduce && !within(copying(v, t), s.options.ReduceShuffle),
+			fmt.Sprintf("as many reduces of the tracker copy as may, %d", s.options.ReduceShuffle)),
+		policy.If(s.early.Len() > 0,
+			fmt.Sprintf("%d reduces run, as many as R_R, and the maps of the jobs that want more are not all done", v.Running(k))),
+		"the pending reduces have no share yet: too few of their jobs' maps are done")
 }

@@ -20,8 +20,7 @@ func (s *OMO) lazyStartReduce(v *slots.View, d *slots.Decision) bool {
 		if rule == "" {
 			return false
 		}
-		why := func() slots.Why { return s.whyReduce(v, id, rule) }
-		if s.launch(v, d, slots.GrantOf(id, slots.Reduce, rule), why) {
+		if s.launch(v, d, slots.GrantOf(id, slots.Reduce, rule), func() slots.Why { return s.whyReduce(v, id, rule) }) {
 			return true
 		}
 	}

@@ -252,8 +252,7 @@ func (s *OMO) fairScheduler(v *slots.View, d *slots.Decision) bool {
 		if s.options.ContainerOrder == orderDeficit {
 			rule = ruleDeficit
 		}
-		why := func() slots.Why { return s.whyFewest(v, id) }
-		if s.Grant(v, d, s, slots.GrantOf(id, k, rule), why) {
+		if s.Grant(v, d, s, slots.GrantOf(id, k, rule), func() slots.Why { return s.whyFewest(v, id) }) {
 			return true
 		}
 	}

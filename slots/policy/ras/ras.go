@@ -344,8 +344,7 @@ func (r *RAS) add(id slots.JobID) {
 
 // remove removes the state of a job that is not active any more.
 func (r *RAS) remove(id slots.JobID) {
-	s := r.byID[id]
-	r.forget(s)
+	r.forget(r.byID[id])
 	r.byID[id] = nil
 	i, _ := r.find(id)
 	r.jobs = slices.Delete(r.jobs, i, i+1)
