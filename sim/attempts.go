@@ -186,19 +186,14 @@ func (d *driver) reportEnd(id slots.SlotID) {
 	if a.Kind == slots.Map {
 		done, total := d.ledger.JobTasks(a.Job, slots.Map)
 		if d.model.MapEnded(d.now, &r.Task, a.Task, done, total) {
-			d.finishCopying(&d.jobs[i])
+			for _, id := range d.jobs[i].copying { // the last map output is available
+				if id != none {
+					d.finishCopy(id)
+				}
+			}
 		}
 	}
 	d.afterFact(i)
-}
-
-// finishCopying lets all reduces of a job that copy finish. The last map output is available.
-func (d *driver) finishCopying(j *simJob) {
-	for _, id := range j.copying {
-		if id != none {
-			d.finishCopy(id)
-		}
-	}
 }
 
 // outcome returns how an attempt of job i ended by itself, and the bytes that it moved. It counts

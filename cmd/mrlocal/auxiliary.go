@@ -178,24 +178,18 @@ func (w *work) Open(flag, path string) (*auxFile, error) {
 			return nil, err
 		}
 	}
-	switch {
-	case err == nil:
-		if err := disk.MayWrite(path); err != nil {
-			return nil, errs.Optionf("--"+flag, "%s: %v", path, errs.Cause(err))
+	at := path
+	if errors.Is(err, fs.ErrNotExist) { // the first write creates the file, so its directory must exist now
+		at = filepath.Dir(path)
+		if info, err = os.Stat(at); err == nil && !info.IsDir() {
+			err = syscall.ENOTDIR
 		}
-	case errors.Is(err, fs.ErrNotExist):
-		// The first write creates the file. Its directory must exist now.
-		parent := filepath.Dir(path)
-		if info, err := os.Stat(parent); err != nil {
-			return nil, errs.Optionf("--"+flag, "%s: %v", parent, errs.Cause(err))
-		} else if !info.IsDir() {
-			return nil, errs.Optionf("--"+flag, "%s: not a directory", parent)
-		}
-		if err := disk.MayWrite(parent); err != nil {
-			return nil, errs.Optionf("--"+flag, "%s: cannot be created: %v", path, errs.Cause(err))
-		}
-	default:
-		return nil, errs.Optionf("--"+flag, "%s: %v", path, errs.Cause(err))
+	}
+	if err == nil {
+		err = disk.MayWrite(at)
+	}
+	if err != nil {
+		return nil, errs.Optionf("--"+flag, "%s: %v", at, errs.Cause(err))
 	}
 	return &auxFile{path: path, format: format}, nil
 }

@@ -178,7 +178,13 @@ func (c *uiCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 		runs = append(runs, run)
 	}
 	if c.dir != "" {
-		return Done, exportSite(ctx, c.Stderr, c.dir, runs)
+		note := func(text string) { fmt.Fprintf(c.Stderr, "mrlocal: page: %s\n", text) }
+		if err := site.Write(ctx, c.dir, site.Options{Runs: runs, Notices: []byte(thirdParty), Note: note}); err != nil {
+			return 0, err
+		}
+		// The command serves the site, because browsers do not load WebAssembly from file: addresses.
+		note(fmt.Sprintf("%s is written; look at it with: python3 -m http.server -d %s", errs.Quote(c.dir), errs.Quote(c.dir)))
+		return Done, nil
 	}
 	return Done, c.page.Show(ctx, c.Stderr, runs, nil)
 }
@@ -200,15 +206,4 @@ func loadRun(path string) (*lab.Run, error) {
 		}
 		return f, nil
 	})
-}
-
-// exportSite writes the page and its runs as a site into dir. It prints a command that
-// serves the site, because browsers do not load WebAssembly from file: addresses.
-func exportSite(ctx context.Context, stderr io.Writer, dir string, runs []*lab.Run) error {
-	note := func(text string) { fmt.Fprintf(stderr, "mrlocal: page: %s\n", text) }
-	if err := site.Write(ctx, dir, site.Options{Runs: runs, Notices: []byte(thirdParty), Note: note}); err != nil {
-		return err
-	}
-	note(fmt.Sprintf("%s is written; look at it with: python3 -m http.server -d %s", errs.Quote(dir), errs.Quote(dir)))
-	return nil
 }

@@ -497,11 +497,7 @@ func (l *jsonLines) close(m *model, now time.Duration) {
 
 // write writes object as a line of JSON. An error of the stream is ignored, as for all progress.
 func (l *jsonLines) write(object any) {
-	text, err := json.Marshal(object)
-	if err != nil { // the objects have only texts and finite numbers, so this cannot happen
-		return
-	}
-	_, _ = l.w.Write(append(text, '\n'))
+	_ = json.NewEncoder(l.w).Encode(object)
 }
 
 // state returns the object for the state of m at time now. It marks the ended jobs that the object

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"mrlocal/internal/errs"
@@ -188,6 +189,9 @@ func (h *history1) readAttempt(reduce bool, of map[string]string) error {
 	return p.finish(of["TASKID"], attemptID, a)
 }
 
+// value1 is a value with the quote at its end, and escape1 a character behind a backslash.
+var value1, escape1 = regexp.MustCompile(`(?s)^(?:[^"\\]|\\.)*"`), regexp.MustCompile(`(?s)\\(.)`)
+
 // fields1 returns the type and the fields of a record. If escaped is true, backslashes before
 // characters of values are removed.
 func fields1(record string, escaped bool) (kind string, of map[string]string, err error) {
@@ -201,22 +205,14 @@ func fields1(record string, escaped bool) (kind string, of map[string]string, er
 		if !ok || strings.ContainsAny(key, " \t\n\"") {
 			return kind, of, fmt.Errorf(`%s is not KEY="VALUE"`, errs.Quote(rest))
 		}
-		var value strings.Builder
-		i := 0
-		for i < len(after) && after[i] != '"' {
-			if after[i] == '\\' && i+1 < len(after) {
-				if !escaped {
-					value.WriteByte('\\')
-				}
-				i++
-			}
-			value.WriteByte(after[i])
-			i++
-		}
-		if i == len(after) {
+		value := value1.FindString(after)
+		if value == "" {
 			return kind, of, fmt.Errorf("the value of %s has no end", errs.Quote(key))
 		}
-		of[key], rest = value.String(), after[i+1:]
+		rest = after[len(value):]
+		if of[key] = value[:len(value)-1]; escaped {
+			of[key] = escape1.ReplaceAllString(of[key], "$1")
+		}
 	}
 }
 

@@ -80,9 +80,7 @@ func compile(ctx context.Context, root string) (module, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m[wasmFile], err = packed(text); err != nil {
-		return nil, err
-	}
+	m[wasmFile] = packed(text)
 	goroot, err := goTool(ctx, root, "env", "GOROOT")
 	if err != nil {
 		return nil, err
