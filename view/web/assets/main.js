@@ -98,6 +98,8 @@ class Page {
   // change opens the jobs of the run in the playground. Back shows the runs again.
   async change() {
     const { run } = this;
+    this.restored = false; // the address is no longer that of the runs, so save leaves it alone
+    clearTimeout(this.saving);
     location.hash = (await address({ workload: workloadOf(run), policies: [run.policy], settings: {} })) + '&base=' + run.id;
   }
 

@@ -320,11 +320,14 @@ export class Buffers extends Panel {
   constructor(page) {
     super(page);
     this.options = [element('span', { className: 'key', textContent: 'line: size of the kvbuffer · dashes: spill mark · ×: growth refused · strip below: spill' })];
+    this.line = element('p', { className: 'told' });
+    this.root = [this.line, ...this.root];
   }
 
   draw() {
     const { page } = this, { run, time, paint } = page;
     if (!run) return;
+    this.line.textContent = '';
     if (!run.buffers.seq.length && !run.spills.seq.length) {
       return this.say(run.bars.seq.length ? 'These events have no kvbuffers. A simulation has them under cost l2 with a kvbuffer in the cluster; a real job has none if its output is not collected.' : 'No task has started yet.');
     }
@@ -332,6 +335,7 @@ export class Buffers extends Panel {
     const b = run.buffers, steps = run.stepNames;
     const slots = run.lanes.filter((l) => run.bySlot.get(l.slot)?.some((bar) => run.bars.kind[bar] === MAP));
     const most = Math.max(1, ...b.to_bytes.filter((_, i) => steps[b.step[i]] === 'grow'), ...b.bytes.filter((_, i) => steps[b.step[i]] === 'begin'));
+    this.line.textContent = (page.shown().length > 1 ? run.policy + ': ' : '') + grown(run, Math.min(time.now, run.last));
     const ctx = this.begin(AXIS + 16 * slots.length + 4), h = (this.height - AXIS - 4) / Math.max(1, slots.length);
     Object.assign(this, { slots, h });
     this.axis(ctx);
@@ -421,6 +425,28 @@ export class Buffers extends Panel {
     this.canvas.setAttribute('aria-label', `kvbuffers: ${b.seq.length} steps, ${run.spills.seq.length} spills. Line: size; dashes: spill mark; cross: growth refused; black: spill. The table next to it has the last steps.`);
     this.table.replaceChildren(table('Steps of kvbuffers', ['task', 'at', 'step', 'bytes#', 'to#'], rows));
   }
+}
+
+// grown says in words which kvbuffers have grown by a time, which could not, and how much was spilled.
+function grown(run, at) {
+  const b = run.buffers, s = run.spills, bars = new Set(), refused = new Set(), grew = new Map();
+  let spills = 0, bytes = 0;
+  for (let i = 0; i < b.seq.length && b.at[i] <= at; i++) {
+    const step = run.stepNames[b.step[i]], bar = b.bar[i];
+    bars.add(bar);
+    if (step === 'refuse') refused.add(bar);
+    if (step === 'grow') grew.set(bar, { from: b.bytes[i], at: b.at[i], ...grew.get(bar), to: b.to_bytes[i] });
+  }
+  for (let i = 0; i < s.seq.length; i++) {
+    if (s.from[i] > at) continue;
+    bars.add(s.bar[i]);
+    spills++;
+    bytes += s.bytes[i];
+  }
+  const most = [...grew].sort(([, x], [, y]) => y.to - x.to), names = most.slice(0, 3).map(([bar, g]) => `${run.taskName(bar)} from ${size(g.from)} to ${size(g.to)} at ${span(g.at)}`);
+  const growth = grew.size ? `${grew.size} of ${bars.size} kvbuffers grew: ${names.join(', ')}${grew.size > 3 ? ` and ${grew.size - 3} more` : ''}.` : `None of ${bars.size} kvbuffers grew.`;
+  const count = (n, word) => `${n} ${word}${n === 1 ? '' : 's'}`;
+  return `By ${span(at)}: ${growth}${refused.size ? ` ${refused.size} could not grow further.` : ''} ${spills ? `${count(spills, 'spill')} wrote ${size(bytes)}.` : 'Nothing was spilled.'}`;
 }
 
 /** Shuffle draws the matrix of maps by reduces of one job. */
@@ -516,8 +542,10 @@ function waits(run, m, at) {
   const early = [...begun.values()].filter((from) => from < run.to[last]), most = Math.max(...early.map((from) => run.to[last] - from));
   const waited = early.length ? ` ${early.length === 1 ? 'One reduce' : early.length + ' reduces'} waited for the last map, m${b.task[last]} on slot ${b.slot[last]}, for up to ${span(most)}.` : ' No reduce had to wait: each started after the last map.';
   if (share < 0.9999) return `By ${by} all maps are done, and the reduces have copied ${copied}, ${Math.floor(share * 100)} % of the pairs.${who ? ` ${who.replace(/ waits?$/, '')} still ${copying.size > 1 ? 'copy' : 'copies'}.` : ''}${waited}`;
-  const each = Array.from({ length: m.columns }, (_, col) => m.cells.reduce((sum, c, i) => sum + (i % m.columns === col ? c.bytes : 0), 0)).map((sum) => sum * m.columns / m.reduces);
-  return `The ${m.reduces} reduces have copied all outputs of the ${m.maps} maps${bytes ? `: ${copied}, ${Math.max(...each) - Math.min(...each) < bytes / m.reduces / 100 ? 'equal parts' : `${size(Math.round(Math.min(...each)))} to ${size(Math.round(Math.max(...each)))} each`}` : ''}.${waited}`;
+  const sums = Array.from({ length: m.columns }, (_, col) => m.cells.reduce((sum, c, i) => sum + (i % m.columns === col ? c.bytes : 0), 0)), [least, largest] = [Math.min(...sums), Math.max(...sums)];
+  const name = (sum) => `${m.columns < m.reduces ? 'those around r' : 'r'}${Math.floor((sums.indexOf(sum) * m.reduces) / m.columns)}`, mean = (sum) => size(Math.round((sum * m.columns) / m.reduces));
+  const parts = largest - least < largest / 100 ? 'equal parts' : `${name(largest)} the most, ${mean(largest)}, and ${name(least)} the least, ${mean(least)}`;
+  return `The ${m.reduces} reduces have copied all outputs of the ${m.maps} maps${bytes ? `, ${copied}: ${parts}` : ''}.${waited}`;
 }
 
 /** Differences compares the runs that are shown in a table. */

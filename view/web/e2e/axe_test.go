@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -34,11 +35,12 @@ func axeCore(t *testing.T) string {
 const serious = `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'], resultTypes: ['violations'] })
 	.then((r) => r.violations.filter((v) => ['serious', 'critical'].includes(v.impact)).map((v) => v.id + ': ' + v.nodes.slice(0, 4).map((n) => n.html.slice(0, 160)).join(' | ')).join('\n'))`
 
-// Axe finds nothing serious on any screen: runs, reasons, tables, each panel, the playground, a lesson, the picture to
-// share and a phone.
+// Axe finds nothing serious on any screen: runs, folded runs, reasons, tables, each panel, the playground, a lesson,
+// the picture to share and a phone.
 func TestAxeFindsNothingSerious(t *testing.T) {
 	axe := axeCore(t)
 	dir, names := recorded(t, borrow, "fair", "pi-dhfs")
+	folded, of := recorded(t, fromFile(t, "../../../bench/workloads/fig5.yaml"), "pi-dhfs")
 	lesson := []string{"demo", "borrow", "--ui"}
 	runs := append([]string{"ui"}, names...)
 	for _, s := range []struct {
@@ -49,6 +51,7 @@ func TestAxeFindsNothingSerious(t *testing.T) {
 	}{
 		{"runs", "document.querySelector('.lanes canvas').dataset.bars === '16'", runs, 1280, []string{"1", "document.querySelector('#inspector button').click()", "document.querySelector('[data-tab=differences]').click()",
 			"document.querySelector('[data-tab=shuffle]').click()", "document.querySelector('[data-tab=buffers]').click()", "document.querySelector('#tables').click()", "document.querySelector('#theme').click()", "document.querySelector('#keys').click()"}},
+		{"folded", "document.querySelector('.lanes canvas').dataset.bands === '2'", []string{"ui", filepath.Join(folded, of[0])}, 1280, []string{"1", "document.querySelector('#inspector button').click()", "document.querySelector('#critical').click()"}},
 		{"share", "document.querySelector('.lanes canvas').dataset.bars === '16'", runs, 390, []string{"document.querySelector('#share').click()", "1"}},
 		{"phone", "document.querySelector('.lanes canvas').dataset.bars === '16'", runs, 390, []string{"1"}},
 		{"playground", "document.querySelector('#mistake.good')", []string{"ui"}, 1280, []string{"1"}},

@@ -349,11 +349,13 @@ func TestPanelsOfARealRun(t *testing.T) {
 	dir := t.TempDir()
 	tab := open(t, serve(t, dir, "ui", spilling(t, dir)))
 	push(t, tab, "[data-tab=shuffle]")
-	until(t, tab, "/^The 4 reduces have copied all outputs of the 8 maps: [\\d.]+ MiB, [\\d.]+ MiB to [\\d.]+ MiB each\\. .*(waited for the last map, m\\d|No reduce had to wait)/.test(document.querySelector('.told').textContent)")
+	until(t, tab, "/^The 4 reduces have copied all outputs of the 8 maps, [\\d.]+ MiB: r\\d the most, [\\d.]+ MiB, and r\\d the least, [\\d.]+ MiB\\. .*(waited for the last map, m\\d|No reduce had to wait)/.test(document.querySelector('.told').textContent)")
 	press(t, tab, kb.Home)
 	until(t, tab, "document.querySelector('.told').textContent.startsWith('By 0 s no reduce has started')")
 	push(t, tab, "[data-tab=buffers]")
-	until(t, tab, "document.querySelector('#panel canvas').getAttribute('aria-label').startsWith('kvbuffers: ')")
+	until(t, tab, "document.querySelector('.told').textContent === 'By 0 s: None of 0 kvbuffers grew. Nothing was spilled.'")
+	press(t, tab, kb.End)
+	until(t, tab, "/^By [\\d.]+ m?s: \\d of 8 kvbuffers grew: sort.m.\\d from 256.0 KiB to .* spills wrote [\\d.]+ MiB\\.$/.test(document.querySelector('.told').textContent)")
 	times, bytes := 0, 0
 	for _, w := range texts(t, tab, "#panel canvas") {
 		if w.Y < axis && strings.HasSuffix(w.Text, " ms") || strings.HasSuffix(w.Text, " s") {

@@ -80,10 +80,12 @@ jobs:
 		}},
 		"when did a kvbuffer grow and spill, at which sizes": {real, []string{spilling(t, real)}, func(s *student) {
 			s.push("[data-tab=buffers]")
+			s.sees("/sort.m.\\d+ from 256.0 KiB to [0-9.]+ MiB at [0-9.]+ m?s.* \\d+ spills wrote [0-9.]+ MiB/.test(document.querySelector('#panel .told').innerText)")
 			s.sees("Array.from(document.querySelectorAll('#panel .sr tbody tr')).some(r => /^sort.m.\\d+\\s[0-9.]+ ms\\sgrow\\s256.0 KiB\\s[0-9.]+ MiB$/.test(r.innerText))")
 		}},
-		"which reduce copied most": {dir, names[1:], func(s *student) {
+		"which reduce copied most": {real, []string{"real.jsonl"}, func(s *student) {
 			s.push("[data-tab=shuffle]")
+			s.sees("/: r\\d the most, [0-9.]+ MiB, and r\\d the least/.test(document.querySelector('#panel .told').innerText)")
 			s.sees("document.querySelectorAll('#panel .sr tbody tr').length === 4 && Array.from(document.querySelectorAll('#panel .sr tbody tr')).every(r => r.innerText.includes('100 %'))")
 		}},
 		"a picture for a slide": {dir, names, func(s *student) {
