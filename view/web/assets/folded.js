@@ -61,9 +61,12 @@ class Band {
     if (lent) this.allLent.change(at, by);
   }
 
-  /** show sets what the band shows of what was counted: n columns of the window of time, up to now. */
-  show(run, { from, to }, n, now) {
-    const key = [this.counted, from, to, n, now].join();
+  /**
+   * show sets what the band shows of what was counted: n columns of the window of time, up to now. before is the band of
+   * the run that was changed, or undefined.
+   */
+  show(run, { from, to }, n, now, before) {
+    const key = [this.counted, before?.counted, from, to, n, now].join();
     if (this.key === key) return;
     const step = (to - from) / n, end = Math.min(now, run.last), last = Math.min(to, end), lost = new Float32Array(n);
     const gone = this.lanes.map((l) => run.lostAt(l)).filter((at) => at <= Math.min(now, to));
@@ -73,7 +76,7 @@ class Band {
     const rest = groups.sort((a, b) => b.sum - a.sum).splice(MOST_GROUPS), shown = groups.sort((a, b) => a.group - b.group).map((l) => [l.group, [l]]);
     if (rest.length) shown.push([-1, rest]);
     Object.assign(this, {
-      key, lost, lostLanes: gone.length, drawn: this.all.begun(from, to, now), lentBars: this.allLent.begun(from, to, now),
+      before: before?.all.add(new Float32Array(n), from, step, now), key, lost, lostLanes: gone.length, drawn: this.all.begun(from, to, now), lentBars: this.allLent.begun(from, to, now),
       groups: shown.map(([group, all]) => ({ group, own: means(all.map((l) => l.own)), lent: means(all.map((l) => l.lent)) })),
     });
   }
@@ -81,7 +84,8 @@ class Band {
   /** draw draws the band. y is its top edge, and left the place of the first column. */
   draw(ctx, paint, run, y, left, by) {
     const n = this.lost.length, width = n / paint.ratio, head = y + 2, height = this.height - 4, most = this.slots;
-    const layers = [], names = [];
+    const layers = [], names = [], zero = new Float32Array(n);
+    if (this.before) layers.push({ low: zero, high: this.before, tile: paint.tile(paint.soft), outline: paint.line });
     let top = new Float32Array(n); // the sum of what is below
     for (const g of this.groups) {
       const hue = paint.hue(g.group), low = top;
@@ -95,6 +99,7 @@ class Band {
       names.push({ text: nameOf(run, g.group, by), low, high: top });
     }
     if (this.lostLanes) layers.push({ low: this.lost.map((v) => most - v), high: this.lost.map((v) => v && most), tile: paint.tile('transparent', sign.lost.mark, paint.line) });
+    if (this.before) layers.push({ low: zero, high: this.before, tile: paint.tile('transparent'), line: paint.ink });
     this.picture.draw(ctx, paint, this.key, { x: left, y: head, n, height, most }, () => layers);
     ctx.strokeStyle = paint.soft;
     ctx.strokeRect(left, head, width, height);

@@ -19,8 +19,11 @@ export function element(name, properties = {}, ...children) {
   return e;
 }
 
-/** cursor returns the line of a drawing at the time under the pointer. x returns the place of a time. */
-export const cursor = (x) => Object.assign(element('i', { className: 'cursor', hidden: true }), { x });
+/**
+ * cursor returns the line of a drawing at the time under the pointer. x returns the place of a time. whole: the drawing
+ * is of the whole run, and not of the window.
+ */
+export const cursor = (x, whole = false) => Object.assign(element('i', { className: 'cursor', hidden: true }), { x, whole });
 
 export class Lanes {
   constructor(page, run) {
@@ -163,9 +166,14 @@ export class Lanes {
     const { paint, time, hue, hides } = this.page, { run } = this;
     const now = time.playing || hides ? this.page.now : Infinity, n = Math.max(1, Math.floor((this.width - GUTTER - 6) * paint.ratio));
     count(this.folds, run, hue);
+    const { base } = this.page;
+    this.before = base ? this.before ?? bandsOf(base.lanes.filter((l) => !l.extra)) : [];
+    if (base) count(this.before, base, hue);
     ctx.font = '11px system-ui, sans-serif';
     for (const band of this.bands) {
-      band.show(run, time, n, now);
+      const before = this.before.find((b) => b.name === band.name);
+      band.show(run, time, n, now, before);
+      this.behinds += before?.all.begun(time.from, time.to, now) ?? 0;
       band.draw(ctx, paint, run, band.top - scrolled, GUTTER, hue);
       ctx.fillStyle = paint.ink;
       ctx.fillText(band.name, 4, band.top - scrolled + 10);
@@ -177,10 +185,12 @@ export class Lanes {
     }
   }
 
-  /** keys returns entries of the legend for what is folded. */
+  /** keys returns entries of the legend for what is folded, and for the run that was changed. */
   keys() {
-    if (!this.bands?.some((b) => b.groups?.some((g) => g.group < 0))) return [];
-    return [[`grey: all other ${this.page.hue}s`, sample((paint) => paint.tile(paint.hue(-1).tones.compute))]];
+    const others = this.bands?.some((b) => b.groups?.some((g) => g.group < 0)), keys = [];
+    if (others) keys.push([`grey: all other ${this.page.hue}s`, sample((paint) => paint.tile(paint.hue(-1).tones.compute))]);
+    if (this.page.base) keys.push(['before the change', sample((paint) => paint.tile(paint.soft))]);
+    return keys;
   }
 
   /** unfold shows each slot of a band, by its name, or of every band; '' folds all. Runs side by side do the same. */

@@ -400,7 +400,7 @@ class Page {
   hover(at, words, x, y) {
     const box = byID('tip');
     for (const c of document.querySelectorAll('.cursor')) {
-      c.hidden = at === null || at < this.time.from || at > this.time.to;
+      c.hidden = at === null || (!c.whole && (at < this.time.from || at > this.time.to));
       if (!c.hidden) c.style.left = c.x(at) + 'px';
     }
     box.hidden = !words;

@@ -1,7 +1,7 @@
 // Overview draws whole runs as a strip, on which the reader chooses a window of time.
 
 import { fit, Stack } from './draw.js';
-import { GUTTER, wheel } from './lanes.js';
+import { cursor, GUTTER, wheel } from './lanes.js';
 import { span } from './model.js';
 
 /** Overview is the strip that shows whole runs: busy and lent slots over time. */
@@ -9,6 +9,7 @@ export class Overview {
   constructor(page, canvas) {
     this.page = page;
     this.canvas = canvas;
+    canvas.after(cursor((t) => GUTTER + (t / page.time.end) * this.width, true));
     let start = null, moved = false;
     const at = (e) => (Math.max(0, e.offsetX - GUTTER) / this.width) * page.time.end;
     canvas.addEventListener('pointerdown', (e) => {

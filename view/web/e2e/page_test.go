@@ -373,6 +373,15 @@ func TestPanelsOfARealRun(t *testing.T) {
 	}
 }
 
+// The pointer puts a line at its time into all drawings: two runs, the strip of whole runs, and the panel.
+func TestTheCursorIsInAllDrawings(t *testing.T) {
+	dir, names := recorded(t, borrow, "pi-dhfs", "fair")
+	tab := open(t, serve(t, dir, append([]string{"ui"}, names...)...))
+	until(t, tab, "document.querySelectorAll('.lanes canvas')[1]?.dataset.bars > 0 && document.querySelector('.below')?.textContent")
+	do(t, tab, chromedp.Evaluate("(c => { const r = c.getBoundingClientRect(); c.dispatchEvent(new PointerEvent('pointermove', { clientX: r.left + 300, clientY: r.top + 40, pointerType: 'mouse' })) })(document.querySelector('.lanes canvas'))", nil))
+	until(t, tab, "document.querySelectorAll('.cursor:not([hidden])').length === 4 && !document.querySelector('#tip').hidden")
+}
+
 // The list begins with loans, copies, failures, kills and ends, and finds jobs, tasks and slots.
 func TestTheListHasWhatMatters(t *testing.T) {
 	dir, names := recorded(t, borrow, "pi-dhfs")
@@ -639,6 +648,11 @@ func TestARunIsChanged(t *testing.T) {
 	faulty := open(t, serve(t, dir, "ui", names[0]))
 	push(t, faulty, "#change:not([hidden])")
 	until(t, faulty, "(text => text.includes('tracker: 1, lost: true}') && text.includes('{task: \"A/m/9\", fail: 2}') && text.includes('# Not here: the speed of slow trackers'))(document.querySelector('#text').value) && document.querySelector('#mistake.good')")
+	// It stands behind folded slots, too.
+	dir, names = recorded(t, fromFile(t, "../../../bench/workloads/fig5.yaml"), "pi-dhfs")
+	many := open(t, serve(t, dir, "ui", names[0]))
+	push(t, many, "#change:not([hidden])")
+	until(t, many, "(d => d.bands === '2' && d.behind === '640')(document.querySelector('.lanes canvas').dataset) && document.querySelector('#legend').textContent.includes('before the change')")
 	// Of a real run it has what each task took.
 	real := open(t, serve(t, dir, "ui", spilling(t, dir)))
 	push(t, real, "#change:not([hidden])")
