@@ -152,7 +152,7 @@ class Page {
   async tell() {
     const shown = this.shown().filter((r) => r.lanes.length), key = shown.map((r) => r.id + ':' + r.seq).join();
     const over = shown.every((r) => r.over);
-    if (this.told === key || !shown.length || this.hides || (this.telling && !over)) return;
+    if (this.told === key || !shown.length || this.hides || this.away || (this.telling && !over)) return;
     clearTimeout(this.telling);
     const wait = over || !this.told ? 0 : 1000;
     this.telling = setTimeout(async () => {
@@ -195,6 +195,8 @@ class Page {
     this.away = away;
     const live = away && this.runs.some((r) => !r.over);
     this.lasts('away', live ? `The server does not answer: the run was killed, or the connection is gone. Here is what was known before. (${reason})` : '');
+    if (live) byID('headline').textContent = this.shown().filter((r) => !r.over).map((r) => `${r.policy} was cut off after ${span(r.last)}.`).join(' ');
+    this.told = ''; // asked again when the server is there
     if (!away) this.notice('The server is there again.');
     this.draw();
   }
@@ -317,7 +319,7 @@ class Page {
   // live says what live runs use: cores since the measurement before, memory of buffers, temporary files, and the
   // bytes that maps have read in the last ten seconds.
   live() {
-    const runs = this.shown().filter((r) => !r.over && r.usage.seq.length > 0);
+    const runs = this.shown().filter((r) => !r.over && !this.unknown(r) && r.usage.seq.length > 0);
     byID('live').hidden = !runs.length;
     byID('live').textContent = runs.map((r) => {
       const u = r.usage, i = u.seq.length - 1, before = Math.max(0, i - 1), since = u.at[i] - (i ? u.at[before] : 0);

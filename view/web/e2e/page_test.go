@@ -219,11 +219,13 @@ func TestALiveRunIsFollowedToItsEnd(t *testing.T) {
 	do(t, tab, chromedp.Evaluate("window.fetched = window.fetch; window.fetch = () => Promise.reject(new TypeError('no network')); 0", nil))
 	// What lasts is said for as long as it lasts: nothing claims that the run goes on.
 	until(t, tab, "document.querySelector('#lasting').textContent.startsWith('The server does not answer')")
+	until(t, tab, "document.querySelector('#live').hidden && /^[a-z-]+ was cut off after [0-9.]+ m?s\\.$/.test(document.querySelector('#headline').textContent)")
 	time.Sleep(7 * time.Second)
 	until(t, tab, "!document.querySelector('#lasting').hidden && document.querySelector('.lanes h2').textContent.includes('cut off at') && document.querySelector('.job .state').textContent === 'ran when the server was lost' && !document.querySelector('#panel canvas').hidden")
 	more()
 	do(t, tab, chromedp.Evaluate("window.fetch = window.fetched; 0", nil))
 	until(t, tab, "document.querySelector('#notice').textContent === 'The server is there again.' && document.querySelector('#lasting').hidden && document.querySelector('.lanes h2').textContent.includes('goes on')")
+	until(t, tab, "document.querySelector('#headline').textContent.includes(' goes on; so far ')")
 	if err := typed.Close(); err != nil {
 		t.Fatal(err)
 	}
