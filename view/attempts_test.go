@@ -15,7 +15,7 @@ import (
 // events.
 func TestAModelIsTheSlowModel(t *testing.T) {
 	policytest.Recordings(t, registry.New, func(t *rapid.T, r *policytest.Recording) {
-		n, m := rapid.IntRange(1, len(r.Events)).Draw(t, "events"), view.New(view.Options{})
+		n, m := rapid.IntRange(1, len(r.Events)).Draw(t, "events"), view.New()
 		if err := m.Open(&r.Header); err != nil {
 			t.Fatal(err)
 		}

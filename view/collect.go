@@ -53,27 +53,27 @@ const (
 const MostBytes = trace.MaxBytes / 4
 
 // New returns a model without events. The caller calls Open first, and then Add or Record.
-func New(o Options) *Model {
+func New() *Model {
 	m := &Model{Rules: []string{""}}
-	m.collector = collector{mostRows: cmp.Or(o.MostRows, defaultMostRows), rules: map[string]int32{}, pools: map[string]int32{}, users: map[string]int32{}}
+	m.collector = collector{mostRows: mostRows, rules: map[string]int32{}, pools: map[string]int32{}, users: map[string]int32{}}
 	return m
 }
 
 // Load returns the model of an event file. If the file is cut short or was changed, Load returns
 // both the model of the events before that place, and the error of trace.Decoder. The model is nil
-// if r has no valid header of an event file.
-func Load(r io.Reader, o Options) (*Model, error) {
+// if r has no valid header of an event file. line gets the events, too; nil: there is none.
+func Load(r io.Reader, line *trace.Timeline) (*Model, error) {
 	d, err := trace.NewDecoder(r)
 	if err != nil {
 		return nil, err
 	}
 	d.Share(MostBytes)
-	m := New(o)
+	m := New()
 	if err := m.Open(d.Header()); err != nil {
 		return nil, err
 	}
-	if o.Timeline != nil {
-		if err := o.Timeline.Open(d.Header()); err != nil {
+	if line != nil {
+		if err := line.Open(d.Header()); err != nil {
 			return nil, err
 		}
 	}
@@ -82,8 +82,8 @@ func Load(r io.Reader, o Options) (*Model, error) {
 			return m, err
 		}
 		texts := d.Texts(e.Ref)
-		if m.Add(e, texts); o.Timeline != nil {
-			o.Timeline.Add(e, texts)
+		if m.Add(e, texts); line != nil {
+			line.Add(e, texts)
 		}
 	}
 	return m, m.Close()

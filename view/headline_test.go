@@ -20,7 +20,7 @@ jobs:
 
 // stopped is a run whose events end before any job has ended.
 func stopped() *view.Model {
-	m := view.New(view.Options{})
+	m := view.New()
 	_ = m.Close() // never fails
 	return m
 }
@@ -42,7 +42,7 @@ func TestHeadlines(t *testing.T) {
 		"equal runs":        {headline(t, oneOfEach, "fair", "fifo"), "All 2 runs end after 160 s. The reduce slot was idle for 120 s of 160 s under fifo."},
 		"two are first":     {headline(t, oneOfEach, "pi-dhfs", "fair", "pd-dhfs"), "pi-dhfs ends first, after 80 s; pd-dhfs at the same time, fair 80 s later (the first needs half of its time). The reduce slot was idle for 120 s of 160 s under fair. pi-dhfs lent the map slot 2 times and the reduce slot 6 times. pd-dhfs lent the map slot 2 times and the reduce slot 6 times."},
 		"no run":            {view.Headline(nil), ""},
-		"a live run":        {view.Headline([]view.Named{{Name: "fair", Model: view.New(view.Options{})}}), "fair goes on; so far 0 s."},
+		"a live run":        {view.Headline([]view.Named{{Name: "fair", Model: view.New()}}), "fair goes on; so far 0 s."},
 		"a run that failed": {view.Headline([]view.Named{{Name: "fair", Model: stopped()}}), "fair stopped after 0 s; not all jobs had ended."},
 		"all that is":       {headline(t, oneOfEach, "pi-dhfs"), "pi-dhfs ends after 80 s. pi-dhfs lent the map slot 2 times and the reduce slot 6 times."},
 	} {
@@ -90,7 +90,7 @@ func TestCriticalPaths(t *testing.T) {
 	if got, want := m.TellPath(path), "A/r/3 on slot 1 ended last, at 160 s. Slot 1 ran 3 attempts before it, from 120 s on. A/r/0 had to wait for the last map, A/m/11 on slot 0, until 120 s. Slot 0 ran 11 attempts before it, from 0 s on."; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
-	if none := view.New(view.Options{}); len(none.CriticalPath()) != 0 || none.TellPath(nil) != "" {
+	if none := view.New(); len(none.CriticalPath()) != 0 || none.TellPath(nil) != "" {
 		t.Error("a path of no run")
 	}
 }

@@ -39,7 +39,7 @@ func TestHostileEvents(t *testing.T) {
 				continue
 			}
 			begun := time.Now()
-			m, err := view.Load(bytes.NewReader(changed), view.Options{})
+			m, err := view.Load(bytes.NewReader(changed), nil)
 			if err == nil {
 				t.Errorf("%s = %d: no error", kind, wild)
 			}

@@ -12,7 +12,7 @@ import (
 // A status belongs to the attempt that runs on the slot. After the end of the attempt it is dropped.
 func TestStatusesBelongToAttempts(t *testing.T) {
 	s := trace.NewStream()
-	m := view.New(view.Options{})
+	m := view.New()
 	s.Attach(m)
 	s.Open(trace.Header{Slots: []trace.Slot{{}}})
 	add := func(e trace.Event, texts ...string) {

@@ -10,7 +10,7 @@
 // The package is pure: it reads no clock, starts no goroutine and opens no file. It
 // compiles to WebAssembly.
 //
-// Memory: a row takes 16 to 104 bytes, and an event makes two rows at most. Options.MostRows
+// Memory: a row takes 16 to 104 bytes, and an event makes two rows at most. mostRows
 // bounds the rows. A Model is not safe for use by several goroutines at once.
 package view
 
@@ -27,13 +27,8 @@ const Never = trace.Never
 // None stands for a missing index of a job, slot or bar.
 const None int32 = -1
 
-// Options are the options of New and Load.
-type Options struct {
-	MostRows int             // bound on the rows of all tables together; 0: 4,000,000
-	Timeline *trace.Timeline // gets the events of Load, too; nil: there is none
-}
-
-const defaultMostRows = 4_000_000
+// mostRows bounds the rows of all tables of a model together.
+const mostRows = 4_000_000
 
 // Model is a run, prepared for pictures. Users read its fields and never change them. Times
 // count from the start of the run. Tables are in the order of Seq, the number of the event that
@@ -62,7 +57,7 @@ type Model struct {
 	Seq     uint64        // the number of the last event
 	Last    time.Duration // the time of the last event
 	Ended   bool          // Close was called: no more events follow
-	Dropped int           // rows that were left out because of Options.MostRows
+	Dropped int           // rows that were left out because of mostRows
 
 	collector
 }

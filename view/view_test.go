@@ -120,18 +120,18 @@ func comparePhases(t *testing.T, s viewtest.Result) {
 // TestARecordedRunIsTheRun checks that the event file gives the same model as the run.
 func TestARecordedRunIsTheRun(t *testing.T) {
 	s := viewtest.Simulate(t, viewtest.Faulty, "dynamicmr", "l1")
-	loaded, err := view.Load(bytes.NewReader(s.Events), view.Options{})
+	loaded, err := view.Load(bytes.NewReader(s.Events), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if a, b := string(loaded.AppendJSON(nil, 0)), string(s.Model.AppendJSON(nil, 0)); a != b {
 		t.Errorf("loaded %s\nwant %s", a, b)
 	}
-	cut, err := view.Load(bytes.NewReader(s.Events[:len(s.Events)/2]), view.Options{})
+	cut, err := view.Load(bytes.NewReader(s.Events[:len(s.Events)/2]), nil)
 	if err == nil || cut == nil || cut.Ended || len(cut.Bars) == 0 || len(cut.Bars) >= len(loaded.Bars) {
 		t.Errorf("half of the file: %v, %+v", err, cut)
 	}
-	if m, err := view.Load(strings.NewReader("{}"), view.Options{}); err == nil || m != nil {
+	if m, err := view.Load(strings.NewReader("{}"), nil); err == nil || m != nil {
 		t.Errorf("no event file: %v", err)
 	}
 }
@@ -164,7 +164,7 @@ func TestDeltasMakeTheWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := view.New(view.Options{})
+	m := view.New()
 	if err := m.Open(d.Header()); err != nil {
 		t.Fatal(err)
 	}
@@ -202,9 +202,20 @@ func TestDeltasMakeTheWhole(t *testing.T) {
 // TestRowsAreBounded checks that a model at its bound keeps the first bars and counts the dropped rows.
 func TestRowsAreBounded(t *testing.T) {
 	s := viewtest.Simulate(t, fig5(t), "pi-dhfs", "l1")
-	m, err := view.Load(bytes.NewReader(s.Events), view.Options{MostRows: 100})
+	m := view.New()
+	m.SetMostRows(100)
+	d, err := trace.NewDecoder(bytes.NewReader(s.Events))
+	if err == nil {
+		err = m.Open(d.Header())
+	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	for e, err := range d.All() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Add(e, d.Texts(e.Ref))
 	}
 	rows := len(m.Bars) + len(m.Ends) + len(m.Decisions) + len(m.Phases)
 	if m.Dropped == 0 || rows > 300 || len(m.Bars) == 0 {
@@ -333,7 +344,7 @@ jobs:
 			if s.Events[cut] != '\n' {
 				continue
 			}
-			m, _ := view.Load(bytes.NewReader(s.Events[:cut+1]), view.Options{}) // the end of the file is missing
+			m, _ := view.Load(bytes.NewReader(s.Events[:cut+1]), nil) // the end of the file is missing
 			if m == nil || len(m.Pools) == 0 {
 				continue
 			}
@@ -353,7 +364,7 @@ jobs:
 // A job that fails while it waits for a limit frees no place of another job.
 func TestAJobThatNeverRanFreesNoPlace(t *testing.T) {
 	s := trace.NewStream()
-	m := view.New(view.Options{})
+	m := view.New()
 	s.Attach(m)
 	s.Open(trace.Header{Slots: []trace.Slot{{}}, Config: json.RawMessage(`{"pools":[{"name":"lab","max_running_jobs":1}]}`)})
 	for job := range int32(3) { // the second one fails, and then the third one is submitted
@@ -397,7 +408,7 @@ func TestShuffle(t *testing.T) {
 // TestAReduceIsCopiedByTheAttemptThatCounts has a reduce whose copy starts later, copies less and is killed, and
 // one whose first attempt fails.
 func TestAReduceIsCopiedByTheAttemptThatCounts(t *testing.T) {
-	m := view.New(view.Options{})
+	m := view.New()
 	_ = m.Open(&trace.Header{Slots: []trace.Slot{{ID: 0, Home: trace.Reduce}, {ID: 1, Home: trace.Reduce}}})
 	seq := uint64(0)
 	add := func(second int, e trace.Event, texts ...string) {
@@ -429,7 +440,7 @@ func TestAReduceIsCopiedByTheAttemptThatCounts(t *testing.T) {
 // TestScripts dumps the model of event lines.
 func TestScripts(t *testing.T) {
 	datadriven.RunTest(t, "testdata/events.txt", func(t *testing.T, d *datadriven.TestData) string {
-		m, err := view.Load(strings.NewReader(d.Input), view.Options{})
+		m, err := view.Load(strings.NewReader(d.Input), nil)
 		if m == nil {
 			t.Fatal(err)
 		}
@@ -489,7 +500,7 @@ func BenchmarkLoad(b *testing.B) {
 	b.SetBytes(int64(len(file)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := view.Load(bytes.NewReader(file), view.Options{}); err != nil {
+		if _, err := view.Load(bytes.NewReader(file), nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -407,13 +407,9 @@ func (t *TaskTimes) text() string {
 	return fmt.Sprintf("{fixed: %v, spread: %s, cpu: %v, slowdown: %s}", t.Fixed, listText(t.Spread), t.CPU, listText(t.Slowdown))
 }
 
-// listText returns a list on one line.
+// listText returns a list of words on one line.
 func listText[T fmt.Stringer](all []T) string {
-	words := make([]string, len(all))
-	for i, one := range all {
-		words[i] = one.String()
-	}
-	return "[" + strings.Join(words, ", ") + "]"
+	return strings.ReplaceAll(fmt.Sprint(all), " ", ", ")
 }
 
 // quoted returns a string in single quotes for YAML. Inside of them only a single quote has a

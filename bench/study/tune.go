@@ -379,18 +379,14 @@ func WriteJSON(w io.Writer, result any) error {
 
 // seconds formats a time in seconds, positive or negative, with a unit and about three digits.
 func seconds(s float64) string {
-	sign := ""
-	if s < 0 {
-		sign, s = "-", -s
-	}
 	d := time.Duration(s * float64(time.Second))
 	switch {
-	case d >= 100*time.Second:
-		return sign + d.Round(time.Second).String()
-	case d >= time.Second:
-		return fmt.Sprintf("%s%.2fs", sign, s)
-	case d >= time.Millisecond:
-		return fmt.Sprintf("%s%.3gms", sign, s*1e3)
+	case d.Abs() >= 100*time.Second:
+		return d.Round(time.Second).String()
+	case d.Abs() >= time.Second:
+		return fmt.Sprintf("%.2fs", s)
+	case d.Abs() >= time.Millisecond:
+		return fmt.Sprintf("%.3gms", s*1e3)
 	}
-	return fmt.Sprintf("%s%.3gµs", sign, s*1e6)
+	return fmt.Sprintf("%.3gµs", s*1e6)
 }

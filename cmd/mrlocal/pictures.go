@@ -134,7 +134,7 @@ func (o *outputs) Open(names []string, w work) (*files, error) {
 		}))
 	if *o != (outputs{Events: o.Events, Report: o.Report, Profile: o.Profile, Title: o.Title}) { // a picture is wanted
 		for i := range f.models {
-			f.models[i] = view.New(view.Options{})
+			f.models[i] = view.New()
 		}
 	}
 	return f, err

@@ -38,7 +38,7 @@ type lessonRun struct {
 }
 
 // newLessonRun returns the record of a run that has not begun.
-func newLessonRun() *lessonRun { return &lessonRun{Model: view.New(view.Options{})} }
+func newLessonRun() *lessonRun { return &lessonRun{Model: view.New()} }
 
 // Record passes the event to the model.
 func (t *lessonRun) Record(s *trace.Stream, e *trace.Event) error {

@@ -110,7 +110,7 @@ func (c *showCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 
 // modelOf returns the model of the events of a run, which come from file. line gets the events, too; it may be nil.
 func modelOf(events io.Reader, file *eventFile, line *trace.Timeline) (*view.Model, error) {
-	m, err := view.Load(events, view.Options{Timeline: line})
+	m, err := view.Load(events, line)
 	switch {
 	case file.ctx.Err() != nil:
 		return nil, context.Cause(file.ctx)

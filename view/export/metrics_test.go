@@ -26,7 +26,7 @@ func text(t *testing.T, m *view.Model) []byte {
 // TestPromtoolHasNothingToSay checks the text with promlint, which has the rules of promtool check
 // metrics.
 func TestPromtoolHasNothingToSay(t *testing.T) {
-	models := []*view.Model{viewtest.AllSigns(), view.New(view.Options{})}
+	models := []*view.Model{viewtest.AllSigns(), view.New()}
 	for _, run := range viewtest.Runs() {
 		models = append(models, run.Model(t))
 	}
@@ -41,7 +41,7 @@ func TestPromtoolHasNothingToSay(t *testing.T) {
 
 // TestNamesAreEscaped uses a pool whose name has special characters.
 func TestNamesAreEscaped(t *testing.T) {
-	m := view.New(view.Options{})
+	m := view.New()
 	_ = m.Open(&trace.Header{Slots: []trace.Slot{{ID: 0}}})
 	m.Add(&trace.Event{Seq: 1, Op: trace.OpSubmit, A: 1, C: 1}, []string{"a\"b\\c\n# TYPE x counter\xff", "", ""})
 	got := text(t, m)
@@ -55,7 +55,7 @@ func TestNamesAreEscaped(t *testing.T) {
 
 // TestOnlyTheAttemptThatFinishedATaskCounts has a second attempt that ends well after the task was done.
 func TestOnlyTheAttemptThatFinishedATaskCounts(t *testing.T) {
-	m := view.New(view.Options{})
+	m := view.New()
 	_ = m.Open(&trace.Header{Slots: []trace.Slot{{ID: 0}, {ID: 1}}})
 	m.Add(&trace.Event{Seq: 1, Op: trace.OpSubmit, A: 1, C: 1, Flags: trace.Sealed}, []string{"a", "", ""})
 	m.Add(&trace.Event{Seq: 2, Op: trace.OpStart}, nil)

@@ -87,7 +87,7 @@ func checkReport(t *testing.T, text string, s viewtest.Result) {
 }
 
 func TestTablesSayWhatTheyLeaveOut(t *testing.T) {
-	m := view.New(view.Options{})
+	m := view.New()
 	h := trace.Header{Policy: "fair"}
 	for i := range 2003 {
 		h.Slots = append(h.Slots, trace.Slot{ID: int32(i)})
@@ -133,7 +133,7 @@ func TestTablesOfCSV(t *testing.T) {
 }
 
 func TestNamesAreText(t *testing.T) {
-	m := view.New(view.Options{})
+	m := view.New()
 	_ = m.Open(&trace.Header{Policy: "<script>", Slots: []trace.Slot{{ID: 0, Core: -1}}})
 	m.Add(&trace.Event{Seq: 1, Op: trace.OpSubmit, A: 1, C: 1}, []string{"<script>x", "<script>y", ""})
 	var b bytes.Buffer

@@ -23,7 +23,7 @@ func simulate(t *testing.T, l *lesson.Lesson) (models []*view.Model, events []*b
 	t.Helper()
 	for i := range l.Runs {
 		text := &bytes.Buffer{}
-		m := view.New(view.Options{})
+		m := view.New()
 		if err := l.Simulate(t.Context(), i, text, func(s *trace.Stream) { s.Attach(m) }); err != nil {
 			t.Fatalf("%s: %v", l.Name, err)
 		}
@@ -181,7 +181,7 @@ func TestNotesComeWithTheirEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := view.New(view.Options{})
+	m := view.New()
 	if err := m.Open(d.Header()); err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestLessonsAreListed(t *testing.T) {
 func TestClaimsThatNameNothingAreErrors(t *testing.T) {
 	for _, text := range []string{"", "makespan", "makespan @7", "speed @0", "finish nobody @0"} {
 		l := &lesson.Lesson{Claims: []lesson.Claim{{Less: text, Than: "1"}}}
-		if _, err := l.Outcomes([]*view.Model{view.New(view.Options{})}); err == nil {
+		if _, err := l.Outcomes([]*view.Model{view.New()}); err == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}

@@ -209,7 +209,7 @@ func TestTextAndMarksCanBeSeen(t *testing.T) {
 
 // TestTheLegendHasTheSignsThatOccur and no others.
 func TestTheLegendHasTheSignsThatOccur(t *testing.T) {
-	m := view.New(view.Options{})
+	m := view.New()
 	_ = m.Open(&trace.Header{Slots: []trace.Slot{{ID: 0, Core: -1}}})
 	m.Add(&trace.Event{Seq: 1, Op: trace.OpSubmit, A: 1, C: 1}, []string{"a", "p", ""})
 	m.Add(&trace.Event{Seq: 2, Op: trace.OpStart}, nil)
@@ -225,7 +225,7 @@ func TestTheLegendHasTheSignsThatOccur(t *testing.T) {
 
 // TestTheSummaryCountsTheSlotsThatAreDrawn checks that unused extra slots do not count.
 func TestTheSummaryCountsTheSlotsThatAreDrawn(t *testing.T) {
-	m := view.New(view.Options{})
+	m := view.New()
 	_ = m.Open(&trace.Header{Slots: []trace.Slot{{ID: 0, Core: -1}, {ID: 1, Core: -1, Extra: true}}})
 	if got := svg.Summary(m); !strings.HasPrefix(got, "0 attempts on 1 slots ") {
 		t.Error(got)
@@ -235,7 +235,7 @@ func TestTheSummaryCountsTheSlotsThatAreDrawn(t *testing.T) {
 // TestNamesAreText checks that a name cannot become markup, and that bytes that XML forbids are
 // replaced.
 func TestNamesAreText(t *testing.T) {
-	m := view.New(view.Options{})
+	m := view.New()
 	_ = m.Open(&trace.Header{Slots: []trace.Slot{{ID: 0, Core: -1}}})
 	m.Add(&trace.Event{Seq: 1, Op: trace.OpSubmit, A: 1, C: 1}, []string{"<script>&\"\x01\xff", "p", ""})
 	m.Add(&trace.Event{Seq: 2, Op: trace.OpStart}, []string{"</title>"})
@@ -251,7 +251,7 @@ type failing struct{}
 func (failing) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestAWriterThatFailsIsReported(t *testing.T) {
-	if err := svg.Write(failing{}, []view.Named{{Model: view.New(view.Options{})}}, svg.Options{}); err == nil || !strings.Contains(err.Error(), "disk full") {
+	if err := svg.Write(failing{}, []view.Named{{Model: view.New()}}, svg.Options{}); err == nil || !strings.Contains(err.Error(), "disk full") {
 		t.Error(err)
 	}
 }

@@ -86,7 +86,7 @@ func Simulate(t testing.TB, text, policyName, cost string) Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := Result{Model: view.New(view.Options{}), Timeline: &trace.Timeline{KeepPhases: true}}
+	out := Result{Model: view.New(), Timeline: &trace.Timeline{KeepPhases: true}}
 	var events bytes.Buffer
 	out.Report, err = sim.Run(context.Background(), f, sim.Options{Policy: p, Cost: cost, Events: &events, Watch: func(s *trace.Stream) {
 		s.Attach(out.Timeline)
@@ -101,6 +101,6 @@ func Simulate(t testing.TB, text, policyName, cost string) Result {
 
 // AllSigns returns a model that needs every sign of a picture.
 func AllSigns() *view.Model {
-	m, _ := view.Load(strings.NewReader(signs), view.Options{}) // never fails
+	m, _ := view.Load(strings.NewReader(signs), nil) // never fails
 	return m
 }

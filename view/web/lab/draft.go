@@ -216,7 +216,7 @@ func (l *Lab) simulate(ctx context.Context, d *Draft, name string) (*Result, *wo
 		return nil, nil, err
 	}
 	result := &Result{Policy: name}
-	m := view.New(view.Options{})
+	m := view.New()
 	o.Watch = func(s *trace.Stream) { s.Attach(m) }
 	o.Note = func(text string) { result.Notes = append(result.Notes, text) }
 	done, err := sim.Run(ctx, f, o)

@@ -8,7 +8,7 @@
 //
 // Concurrency: a Lab may be used from any goroutine. Each Run guards its model with its own
 // lock. The goroutine of a real run never takes that lock. Memory: a Lab holds the models of
-// all runs (view.Options.MostRows) and of the last drafts.
+// all runs (mostRows of package view) and of the last drafts.
 //
 // The package uses no network, and no request can choose a file name.
 package lab

@@ -37,7 +37,7 @@ type Run struct {
 // NewRun returns a run without events. open opens its events for Follow and for questions.
 func NewRun(name string, open Opener) *Run {
 	r := &Run{Name: name, open: open}
-	r.mu.model = view.New(view.Options{})
+	r.mu.model = view.New()
 	return r
 }
 
