@@ -113,8 +113,7 @@ func (p *Pool) Run(slot int, f func()) {
 // that two callers do not start two threads.
 func (p *Pool) mainThread(s *poolSlot) *slotThread {
 	if s.mu.main == nil {
-		s.mu.main = newSlotThread()
-		p.start(s, s.mu.main)
+		s.mu.main = p.start(s)
 	}
 	return s.mu.main
 }
@@ -136,8 +135,7 @@ func (p *Pool) Helper(slot int, f func()) {
 		t = s.mu.idle[n-1]
 		s.mu.idle = s.mu.idle[:n-1]
 	} else {
-		t = newSlotThread()
-		p.start(s, t)
+		t = p.start(s)
 	}
 	// rest runs even if f ends its goroutine, so that the helper is not lost.
 	t.push(func() {

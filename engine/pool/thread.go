@@ -40,17 +40,13 @@ func (s threadState) Next() []threadState {
 	return [...][]threadState{{threadFinishing, threadAbandoned}, nil, nil}[s] // Abandon does nothing after Close
 }
 
-// newSlotThread makes a thread that start has to start.
-func newSlotThread() *slotThread {
+// start starts a thread of a slot. Close waits for it from then on.
+func (p *Pool) start(s *poolSlot) *slotThread {
 	t := &slotThread{bound: make(chan struct{})}
 	t.wake.L = &t.mu
-	return t
-}
-
-// start starts a thread of a slot. Close waits for it from then on.
-func (p *Pool) start(s *poolSlot, t *slotThread) {
 	p.ending.Add(1)
 	go p.loop(s, t)
+	return t
 }
 
 // loop runs the closures of a thread. If a closure calls runtime.Goexit, the deferred
@@ -115,7 +111,8 @@ func (t *slotThread) next() func() {
 	t.mu.running = false
 	for {
 		switch {
-		case t.mu.state == threadAbandoned:
+		// Closures that were pushed before Close still run.
+		case t.mu.state == threadAbandoned || t.mu.state == threadFinishing && len(t.mu.queue) == 0:
 			return nil
 		case len(t.mu.queue) > 0:
 			f := t.mu.queue[0]
@@ -124,9 +121,6 @@ func (t *slotThread) next() func() {
 			t.mu.queue = slices.Delete(t.mu.queue, 0, 1)
 			t.mu.running = true
 			return f
-		// The queue is checked first: closures that were pushed before Close still run.
-		case t.mu.state == threadFinishing:
-			return nil
 		}
 		t.wake.Wait()
 	}

@@ -130,7 +130,9 @@ func Of(head []byte) Codec {
 		return None
 	case codec != None:
 		return codec
-	case isCompress(head):
+	// Two bytes of magic of compress(1) are followed by a byte with the length of the longest code, 9 to
+	// 16 bits, and a flag. All programs since 1985 set that flag.
+	case len(head) >= 3 && string(head[:2]) == "\x1f\x9d" && head[2] >= 0x80|9 && head[2] <= 0x80|16:
 		return compressData
 	case isLZMA(head):
 		return lzmaData
@@ -152,13 +154,6 @@ func byMagic(head []byte) (codec Codec, headerBytes int) {
 		return Bzip2, 10
 	}
 	return None, 0
-}
-
-// isCompress reports whether head begins output of compress(1). Two bytes of
-// magic are followed by a byte with the length of the longest code, 9 to 16
-// bits, and a flag. All programs since 1985 set that flag.
-func isCompress(head []byte) bool {
-	return len(head) >= 3 && head[0] == 0x1f && head[1] == 0x9d && head[2] >= 0x80|9 && head[2] <= 0x80|16
 }
 
 // isLZMA reports whether head begins an .lzma file, which has no magic. As xz

@@ -24,6 +24,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -167,6 +168,17 @@ func (b Border) Around(data []byte, start, end int) bool {
 		return (start == 0 || data[start-1] == '\n') && (end == len(data) || data[end] == '\n')
 	}
 	return true
+}
+
+// FoldClass returns r and the runes that differ from it only in case, in ascending order, as a class of
+// package syntax: each rune stands twice, as the first and the last one of a range.
+func FoldClass(r rune) []rune {
+	all := []rune{r, r}
+	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+		all = append(all, f, f)
+	}
+	slices.Sort(all)
+	return all
 }
 
 // IsWord reports whether c is a word character of grep -w in the C locale. Bytes wrap around, so one

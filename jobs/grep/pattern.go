@@ -47,14 +47,9 @@ func (p *program) matcher() lineMatcher {
 // compile compiles the patterns of o, in the order of preference. It fails with an options
 // error if a pattern is wrong.
 func compile(o Options) (*program, error) {
-	patterns := o.Patterns
-	if len(patterns) == 0 {
-		patterns = []string{DefaultPattern}
-	}
-	var parts []string
-	for _, p := range patterns {
-		// A newline separates patterns, as in GNU grep.
-		parts = append(parts, strings.Split(p, "\n")...)
+	parts := strings.Split(strings.Join(o.Patterns, "\n"), "\n") // a newline separates patterns, as in GNU grep
+	if len(o.Patterns) == 0 {
+		parts = []string{DefaultPattern}
 	}
 	p := &program{}
 	switch {
@@ -441,7 +436,7 @@ func (p *posix) step() error {
 		p.put(c)
 	case !escaped && c == "[":
 		return p.bracket()
-	case !escaped && c == "^" && (p.extended || p.last == nothing), !escaped && c == "$" && (p.extended || p.ends()):
+	case !escaped && c == "^" && (p.extended || p.last == nothing), !escaped && c == "$" && (p.extended || p.rest == "" || strings.HasPrefix(p.rest, `\)`) || strings.HasPrefix(p.rest, `\|`)): // $ ends the expression, a group or an alternative
 		p.assert(c)
 	case !escaped && c == "*":
 		p.repeat(c, c, escaped)
@@ -451,11 +446,6 @@ func (p *posix) step() error {
 		p.character(c, escaped && !strings.Contains(`\^$*.[]}?+{|()`, c))
 	}
 	return nil
-}
-
-// ends reports whether a basic expression, a group or an alternative ends here.
-func (p *posix) ends() bool {
-	return p.rest == "" || strings.HasPrefix(p.rest, `\)`) || strings.HasPrefix(p.rest, `\|`)
 }
 
 // character adds a character. stray says that a backslash before it has no meaning.

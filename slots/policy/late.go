@@ -234,9 +234,7 @@ func (s *speculation) endsLater(a, b paying) int {
 // judgeTrackers sets the progress of each tracker, and s.slow, below which a tracker is slow.
 func (s *speculation) judgeTrackers(v *slots.View) {
 	s.progress = append(s.progress[:0], s.done...)
-	for range v.Trackers() - len(s.progress) {
-		s.progress = append(s.progress, 0)
-	}
+	s.progress = append(s.progress, make([]int64, max(0, v.Trackers()-len(s.progress)))...)
 	for id := range slots.SlotID(len(s.places)) { // nothing ever started on the others
 		if _, _, _, ok := v.RunningOn(id); ok {
 			done, _ := v.Progress(id)

@@ -99,12 +99,7 @@ type Fault struct {
 // TimedFaults returns the losses of trackers and of map outputs, in the order of their times.
 // The slice is a new one.
 func TimedFaults(faults []Fault) []Fault {
-	var timed []Fault
-	for _, f := range faults {
-		if f.Lost || f.Tracker >= 0 {
-			timed = append(timed, f)
-		}
-	}
+	timed := slices.DeleteFunc(slices.Clone(faults), func(f Fault) bool { return !f.Lost && f.Tracker < 0 })
 	slices.SortStableFunc(timed, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	return timed
 }
@@ -138,12 +133,9 @@ func UnknownTasks(faults []Fault, job, maps, reduces int) (notes []string) {
 // Or returns c, completed from o: a field that c leaves at its zero value has the value
 // of o. Slow has the trackers of both; for a tracker that both list, the entry of c counts.
 func (c Config) Or(o Config) Config {
-	var slow []Slow
-	for _, s := range o.Slow {
-		if !slices.ContainsFunc(c.Slow, func(own Slow) bool { return own.Tracker == s.Tracker }) {
-			slow = append(slow, s)
-		}
-	}
+	slow := slices.DeleteFunc(slices.Clone(o.Slow), func(s Slow) bool {
+		return slices.ContainsFunc(c.Slow, func(own Slow) bool { return own.Tracker == s.Tracker })
+	})
 	c.Slow = append(slow, c.Slow...)
 	own, other := reflect.ValueOf(&c).Elem(), reflect.ValueOf(o)
 	for i := range own.NumField() {
@@ -339,11 +331,7 @@ func (c *Config) Ledger(p slots.Policy, core func(tracker, i int) int32) slots.C
 		Slots: layout.Slots(), Slowstart: *c.Slowstart, MaxAttempts: c.Attempts, Replicas: int32(c.Replicas), GroupTrackers: int32(c.GroupTrackers),
 		CopyBandwidth: c.ShuffleBytesPerSecond, LocalityDelay: c.LocalityDelay, Seed: c.Seed, Pools: c.Pools, Users: c.Users,
 	}
-	for _, has := range c.Capacities {
-		if int(has.Tracker) < c.Trackers {
-			l.Capacities = append(l.Capacities, has)
-		}
-	}
+	l.Capacities = slices.DeleteFunc(slices.Clone(c.Capacities), func(has slots.Capacity) bool { return int(has.Tracker) >= c.Trackers })
 	return l
 }
 

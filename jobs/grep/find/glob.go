@@ -75,12 +75,7 @@ func (s *set) invert() {
 
 // Match reports whether the glob matches the whole of name.
 func (g Glob) Match(name string) bool {
-	for i := range g {
-		if g[i].match(name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g, func(s sequence) bool { return s.match(name) })
 }
 
 // match reports whether the sequence matches the whole of name.

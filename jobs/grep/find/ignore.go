@@ -278,19 +278,13 @@ type gitReader struct {
 func (g *gitReader) open(top string) *repository {
 	own, common := gitDirectories(top)
 	if g.shared == nil {
-		g.shared = &gitConfig{home: g.getenv("HOME")}
-		for _, file := range g.sharedFiles() {
-			g.shared.read(file, 0)
-		}
+		g.shared = new(g.config(""))
 	}
 	// The condition of an include depends on the repository. So the files with conditions are read again.
 	c := *g.shared
 	c.repository = absolute(own)
 	if c.conditions {
-		c = gitConfig{home: c.home, repository: c.repository}
-		for _, file := range g.sharedFiles() {
-			c.read(file, 0)
-		}
+		c = g.config(c.repository)
 	}
 	c.read(common+"/config", 0)
 	if c.perWorktree {
@@ -336,16 +330,20 @@ func (g *gitReader) configHome() string {
 	return cmp.Or(g.getenv("XDG_CONFIG_HOME"), g.getenv("HOME")+"/.config")
 }
 
-// sharedFiles returns the files with settings of the machine and the user, those of the user last. Git
-// has variables of the environment that replace them.
-func (g *gitReader) sharedFiles() (files []string) {
+// config reads the files with settings of the machine and the user, those of the user last. Git has
+// variables of the environment that replace them.
+func (g *gitReader) config(repository string) gitConfig {
+	c := gitConfig{home: g.getenv("HOME"), repository: repository}
 	if off := g.getenv("GIT_CONFIG_NOSYSTEM"); off == "" || off == "0" || off == "false" {
-		files = append(files, cmp.Or(g.getenv("GIT_CONFIG_SYSTEM"), "/etc/gitconfig"))
+		c.read(cmp.Or(g.getenv("GIT_CONFIG_SYSTEM"), "/etc/gitconfig"), 0)
 	}
 	if file := g.getenv("GIT_CONFIG_GLOBAL"); file != "" {
-		return append(files, file)
+		c.read(file, 0)
+		return c
 	}
-	return append(files, g.configHome()+"/git/config", g.getenv("HOME")+"/.gitconfig")
+	c.read(g.configHome()+"/git/config", 0)
+	c.read(c.home+"/.gitconfig", 0)
+	return c
 }
 
 // gitConfig has the settings of git that choose ignore files. A later file wins over an earlier one.

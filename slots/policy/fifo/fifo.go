@@ -23,10 +23,6 @@ type FIFO struct {
 	skips policy.Skips
 }
 
-// less is Hadoop 1.0.3, SchedulingAlgorithms.FifoComparator: priority, then
-// submission. Ids are in the order of submission.
-func less(a, b *slots.Priority) bool { return *a > *b }
-
 // New returns the policy fifo.
 func New() *FIFO { return &FIFO{} }
 
@@ -35,7 +31,9 @@ func New() *FIFO { return &FIFO{} }
 func (f *FIFO) Reset() {
 	*f = FIFO{}
 	for k := range f.first {
-		f.first[k].Less = less
+		// Hadoop 1.0.3, SchedulingAlgorithms.FifoComparator: priority, then submission, which is the order
+		// of ids.
+		f.first[k].Less = func(a, b *slots.Priority) bool { return *a > *b }
 	}
 }
 

@@ -56,7 +56,7 @@ func (s *OMO) updateDeficits(v *slots.View) {
 		a.accrue(now, yarn.Held(j))
 		a.deficit += a.share*seconds - a.held
 		a.held, a.share = 0, 0
-		if wantsContainers(j) {
+		if !j.Ended() && j.Runnable() && yarn.Held(j)+j.Pending(slots.Map)+j.Pending(slots.Reduce) > 0 {
 			a.share = float64(j.Weight()) // scaled to containers below
 			weights += a.share
 		}
@@ -70,9 +70,4 @@ func (s *OMO) updateDeficits(v *slots.View) {
 		s.Rank(v, v.Job(id))
 	}
 	s.stale, s.changes = false, 0
-}
-
-// wantsContainers reports whether a job takes part in the fair shares.
-func wantsContainers(j slots.JobView) bool {
-	return !j.Ended() && j.Runnable() && yarn.Held(j)+j.Pending(slots.Map)+j.Pending(slots.Reduce) > 0
 }

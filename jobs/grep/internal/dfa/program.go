@@ -239,21 +239,10 @@ func runesOf(in *syntax.Inst) []rune {
 		return []rune{0, '\n' - 1, '\n' + 1, unicode.MaxRune}
 	case len(in.Rune) != 1:
 		return in.Rune
+	case syntax.Flags(in.Arg)&syntax.FoldCase != 0:
+		return scan.FoldClass(in.Rune[0])
 	}
-	r := in.Rune[0]
-	// If case is ignored, a rune stands for all runes that fold to it.
-	all := []rune{r}
-	if syntax.Flags(in.Arg)&syntax.FoldCase != 0 {
-		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-			all = append(all, f)
-		}
-	}
-	slices.Sort(all)
-	var set []rune
-	for _, r := range all {
-		set = append(set, r, r)
-	}
-	return set
+	return []rune{in.Rune[0], in.Rune[0]}
 }
 
 // runeSets numbers the different sets of runes.

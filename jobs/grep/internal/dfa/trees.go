@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"regexp/syntax"
 	"slices"
-	"unicode"
 	"unicode/utf8"
 
 	"mrlocal/internal/scan"
@@ -149,26 +148,17 @@ func firstRune(first *syntax.Regexp, fold bool) (key string, one bool) {
 	case first.Op == syntax.OpLiteral && !fold:
 		return string(first.Rune[:1]), true
 	case first.Op == syntax.OpLiteral:
-		return string(folded(first.Rune[0])), true
+		return string(scan.FoldClass(first.Rune[0])[:1]), true
 	case first.Op != syntax.OpCharClass || len(first.Rune) == 0:
 		return "", false
 	}
-	least := folded(first.Rune[0])
+	least := scan.FoldClass(first.Rune[0])[0]
 	for i := 0; i < len(first.Rune); i += 2 {
-		if first.Rune[i] != first.Rune[i+1] || folded(first.Rune[i]) != least {
+		if first.Rune[i] != first.Rune[i+1] || scan.FoldClass(first.Rune[i])[0] != least {
 			return "", false
 		}
 	}
 	return string(least), true
-}
-
-// folded returns the least of the runes that differ from r only in case.
-func folded(r rune) rune {
-	least := r
-	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-		least = min(least, f)
-	}
-	return least
 }
 
 // behindHead returns what follows the head of re, or the first n runes of it if it is a literal.

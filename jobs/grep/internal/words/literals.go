@@ -352,11 +352,7 @@ func shapeOf(re *syntax.Regexp) shape {
 // invalid bytes too, has none.
 func shapeOfRune(r rune, fold bool) shape {
 	if fold {
-		all := []rune{r, r}
-		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-			all = append(all, f, f)
-		}
-		return shapeOfClass(all)
+		return shapeOfClass(scan.FoldClass(r))
 	}
 	if r < utf8.RuneSelf || r == utf8.RuneError {
 		return shapeOfClass([]rune{r, r})
