@@ -8,6 +8,7 @@ import (
 
 	"mrlocal/bench"
 	"mrlocal/engine"
+	"mrlocal/internal/testkit"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sleep"
 	"mrlocal/slots"
@@ -89,6 +90,9 @@ func TestFewerCopiesStartForRealTheMoreJobsAreChecked(t *testing.T) {
 // TestPartsOfDynamicMRForReal runs the engine on a clock of its own: 20 jobs, one slow tracker.
 // DynamicMR takes no longer than each of its techniques alone, and less than fair.
 func TestPartsOfDynamicMRForReal(t *testing.T) {
+	if !testkit.Long() {
+		t.Skip("makes six real runs of one workload")
+	}
 	f := load(t, "sepb.yaml")
 	parts := map[string]func(o *policy.Options){
 		"all": func(*policy.Options) {}, "dhsa": func(o *policy.Options) { o.SEPB, o.PreScheduling = false, false },

@@ -146,11 +146,11 @@ func TestFig4ForReal(t *testing.T) {
 // three divisions of 108 slots. The makespans are those of the simulator, but for two of the shortest reduces, 5 s:
 // which of two free slots asks first differs. Typed slots matter much, lent ones do not.
 func TestSlotConfigurationsForReal(t *testing.T) {
+	if !testkit.Long() {
+		t.Skip("TestFig4ForReal runs such a workload")
+	}
 	took := map[string][]float64{}
 	for _, maps := range []int{54, 78, 102} {
-		if maps == 54 && !testkit.Long() {
-			continue
-		}
 		f := only(t, "fig4.yaml", "J01", "J02", "J03", "J04", "J05")
 		f.Config.MapSlots, f.Config.ReduceSlots = maps, 108-maps
 		for _, sched := range []string{"fair", "pi-dhfs"} {

@@ -309,7 +309,7 @@ func TestGrowthChangesTheMicrobenchmarkOnlyInASmallBuffer(t *testing.T) {
 // TestTheMacrobenchmarkRunsForReal is BenchmarkSplit with big jobs of 6 MiB: both versions end
 // all ten jobs with the same records, and kvbuffers grow instead of spilling.
 func TestTheMacrobenchmarkRunsForReal(t *testing.T) {
-	const big = 6 << 20
+	const big = 3 << 20
 	work := splitWork(t, macro(), big)
 	raw, split := runSplit(t, work(5*time.Millisecond), false, big, 1), runSplit(t, work(5*time.Millisecond), true, big, 1)
 	var grown [2]int64

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"mrlocal/internal/testkit"
 )
 
 // A signal may end a run at any moment. Whatever the writers and Commit are doing, the whole
@@ -17,7 +19,7 @@ func TestAbortAtAnyMomentLeavesAllOrNothing(t *testing.T) {
 		"file": {File: w.path("result")}, "regions": {File: w.path("regions")}, "order": {Dir: w.path("merged")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			const rounds = 50
+			rounds := 12 * testkit.Rounds(4)
 			outcomes := map[bool]int{}
 			whole := time.Second // time of a round that is not aborted
 			for round := range rounds {
@@ -31,7 +33,7 @@ func TestAbortAtAnyMomentLeavesAllOrNothing(t *testing.T) {
 					_, err := target.SetSizes([]int64{3000, 3000, 3000, 3000})
 					must(t, err)
 				}
-				delay := whole * time.Duration(round) / (rounds * 2 / 3)
+				delay := whole * time.Duration(round) / time.Duration(rounds*2/3)
 				if round == 0 {
 					delay = whole
 				}

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"mrlocal/internal/errs"
+	"mrlocal/internal/testkit"
 )
 
 func make1(t testing.TB, k Kind, size int64, seed uint64) []byte {
@@ -180,6 +181,9 @@ func TestCorpusLooksLikeOne(t *testing.T) {
 		if got := float64(c.n) / float64(c.of); got < c.least || got > c.most {
 			t.Errorf("%s: %.2f, want %.2f to %.2f", c.what, got, c.least, c.most)
 		}
+	}
+	if !testkit.Long() {
+		return
 	}
 	if n := bytes.Count(make1(t, Corpus, 128<<20, 1), []byte(rareLiteral)); n != 2 {
 		t.Errorf("the rare literal stands %d times in 128 MiB, want 2", n)
