@@ -4,7 +4,10 @@
 import { labels, sign, Stack } from './draw.js';
 import { firstAfter, lettered } from './model.js';
 
-const MOST_BANDS = 12, MOST_GROUPS = 12, LEAST = 44;
+const MOST_BANDS = 12, MOST_GROUPS = 12;
+
+/** LEAST is the least height of a band. */
+export const LEAST = 44;
 
 /** MOST_ROWS is the most slots that are not folded. */
 export const MOST_ROWS = 40;

@@ -1,7 +1,7 @@
 // Lanes draws one run: a row for each slot, and time from left to right.
 
 import { axis, AXIS, fit, LEAST_NAMED, LEAST_WIDE, sample, sign } from './draw.js';
-import { bandsOf, count, MOST_ROWS, place } from './folded.js';
+import { bandsOf, count, LEAST, MOST_ROWS, place } from './folded.js';
 import { firstAfter, MAP, span } from './model.js';
 
 const EVERY = 'every band'; // unfolded, instead of the name of one band
@@ -66,12 +66,12 @@ export class Lanes {
     const gaps = new Set(this.rows.map((l) => l.tracker)).size - 1;
     this.width = this.scroll.clientWidth;
     this.height = this.scroll.clientHeight;
-    const room = this.height - AXIS - gaps * GAP - 2;
+    // One or two bands stay above the rows of another one, and more stand below, so that both kinds of slots are in sight.
+    const above = this.bands.length < 3, beside = Math.min(this.bands.length, 3) * (LEAST + GAP), room = this.height - AXIS - gaps * GAP - 2 - beside;
     this.fold.hidden = !many;
     this.fold.textContent = open ? 'fold the slots' : `unfold ${this.all.length} slots`;
     this.row = Math.min(MOST_ROW, Math.max(LEAST_ROW, room / Math.max(1, this.rows.length)));
-    // One or two bands stay above the rows of another one, so that both kinds of slots are in sight.
-    const above = this.bands.length < 3, fill = this.rows.length ? 0 : this.height - AXIS - 2;
+    const fill = this.rows.length ? 0 : this.height - AXIS - 2;
     let y = AXIS;
     if (this.bands.length && above) y = place(this.bands, y, fill, GAP) + (this.rows.length ? GAP : 0);
     this.tops = this.rows.map((l, i) => {
@@ -354,7 +354,7 @@ export class Lanes {
     const first = i === 0 || this.rows[i - 1].tracker !== lane.tracker;
     const mid = y + row / 2;
     ctx.textBaseline = 'middle';
-    if (first && this.rows[this.rows.length - 1].tracker > 0) {
+    if (first && this.all.at(-1).tracker > 0) {
       ctx.fillStyle = paint.ink;
       ctx.font = '600 11px system-ui, sans-serif';
       ctx.fillText('T' + lane.tracker, 4, Math.max(mid, y + 6));

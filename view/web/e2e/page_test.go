@@ -285,6 +285,23 @@ func TestManySlotsAreFolded(t *testing.T) {
 	until(t, tab, "document.querySelector('.lanes h2 button:nth-of-type(2)').textContent === 'map slots ↑' || document.querySelector('.lanes h2 button:nth-of-type(2)').hidden")
 }
 
+// Of several trackers, the slots of one band stand above the other bands, and both kinds are in sight.
+func TestABandOfSeveralTrackersUnfolds(t *testing.T) {
+	dir, names := recorded(t, strings.Replace(borrow, "{trackers: 1, map_slots: 1, reduce_slots: 1}", "{trackers: 5, map_slots: 6, reduce_slots: 4}", 1), "pi-dhfs")
+	tab := open(t, serve(t, dir, "ui", names[0]))
+	until(t, tab, "document.querySelector('.lanes canvas')?.dataset.bands === '10'")
+	click(t, tab, canvas, gutter+100, axis+20, "document.querySelector('.lanes canvas').dataset.bands === '9'")
+	seen := map[string]bool{}
+	for _, w := range texts(t, tab, ".lanes canvas") {
+		seen[w.Text] = seen[w.Text] || w.Y < 260
+	}
+	for _, want := range []string{"T0", "s0", "s5", "T0 reduce", "T1 map"} {
+		if !seen[want] {
+			t.Errorf("%s is not in sight: %v", want, seen)
+		}
+	}
+}
+
 // texts returns the texts that the page writes into canvases when it draws again, each with its place.
 func texts(t *testing.T, tab context.Context, in string) (all []struct {
 	Text string
