@@ -451,7 +451,7 @@ class Page {
   legend() {
     const shown = this.shown(), occur = new Set(shown.flatMap((r) => r.signs));
     const folded = [...this.lanes.values()].find((l) => l.keys().length)?.keys() ?? [];
-    const signs = [...legend(this.hue, occur), ...folded, ...(this.panels[this.shownTab].keys?.() ?? [])], key = [this.paint.theme, ...signs.map(([words]) => words)].join();
+    const signs = [...legend(this.hue, occur), ...folded, ...(this.hides ? [] : this.panels[this.shownTab].keys?.() ?? [])], key = [this.paint.theme, ...signs.map(([words]) => words)].join();
     if (this.legended === key) return;
     this.legended = key;
     const items = signs.map(([text, draw]) => {
