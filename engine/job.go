@@ -269,8 +269,7 @@ func releaseSource(s feed.Source) {
 
 // readParts makes a map task of each part that the job before has committed. It returns the bytes
 // of all parts. j owns the parts from then on, and releases them.
-func (j *job) readParts(before *job) int64 {
-	var total int64
+func (j *job) readParts(before *job) (total int64) {
 	j.before = before.sink.(*output.Spools)
 	for i, sp := range j.before.Parts() {
 		if sp == nil {

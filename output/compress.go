@@ -134,8 +134,7 @@ func NewCompressor(c Format, w io.Writer) (_ *Compressor, err error) {
 }
 
 // Write compresses text. It returns how many bytes of text it has taken.
-func (m *Compressor) Write(text []byte) (int, error) {
-	written := 0
+func (m *Compressor) Write(text []byte) (written int, err error) {
 	for len(text) > 0 {
 		if m.left == 0 {
 			m.begin()
@@ -291,11 +290,9 @@ func (s *sink) packed(c Format, p Parts) *sink {
 
 // Write adds text, which it copies. Each time a block is complete, it starts to compress the
 // block, and may write finished blocks to the sink.
-func (k *packQueue) Write(text []byte) (int, error) {
-	written := 0
+func (k *packQueue) Write(text []byte) (written int, err error) {
 	for len(text) > 0 {
 		if k.text == nil {
-			var err error
 			if k.text, err = k.newSpool(); err != nil {
 				return written, err
 			}
@@ -370,10 +367,9 @@ func (k *packQueue) start(text *Spool, lease *membudget.Lease) error {
 }
 
 // pack writes the compressed text of a block to w.
-func (k *packQueue) pack(text *Spool, w io.Writer) error {
+func (k *packQueue) pack(text *Spool, w io.Writer) (err error) {
 	c, ok := k.encoders.Get().(*Compressor)
 	if !ok {
-		var err error
 		if c, err = NewCompressor(k.format, w); err != nil {
 			return err
 		}

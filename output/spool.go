@@ -248,7 +248,7 @@ func (s *Spool) free() {
 
 // WriteTo writes the whole text to w. From memory it needs no copy. One goroutine at a time may
 // call it, before or after Seal.
-func (s *Spool) WriteTo(w io.Writer) (int64, error) {
+func (s *Spool) WriteTo(w io.Writer) (written int64, err error) {
 	s.mu.Lock()
 	if s.mu.state == released {
 		s.mu.Unlock()
@@ -269,7 +269,6 @@ func (s *Spool) WriteTo(w io.Writer) (int64, error) {
 			s.free()
 		}
 	}()
-	written := int64(0)
 	for _, p := range pieces {
 		n, err := w.Write(p.chunk.Data[:p.bytes])
 		written += int64(n)
@@ -282,7 +281,7 @@ func (s *Spool) WriteTo(w io.Writer) (int64, error) {
 
 // copyFile copies the temporary file to w. It lets w read from the file if it can, because a file copies from a file
 // in the kernel.
-func (s *Spool) copyFile(w io.Writer) (int64, error) {
+func (s *Spool) copyFile(w io.Writer) (n int64, err error) {
 	s.mu.RLock()
 	file, bytes := s.mu.file, s.mu.bytes
 	s.mu.RUnlock()
@@ -291,7 +290,6 @@ func (s *Spool) copyFile(w io.Writer) (int64, error) {
 		return 0, fmt.Errorf("spooled output: %w", err)
 	}
 	defer f.Close()
-	var n int64
 	if r, ok := w.(io.ReaderFrom); ok {
 		n, err = r.ReadFrom(f)
 	} else {

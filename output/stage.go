@@ -191,10 +191,9 @@ func (d *localStage) settle() error {
 // takeBack removes the result, because cause prevents that it becomes durable. If the result
 // has replaced a directory, that directory gets its name back. takeBack always returns an
 // error.
-func (d *localStage) takeBack(cause error) error {
+func (d *localStage) takeBack(cause error) (err error) {
 	made, back := d.path, ""
 	if d.old != "" {
-		var err error
 		if made, err = swap(d.old, d.path); err != nil {
 			return fmt.Errorf("output %s: has replaced the directory that was there, but could not be made durable: %w",
 				quoteName(d.name), errors.Join(errs.Cause(cause), err))

@@ -249,8 +249,7 @@ func (a *ahead) sort(i int, s *record.Sorter) {
 
 // lists returns the entries of range p in each run. With deep, all prefixes begin at the depth
 // of the range. Otherwise the prefixes of sorted runs are those of whole keys.
-func (a *ahead) lists(p int, deep bool) []record.List {
-	var lists []record.List
+func (a *ahead) lists(p int, deep bool) (lists []record.List) {
 	for i := range a.runs {
 		r := &a.runs[i]
 		slice := &r.whole

@@ -38,7 +38,7 @@ func NewCopies(part int, merges rule.ReduceMerges) *Copies {
 // Add copies the output of a map, and merges what the thresholds require. It ignores a map that
 // was copied before. o is used as by NewMerge, without Inputs and Part. Its Lease is needed until
 // Add returns.
-func (c *Copies) Add(ctx context.Context, mapTask int, out *MapOutput, o MergeOptions) error {
+func (c *Copies) Add(ctx context.Context, mapTask int, out *MapOutput, o MergeOptions) (err error) {
 	at, found := c.find(mapTask)
 	if found {
 		return nil
@@ -46,7 +46,6 @@ func (c *Copies) Add(ctx context.Context, mapTask int, out *MapOutput, o MergeOp
 	run := copyRun{first: mapTask, last: mapTask}
 	if stat := out.Part(c.part); stat.Records > 0 {
 		o.Inputs, o.Part = []*MapOutput{out}, c.part
-		var err error
 		if c.merges.ToMemory(stat.Bytes()) {
 			run.out, err = toMemory(ctx, stat, o)
 		}
@@ -170,11 +169,10 @@ func (c *Copies) lightest() (from, to int) {
 }
 
 // merge replaces the runs from..to-1 by one file with their records.
-func (c *Copies) merge(ctx context.Context, from, to int, o MergeOptions) error {
+func (c *Copies) merge(ctx context.Context, from, to int, o MergeOptions) (err error) {
 	whole := copyRun{first: c.runs[from].first, last: c.runs[to-1].last}
 	o.Inputs, o.Part = outputsOf(c.runs[from:to]), 0
 	if len(o.Inputs) > 0 {
-		var err error
 		if whole.out, err = toFile(ctx, o, MergePass); err != nil {
 			return err
 		}

@@ -215,8 +215,7 @@ func (c *Config) header() (trace.Header, error) {
 
 // ConfigOf returns the configuration of a recorded run. It copies what it needs of h. It fails
 // if the configuration in the header is not valid JSON for a Config.
-func ConfigOf(h *trace.Header) (Config, error) {
-	var c Config
+func ConfigOf(h *trace.Header) (c Config, err error) {
 	if err := json.Unmarshal(h.Config, &c); err != nil {
 		return c, fmt.Errorf("recorded configuration: %s", errs.OfJSON(err))
 	}

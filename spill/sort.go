@@ -56,7 +56,7 @@ type sorting struct {
 // each index chunk is sorted in place and becomes a slice, and readers merge the slices. The
 // slices refer to memory of the load. sort fails if the partitioner returns a number out of
 // range.
-func (s *sorting) sort(l *load) ([]record.Slice, error) {
+func (s *sorting) sort(l *load) (_ []record.Slice, err error) {
 	s.sorter.Arena = &l.arena
 	if l.table.keys > 0 {
 		return s.sortTable(l)
@@ -71,7 +71,6 @@ func (s *sorting) sort(l *load) ([]record.Slice, error) {
 	}
 	slices := make([]record.Slice, len(l.index))
 	for i := range l.index {
-		var err error
 		if slices[i], err = s.inPlace(&l.arena, l.indexed(i)); err != nil {
 			return nil, err
 		}
@@ -174,7 +173,7 @@ func (s *sorting) gather(l *load, out []record.Entry) (record.Slice, error) {
 // entries, it returns one slice. Otherwise it returns a slice for each chunk of the table; its
 // entries lie in the third of the chunk that no slot uses. Keys cannot be looked up in the
 // table afterwards.
-func (s *sorting) sortTable(l *load) ([]record.Slice, error) {
+func (s *sorting) sortTable(l *load) (slices []record.Slice, err error) {
 	l.arena.Sums = l.table.sums
 	s.slotBytes, s.longestSlot = 0, 0
 	total := int(l.table.keys)
@@ -192,7 +191,6 @@ func (s *sorting) sortTable(l *load) ([]record.Slice, error) {
 		slice, err := s.spread(&l.arena, out)
 		return []record.Slice{slice}, err
 	}
-	var slices []record.Slice
 	for _, c := range l.table.chunks {
 		used := c.compact()
 		out := record.EntriesIn(c.slots[used*slotBytes:], used)

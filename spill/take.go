@@ -248,7 +248,7 @@ func (b *Buffer) emitSpans(blk jobs.Block, spans []jobs.Span) {
 
 // partition returns the partition of a key, also if cuts divide the keys. It fails if the
 // partitioner returns a number out of range.
-func (b *Buffer) partition(key []byte) (int, error) {
+func (b *Buffer) partition(key []byte) (p int, err error) {
 	if b.part != nil {
 		p := b.part(key, b.o.Parts)
 		if p < 0 || p >= b.o.Parts {
@@ -256,7 +256,6 @@ func (b *Buffer) partition(key []byte) (int, error) {
 		}
 		return p, nil
 	}
-	p := 0
 	for p < len(b.o.Cuts) && string(key) >= string(b.o.Cuts[p]) {
 		p++
 	}

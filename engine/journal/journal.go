@@ -396,7 +396,7 @@ func (j *Journal) removeOrphans() {
 
 // Close ends the goroutine that syncs, and unlocks the directory. It removes the directory if the
 // run has succeeded, or if no journal was begun. It may be called again.
-func (j *Journal) Close(succeeded bool) error {
+func (j *Journal) Close(succeeded bool) (err error) {
 	j.mu.Lock()
 	if !j.mu.closed {
 		j.mu.closed = true
@@ -406,7 +406,6 @@ func (j *Journal) Close(succeeded bool) error {
 	j.syncer.Wait()
 	// A directory without a journal is removed even if the run has failed.
 	begun := j.kept.Found || j.file != nil
-	var err error
 	if j.file != nil {
 		err = j.file.Close()
 		j.file = nil

@@ -192,8 +192,7 @@ var codas = [...]string{"", "", "", "", "n", "r", "s", "l", "t", "nd", "st", "m"
 var foreign = [...]string{"é", "ö", "ü", "ñ", "ø", "ł", "ß", "ç", "京", "本", "мир", "ан", "λ", "ία"}
 
 // invent returns a random word. Words with a higher rank are rarer and longer.
-func invent(r *rng, rank int) word {
-	var w word
+func invent(r *rng, rank int) (w word) {
 	add := func(s string) {
 		if int(w.n)+len(s) <= maxWordBytes {
 			w.n += uint8(copy(w.text[w.n:], s))

@@ -169,11 +169,10 @@ func (k *KeptTemp) Create(pattern string) (*TempFile, error) {
 // Close unlocks the directory. If remove is true, it first removes the directory. It then also
 // removes the one above, if mrlocal has made that and nothing else is in it. Close may be called
 // again.
-func (k *KeptTemp) Close(remove bool) error {
+func (k *KeptTemp) Close(remove bool) (err error) {
 	if k.lock == nil {
 		return nil
 	}
-	var err error
 	if remove {
 		err = removeLeft(k.Path)
 	}

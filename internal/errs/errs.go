@@ -79,8 +79,7 @@ type Place struct {
 func (e *Error) Error() string { return OneLine(e.where(e.Object) + e.Cause.Error()) }
 
 // where returns the text before that of the cause: "place: object: ", "object: " or "".
-func (e *Error) where(object string) string {
-	var text string
+func (e *Error) where(object string) (text string) {
 	switch at := e.Place; {
 	case at.Line > 0:
 		text = fmt.Sprintf("%s:%d:%d: ", at.File, at.Line, at.Column)

@@ -81,8 +81,7 @@ func Median(sample []float64) float64 {
 
 // Bits returns 64 random bits for a list of arguments. The order of the arguments counts: (1, 2) and
 // (2, 1) give different bits.
-func Bits(arguments ...uint64) uint64 {
-	h := uint64(0)
+func Bits(arguments ...uint64) (h uint64) {
 	for _, a := range arguments {
 		h = mix(h ^ a)
 	}

@@ -144,11 +144,10 @@ func (r *releaser) write(p []byte) {
 
 // message writes the message of one line. payload is the payload of its frameItem. If payload
 // is nil, message reads length bytes of it from the split.
-func (r *releaser) message(number int64, flags byte, payload []byte, length int64) error {
+func (r *releaser) message(number int64, flags byte, payload []byte, length int64) (err error) {
 	r.beginFile()
 	head := payload
 	if payload == nil {
-		var err error
 		// Only the head is needed here; copy passes the two parts on from the buffer of the
 		// reader.
 		if head, err = r.in.Peek(messageHead); err != nil {

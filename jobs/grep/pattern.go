@@ -247,8 +247,7 @@ func patternError(pattern string, err error) error {
 
 // alternatives returns the strings that patterns match, in the order of preference; nil: they match
 // more than strings.
-func alternatives(trees []*syntax.Regexp) []string {
-	var list []string
+func alternatives(trees []*syntax.Regexp) (list []string) {
 	for _, tree := range trees {
 		n := mostWords.Analyse(tree)
 		if n.Exact == nil || !n.Pure || len(list)+len(n.Exact) > int(mostWords) {

@@ -57,7 +57,7 @@ func (r *releaser) Records() int64 { return r.records }
 
 // Release implements jobs.Releaser. It reads the frames of one split. It stops early if the
 // rest of the file or of the job is not needed.
-func (r *releaser) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
+func (r *releaser) Release(split io.Reader, w io.Writer) (verdict jobs.Verdict, err error) {
 	// -m 0 selects nothing, as in GNU grep.
 	if r.limit == 0 {
 		return jobs.EndJob, nil
@@ -65,7 +65,6 @@ func (r *releaser) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
 	// If Release stopped early, the buffers still have data of the split before.
 	r.in.Reset(split)
 	r.out.Reset(w)
-	verdict := jobs.Continue
 	// A header is one word with kind and number, and one with the length of the payload
 	// (frames).
 	for verdict == jobs.Continue {
@@ -75,9 +74,7 @@ func (r *releaser) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
 			return verdict, fmt.Errorf("grep: reading the lines of a split: %w", err)
 		}
 		head := binary.LittleEndian.Uint64(r.header[:8])
-		var err error
-		verdict, err = r.frame(uint8(head), int64(head>>8), int64(binary.LittleEndian.Uint64(r.header[8:])))
-		if err != nil {
+		if verdict, err = r.frame(uint8(head), int64(head>>8), int64(binary.LittleEndian.Uint64(r.header[8:]))); err != nil {
 			return verdict, err
 		}
 	}

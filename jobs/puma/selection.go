@@ -29,7 +29,7 @@ type SelectionOptions struct {
 
 // NewSelection makes the jobs. It fails with an options error (package errs) if an option is out of
 // range.
-func NewSelection(o SelectionOptions) (jobs.Chain, error) {
+func NewSelection(o SelectionOptions) (chain jobs.Chain, err error) {
 	o.KeepMap, o.KeepReduce = cmp.Or(o.KeepMap, new(10.0)), cmp.Or(o.KeepReduce, new(40.0))
 	o.Stages = cmp.Or(o.Stages, 3)
 	switch {
@@ -40,7 +40,6 @@ func NewSelection(o SelectionOptions) (jobs.Chain, error) {
 	case o.Stages < 1 || o.Stages > 100:
 		return nil, errs.Fieldf("Options.Stages", "%d: must be from 1 to 100", o.Stages)
 	}
-	var chain jobs.Chain
 	for stage := range o.Stages {
 		chain = append(chain, jobs.Job{
 			Name: "select-" + strconv.Itoa(stage+1), Ordered: true, BuiltIn: true,

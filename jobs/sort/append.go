@@ -321,8 +321,7 @@ func appendVersion(dst, text []byte) []byte {
 // empty. Suffixes are any number of a dot, a letter or tilde, and more letters, digits or
 // tildes. The first byte is never part of a suffix. The loop finds the last offset behind which
 // there are only suffixes.
-func versionName(text []byte) int {
-	name := 0
+func versionName(text []byte) (name int) {
 	for i := 0; i < len(text); {
 		i++
 		name = i

@@ -165,8 +165,7 @@ func appendMark(dst, line []byte, begin, end int) []byte {
 
 // columns returns the width of text on a terminal. Control characters have no width. A tab
 // counts as one column, because AppendLine writes it as >.
-func columns(text []byte) int {
-	n := 0
+func columns(text []byte) (n int) {
 	for _, c := range text {
 		if c >= ' ' && c != 0x7f || c == '\t' {
 			n++

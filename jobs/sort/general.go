@@ -156,7 +156,7 @@ const hexDigits = "0123456789abcdefABCDEF"
 
 // parseExponent reads letter, a sign and digits, and returns the exponent. It returns 0 if text
 // does not begin with them. Larger exponents are cut to mostExponentLit.
-func parseExponent(text []byte, letter byte) int {
+func parseExponent(text []byte, letter byte) (n int) {
 	if len(text) < 2 || text[0]|0x20 != letter {
 		return 0
 	}
@@ -165,7 +165,6 @@ func parseExponent(text []byte, letter byte) int {
 	if minus || text[0] == '+' {
 		text = text[1:]
 	}
-	n := 0
 	for i := 0; i < len(text) && text[i]-'0' < 10; i++ {
 		n = min(n*10+int(text[i]-'0'), mostExponentLit)
 	}

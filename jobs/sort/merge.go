@@ -282,7 +282,7 @@ type Disorder struct {
 //
 // One goroutine reads blocks, and one worker for each core checks blocks. Their answers are taken in the
 // order of the file, so the result does not depend on the number of workers.
-func (o *Order) FirstDisorder(ctx context.Context, s *Source, delim byte, unique bool) (*Disorder, error) {
+func (o *Order) FirstDisorder(ctx context.Context, s *Source, delim byte, unique bool) (found *Disorder, err error) {
 	least := 0 // the smallest result of Compare(line, line before) that is in order
 	if unique {
 		least = 1
@@ -301,12 +301,11 @@ func (o *Order) FirstDisorder(ctx context.Context, s *Source, delim byte, unique
 			more = yield(b) && !last
 		}
 	}
-	var found *Disorder
 	var before Line // the last line of the block before; a copy, because that block is reused
 	lines, end := int64(0), int64(0)
 	workers := runtime.GOMAXPROCS(0)
 	check := func(_ context.Context, b *block) { b.check(o, delim, least) }
-	err := inorder.Each(ctx, workers, 2*workers, blocks, check, func(b *block) error {
+	err = inorder.Each(ctx, workers, 2*workers, blocks, check, func(b *block) error {
 		if lines > 0 && len(b.lines) > 0 && o.Compare(&b.lines[0], &before) < least {
 			b.out = 0
 		}

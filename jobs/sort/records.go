@@ -47,9 +47,8 @@ func (o *Options) parseColumn(text string) (field, error) {
 
 // parsePath parses a key of JSON: names separated by dots, and OPTS behind a colon. A name in quotes may
 // have dots and colons.
-func parsePath(text string) (field, error) {
+func parsePath(text string) (f field, err error) {
 	rest, letters := cutLetters(text)
-	var f field
 	f.rules = (&keyParser{text: letters}).options()
 	f.skipEnd = f.has(blanks)
 	for more := true; more; {

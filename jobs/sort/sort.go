@@ -427,9 +427,8 @@ type keyParser struct {
 
 // parseField parses one -k. Positions in text count from 1. Those of a field are numbers to
 // skip.
-func parseField(text string) (_ field, err error) {
+func parseField(text string) (f field, err error) {
 	p := &keyParser{text: text}
-	var f field
 	if f.startField, err = p.count("field number"); err != nil {
 		return f, err
 	}

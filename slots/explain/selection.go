@@ -273,9 +273,8 @@ var errNoDecision = errors.New("no attempt was started or killed by this event")
 // event file from its first line, which need not be complete. Why uses only o.Name and
 // o.Policy. It fails if r was changed or is not an event file, or if a replayed decision differs
 // from the recorded one. It also fails if event seq is missing, or is neither a start nor a kill.
-func Why(r io.Reader, seq uint64, o Options) (*Reason, error) {
-	var found *Reason
-	err := reasons(r, o, seq, func(x *Reason) bool {
+func Why(r io.Reader, seq uint64, o Options) (found *Reason, err error) {
+	err = reasons(r, o, seq, func(x *Reason) bool {
 		found = x
 		return false
 	})

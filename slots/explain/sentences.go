@@ -149,7 +149,7 @@ func (t *explainer) basis(e *slots.Explanation) string {
 // passedOver lists the candidates that did not get the slot: those that the Ledger refused
 // and those that the policy names. If there are none and the policy gives no numbers, it
 // lists a few jobs with a pending task of the same kind. The text is "" without candidates.
-func (t *explainer) passedOver(e *slots.Explanation) string {
+func (t *explainer) passedOver(e *slots.Explanation) (text string) {
 	// The policy asked for these grants earlier in this visit.
 	var words []string
 	for _, r := range t.refused {
@@ -171,7 +171,6 @@ func (t *explainer) passedOver(e *slots.Explanation) string {
 	if more := len(words) - slots.MostBeaten; more > 0 { // the Ledger may have refused any number of jobs
 		words = append(words[:slots.MostBeaten], errs.Counted(more, "other"))
 	}
-	text := ""
 	if len(words) > 0 {
 		text = "It was chosen before " + list(words) + "."
 	}

@@ -31,8 +31,7 @@ type rule struct {
 type rules []rule
 
 // parseRules parses an ignore file as git does. It skips lines that match nothing.
-func parseRules(data []byte) rules {
-	var all rules
+func parseRules(data []byte) (all rules) {
 	text := strings.TrimPrefix(string(data), scan.ByteOrderMark)
 	for line := range strings.SplitSeq(text, "\n") {
 		if strings.HasPrefix(line, "#") {
@@ -198,14 +197,13 @@ func (w *walker) enter(g *ignores, name, full string, entries []listed) *ignores
 
 // parents returns the ignores of the directories above a root. As in ripgrep, these apply too. full is
 // the absolute path of the root, without links.
-func (w *walker) parents(full string) *ignores {
+func (w *walker) parents(full string) (g *ignores) {
 	// above lists the directories from the nearest one to the top of the file system.
 	var above []string
 	for d := full; d != filepath.Dir(d); {
 		d = filepath.Dir(d)
 		above = append(above, d)
 	}
-	var g *ignores
 	// The loop begins at the top, because enter needs the ignores of the directory above.
 	for i := len(above) - 1; i >= 0; i-- {
 		// A directory above may have very many entries, so only the four names are looked up.

@@ -234,7 +234,7 @@ func ExchangeRunes(re *syntax.Regexp) {
 }
 
 // exchangedClass returns a class, as pairs of first and last runes in order, with NUL and newline exchanged.
-func exchangedClass(class []rune) []rune {
+func exchangedClass(class []rune) (all []rune) {
 	has := func(r rune) (found bool) {
 		for i := 0; i < len(class); i += 2 {
 			found = found || class[i] <= r && r <= class[i+1]
@@ -253,7 +253,6 @@ func exchangedClass(class []rune) []rune {
 		ranges = append(ranges, [2]rune{class[i], min(class[i+1], gone-1)}, [2]rune{max(class[i], gone+1), class[i+1]})
 	}
 	slices.SortFunc(ranges, func(a, b [2]rune) int { return cmp.Compare(a[0], b[0]) })
-	var all []rune
 	for _, r := range ranges {
 		switch n := len(all); {
 		case r[0] > r[1]: // there is none on this side of the rune that is gone
@@ -337,8 +336,7 @@ func AppendCSV(dst, text []byte, separator byte) []byte {
 }
 
 // CSVTexts returns the texts of all values of a record. The caller owns the list.
-func CSVTexts(record []byte, separator byte) []string {
-	var texts []string
+func CSVTexts(record []byte, separator byte) (texts []string) {
 	for more := true; more; {
 		var value []byte
 		value, record, more = CutCSV(record, separator)

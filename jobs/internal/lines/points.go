@@ -169,12 +169,11 @@ func (r *PointReader) Begin(a jobs.OwnAttempt) { r.Centroids, r.err = parsePoint
 // Each calls visit with the line of each point and the index of the nearest centroid. line is
 // borrowed until visit returns. Each fails with an input error (package errs) if a line is not
 // a point, or if there are no centroids.
-func (r *PointReader) Each(b jobs.Block, visit func(line []byte, cluster int)) error {
+func (r *PointReader) Each(b jobs.Block, visit func(line []byte, cluster int)) (err error) {
 	if r.err != nil {
 		return &jobs.SideError{Err: r.err}
 	}
 	for line := range b.Lines() {
-		var err error
 		if r.Point, err = parsePoint(r.Point[:0], line); err != nil {
 			return errs.Inputf(b.Path, "%w", err)
 		}

@@ -263,7 +263,7 @@ func (p *preemption) checkKind(v *slots.View, d *slots.Decision, k slots.Kind) {
 // tasksToPreempt sets the clocks of a pool (Hadoop 1.0.3, FairScheduler.tasksToPreempt). If the
 // pool has starved for the timeout, it returns how many tasks it lacks to its min share or to
 // its fair share.
-func (p *preemption) tasksToPreempt(v *slots.View, id slots.PoolID, k slots.Kind, level policy.Level) int32 {
+func (p *preemption) tasksToPreempt(v *slots.View, id slots.PoolID, k slots.Kind, level policy.Level) (missing int32) {
 	for int(id) >= len(p.clocks[k]) {
 		p.clocks[k] = append(p.clocks[k], clock{-1, -1})
 	}
@@ -274,7 +274,6 @@ func (p *preemption) tasksToPreempt(v *slots.View, id slots.PoolID, k slots.Kind
 	set(&c.min, v.Now(), running < least)
 	set(&c.half, v.Now(), starvedForFairShare(running, demand, level))
 
-	missing := int32(0)
 	if p.overdue(v.Now(), c.min, pool.Config().PreemptAfter) {
 		missing = least - running
 	}

@@ -103,8 +103,7 @@ func Openers() []string {
 
 // namesOf returns the names of the policies for which is holds, in the order of All. is
 // gets new policies that no run uses.
-func namesOf(is func(slots.Policy) bool) []string {
-	var names []string
+func namesOf(is func(slots.Policy) bool) (names []string) {
 	for _, e := range All() {
 		if is(e.New(policy.DefaultOptions())) {
 			names = append(names, e.Name)

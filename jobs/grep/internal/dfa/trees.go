@@ -112,8 +112,7 @@ func factored(group []*syntax.Regexp, ordered bool) []*syntax.Regexp {
 }
 
 // flat returns subs with the alternatives of alternations in their places.
-func flat(subs []*syntax.Regexp) []*syntax.Regexp {
-	var all []*syntax.Regexp
+func flat(subs []*syntax.Regexp) (all []*syntax.Regexp) {
 	for _, sub := range subs {
 		if sub.Op == syntax.OpAlternate {
 			all = append(all, flat(sub.Sub)...)
