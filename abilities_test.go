@@ -471,6 +471,7 @@ func spans(b jobs.Block) (all []jobs.Span) {
 
 // TestEachAbilityIsDoneOrRefusedInEachWay runs each cell of the table. A refusal comes before any user code runs.
 func TestEachAbilityIsDoneOrRefusedInEachWay(t *testing.T) {
+	t.Parallel() // much of its time it waits for the disk
 	for _, a := range abilities() {
 		for _, way := range ways() {
 			t.Run(a.what+", "+way.name, func(t *testing.T) {

@@ -261,6 +261,7 @@ func TestABlockIsReadAsWhatItHas(t *testing.T) {
 
 // TestPairsOfAnyLengthReachTheNextJob: they are read in blocks, and a pair may be longer than a block.
 func TestPairsOfAnyLengthReachTheNextJob(t *testing.T) {
+	t.Parallel() // much of its time it waits for the disk
 	lengths := []int{0, 1, 127, 128, 1 << 20, 3 << 20, 5}
 	first, second := perWord(), jobs.Job{NewMapper: func() jobs.Mapper {
 		return jobs.MapperFunc(func(b jobs.Block, out jobs.Emitter) error {

@@ -179,6 +179,7 @@ func emptyReducers(t *testing.T) map[string]func(j *jobs.Job) {
 // TestAnEmptySliceIsNil: whether a mapper emits an empty key or value as nil, and where its records
 // go, does not change a byte of the result.
 func TestAnEmptySliceIsNil(t *testing.T) {
+	t.Parallel() // much of its time it waits for the disk
 	text := emptyText()
 	o := input(t, text)
 	results := map[string]string{} // by reducer, for mappers that emit the same records

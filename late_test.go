@@ -115,6 +115,7 @@ func keepers(end func(k *keeper) error) map[string]jobs.Job {
 
 // TestARecordEmittedInCloseFailsItsAttempt: it would be lost.
 func TestARecordEmittedInCloseFailsItsAttempt(t *testing.T) {
+	t.Parallel() // much of its time it waits for the disk
 	in := input(t, strings.Repeat("a\nb\nc\n", 100))
 	for how, emit := range lateEmits {
 		for who, job := range keepers(func(k *keeper) error { emit(k.out); return nil }) {
@@ -147,6 +148,7 @@ func TestARecordEmittedInCloseFailsItsAttempt(t *testing.T) {
 // TestAnEmitterOfAnEarlierAttemptDoesNoHarm: user code that emits through it loses records, so the job fails.
 // The records of other attempts stay as they are.
 func TestAnEmitterOfAnEarlierAttemptDoesNoHarm(t *testing.T) {
+	t.Parallel() // much of its time it waits for the disk
 	var text strings.Builder
 	for i := range 3_000 {
 		fmt.Fprintf(&text, "line %05d\n", i)

@@ -13,6 +13,7 @@ import (
 // README.md's own commands and runs examples/job there, and makes another one
 // in a workspace.
 func TestAProgramInAnotherModule(t *testing.T) {
+	t.Parallel() // it waits for the compiler
 	if testing.Short() {
 		t.Skip("builds programs")
 	}
@@ -110,6 +111,7 @@ func main() {}
 // Each block of Go in the documents for users is the body of a function, and compiles in a module
 // of the user's own.
 func TestTheDocumentsLinesOfGoCompile(t *testing.T) {
+	t.Parallel() // it waits for the compiler
 	documents, err := filepath.Glob("docs/*.md")
 	if err != nil {
 		t.Fatal(err)

@@ -493,6 +493,7 @@ func (d *drawn) work(rng *rand.Rand) work {
 // TestARandomJobHasOneResultInEachWay draws jobs with several abilities, their input, memory, policy and faults.
 // Each way has the result of the reference, or refuses the job by name. -draw N repeats one of them.
 func TestARandomJobHasOneResultInEachWay(t *testing.T) {
+	t.Parallel() // much of its time it waits for the disk
 	resumed, refused := int64(0), 0
 	for n := uint64(1); n <= uint64(*draws); n++ {
 		if *draw == 0 || *draw == n {

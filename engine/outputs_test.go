@@ -87,6 +87,7 @@ func words(t *testing.T) (path string, all []string) {
 // TestNamedOutputs: each word is once in each of its outputs, although attempts fail after they have
 // written there, and copies of attempts run. The directory has no other files.
 func TestNamedOutputs(t *testing.T) {
+	t.Parallel() // much of its time it waits for the disk
 	input, all := words(t)
 	for _, c := range []struct {
 		name    string

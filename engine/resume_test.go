@@ -114,6 +114,7 @@ func (r *resumable) goOn(want []byte) *engine.Report {
 }
 
 func TestARunGoesOnAndMapsNothingAgain(t *testing.T) {
+	t.Parallel() // much of its time it waits for the disk
 	files := []jobtest.File{{Path: "a", Data: text(71, 900_000)}, {Path: "b", Data: text(72, 100_000)}}
 	writeFiles(t, files)
 	for name, chain := range chains(t) {
@@ -406,6 +407,7 @@ func line(text string) string {
 // Copies of slow attempts, a lost tracker and injected failures change neither the result
 // nor what a run that goes on finds.
 func TestARunGoesOnWhateverWentWrong(t *testing.T) {
+	t.Parallel() // much of its time it waits for the disk
 	files := []jobtest.File{{Path: "a", Data: text(79, 500_000)}}
 	writeFiles(t, files)
 	chain := func() jobs.Chain { return build(t, sort.New, sort.Options{}) }

@@ -120,6 +120,7 @@ func leaves(of reflect.Type) (names []string) {
 // TestEachOptionIsInTheJournalOrDoesNotMatter: a change of each option in turn is refused by name, or the
 // run goes on to the same result.
 func TestEachOptionIsInTheJournalOrDoesNotMatter(t *testing.T) {
+	t.Parallel() // much of its time it waits for the disk
 	files := []jobtest.File{{Path: "a", Data: text(74, 100_000)}}
 	writeFiles(t, files)
 	chain := func() jobs.Chain { return build(t, sort.New, sort.Options{}) }
