@@ -236,14 +236,20 @@ func (p *block) band(lanes []trace.Slot, y float64) {
 		if l.group == others {
 			hue = view.HueCount // grey
 		}
-		class := fmt.Sprintf("layer h%d%s", hue, view.SignOf([]view.SignID{view.SignCompute, view.SignReduce}[l.kind]).Name)
-		if l.group == lost {
+		s := view.SignOf([]view.SignID{view.SignCompute, view.SignReduce}[l.kind])
+		class, mark := fmt.Sprintf("layer h%d%s", hue, s.Name), string(s.Mark)
+		switch {
+		case l.group == lost:
 			class = string(view.SignOf(view.SignLost).Mark)
+		case l.lent:
+			mark = string(view.SignOf(view.LentSign(l.kind)).Mark)
+		case s.Mark == view.Rule:
+			mark = fmt.Sprintf("h%drules", hue)
 		}
 		area := p.area(low, high, at)
 		fmt.Fprintf(p.w, `<path class="%s" d="%s"/>`, class, area)
-		if l.lent {
-			fmt.Fprintf(p.w, `<path class="%s" d="%s"/>`, view.SignOf(view.LentSign(l.kind)).Mark, area)
+		if mark != "" {
+			fmt.Fprintf(p.w, `<path class="%s" d="%s"/>`, mark, area)
 		}
 		if low = high; l.group < others && (i == len(order)-1 || order[i+1].group != l.group) {
 			letters += p.widest(l.group, under, high, at)

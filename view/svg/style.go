@@ -17,13 +17,14 @@ import (
 //go:embed style.xml
 var frame string
 
-// style returns frame in the colours of a theme, with a class for each hue in each tone.
+// style returns frame in the colours of a theme, with a class for each hue in each tone, and a pattern for reduces of
+// bands in each hue.
 func style(dark bool) string {
 	theme := view.Light()
 	if dark {
 		theme = view.Dark()
 	}
-	var b strings.Builder
+	var b, rules strings.Builder
 	for i, hue := range theme.Hues[:view.HueCount+1] { // the last is grey
 		for id := range view.SignCount {
 			s := view.SignOf(id)
@@ -31,12 +32,13 @@ func style(dark bool) string {
 				fmt.Fprintf(&b, ".h%d%s { fill: %s; } ", i, s.Name, hue.Tones[s.Name].Hex())
 			}
 			if s.Mark == view.Rule {
-				fmt.Fprintf(&b, ".h%drule { stroke: %s; } ", i, hue.Text[s.Name].Hex())
+				fmt.Fprintf(&b, ".h%drule { stroke: %s; } .h%drules { fill: url(#rules%d); } ", i, hue.Text[s.Name].Hex(), i, i)
+				fmt.Fprintf(&rules, `<pattern id="rules%d" width="8" height="8" patternUnits="userSpaceOnUse"><path class="h%drule" d="M0 4.5h8"/></pattern>`+"\n", i, i)
 			}
 		}
 		b.WriteByte('\n')
 	}
-	return strings.NewReplacer("GROUND", theme.Ground.Hex(), "INK", theme.Ink.Hex(), "QUIET", theme.Quiet.Hex(), "LINE", theme.Line.Hex(), "SOFT", theme.Soft.Hex(), "TONES", b.String()).Replace(frame)
+	return strings.NewReplacer("GROUND", theme.Ground.Hex(), "INK", theme.Ink.Hex(), "QUIET", theme.Quiet.Hex(), "LINE", theme.Line.Hex(), "SOFT", theme.Soft.Hex(), "TONES", b.String(), "RULES", rules.String()).Replace(frame)
 }
 
 // sign is an entry of the legend: a drawing in SVG, 26 by 14 pixels, and its words.

@@ -207,6 +207,42 @@ func TestTextAndMarksCanBeSeen(t *testing.T) {
 	}
 }
 
+// TestReducesOfBandsHaveLines checks that reduces of bands differ from maps by more than a tone: by the hatch of a
+// loan, or by lines with a contrast of 3 : 1 against reduces and maps of their hue.
+func TestReducesOfBandsHaveLines(t *testing.T) {
+	text := "cluster: {trackers: 2, map_slots: 20, reduce_slots: 5}\njobs:\n"
+	for i := range 40 {
+		text += fmt.Sprintf("  - {name: job%d, maps: %d, map_time: 5s, reduces: 1, reduce_time: 5s}\n", i, 1+i)
+	}
+	m := viewtest.Run{Policy: "pi-dhfs", Cost: "l0", Workload: text}.Model(t)
+	for _, theme := range []*view.Theme{view.Light(), view.Dark()} {
+		var b bytes.Buffer
+		if err := svg.Write(&b, []view.Named{{Model: m}}, svg.Options{Dark: theme.Ground == view.Dark().Ground}); err != nil {
+			t.Fatal(err)
+		}
+		got := b.String()
+		ruled := map[string]bool{}
+		for _, layer := range regexp.MustCompile(`<path class="layer h(\d)reduce" (d="[^"]+"/>)(?:<path class="([^"]*)" (d="[^"]+"/>))?`).FindAllStringSubmatch(got, -1) {
+			hue, mark := layer[1], layer[3]
+			if layer[2] != layer[4] || mark != "down" && mark != "h"+hue+"rules" {
+				t.Fatalf("reduces of hue %s have the mark %q", hue, mark)
+			}
+			ruled[hue] = ruled[hue] || mark != "down"
+		}
+		for i, hue := range theme.Hues[:view.HueCount+1] {
+			line := hue.Text["reduce"]
+			pattern := fmt.Sprintf(`<pattern id="rules%d" width="8" height="8" patternUnits="userSpaceOnUse"><path class="h%drule" `, i, i)
+			style := fmt.Sprintf(".h%drule { stroke: %s; } .h%drules { fill: url(#rules%d); }", i, line.Hex(), i, i)
+			if !ruled[strconv.Itoa(i)] || !strings.Contains(got, pattern) || !strings.Contains(got, style) {
+				t.Errorf("reduces of hue %d have no lines", i)
+			}
+			if a, b := line.Contrast(hue.Tones["reduce"]), line.Contrast(hue.Tones["compute"]); min(a, b) < 3 {
+				t.Errorf("the lines of hue %d have %.2f : 1 against reduces and %.2f : 1 against maps", i, a, b)
+			}
+		}
+	}
+}
+
 // TestTheLegendHasTheSignsThatOccur and no others.
 func TestTheLegendHasTheSignsThatOccur(t *testing.T) {
 	m := view.New()
