@@ -290,6 +290,13 @@ func (c *coordinator) bookWritten(a *attempt) {
 	c.book(a)
 }
 
+// first returns attempt 0 of the task.
+func (a *attempt) first() slots.AttemptID {
+	id := a.id
+	id.N = 0
+	return id
+}
+
 // lostRace reports whether err only means that another attempt of the task has committed before.
 // Such an attempt counts as killed, not as failed, even if the Ledger has not ordered its kill.
 // If there is no other attempt, err is a failure: as a kill it would let the task be tried for
@@ -297,6 +304,10 @@ func (c *coordinator) bookWritten(a *attempt) {
 func (c *coordinator) lostRace(a *attempt, err error) bool {
 	if !errors.Is(err, output.ErrLost) && !errors.Is(err, output.ErrAborted) {
 		return false
+	}
+	// An abandoned attempt has committed, and is about to say so. Then another attempt is booked (bookWritten).
+	if _, stuck := a.job.stuck[a.first()]; stuck {
+		return true
 	}
 	// The other attempt may have ended already. The Ledger has then ordered the kill of this one.
 	slot := c.ledger.View().Slot(slots.SlotID(a.slot))
@@ -383,9 +394,7 @@ func (c *coordinator) abandon(a *attempt) {
 	// may still use it.
 	c.run.pool.Abandon(a.slot)
 	a.leaveFDs() // its thread may never do that
-	if a.id.Kind == slots.Map {
-		j.stuck[a.id.Task] = struct{}{}
-	}
+	j.stuck[a.first()] = struct{}{}
 	// Another attempt of the task may wait for the source.
 	c.handOverSource(a)
 	c.mayBeDone(j)

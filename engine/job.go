@@ -39,10 +39,10 @@ type job struct {
 	restored map[int]*journal.Output // map outputs of a killed run, until the job is submitted
 	releaser jobs.Releaser           // nil: none
 	counters Counters
-	usage    usage                     // of attempts that committed
-	written  map[slots.TaskID]*attempt // attempts without a book entry that have committed the part of the task (attemptFailed)
-	failures failures                  // unless the user gives the number of attempts
-	stuck    map[slots.TaskID]struct{} // maps with an abandoned attempt, which may still read its source
+	usage    usage                        // of attempts that committed
+	written  map[slots.TaskID]*attempt    // attempts without a book entry that have committed the part of the task (attemptFailed)
+	failures failures                     // unless the user gives the number of attempts
+	stuck    map[slots.AttemptID]struct{} // attempt 0 of tasks with an abandoned attempt, which may still read its source, and commit
 
 	// ---- shared with attempts
 	chain *chain
@@ -66,7 +66,7 @@ type job struct {
 func (ch *chain) newJob(step int) *job {
 	j := &job{
 		chain: ch, step: step, spec: guard.Job(ch.job.Chain[step]), side: ch.side, sidePath: ch.job.Side,
-		binary: map[int32]struct{}{}, written: map[slots.TaskID]*attempt{}, failures: failures{}, stuck: map[slots.TaskID]struct{}{},
+		binary: map[int32]struct{}{}, written: map[slots.TaskID]*attempt{}, failures: failures{}, stuck: map[slots.AttemptID]struct{}{},
 	}
 	j.sideSeal = sync.OnceValue(func() *invariant.Seal { return new(invariant.NewSeal(j.side)) })
 	for column := range jobs.Column(len(j.setSizes)) {
@@ -228,7 +228,7 @@ func (j *job) release() {
 	invariant.Move(&j.state, jobReleased)
 	j.feeder.Stop(nil)
 	for i, t := range j.maps {
-		if _, stuck := j.stuck[slots.TaskID(i)]; !stuck {
+		if _, stuck := j.stuck[slots.AttemptID{Job: j.id, Kind: slots.Map, Task: slots.TaskID(i)}]; !stuck {
 			releaseSource(t.source)
 		}
 	}
