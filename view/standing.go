@@ -16,6 +16,21 @@ type Standing struct {
 	ShareOf     [trace.Kinds]float64 // fair share by kind, with slots.PerKind
 }
 
+// Yardstick returns slots.Together if the policies of runs define fair shares in different ways. What shows such
+// runs together measures all of them by this definition, so that they can be compared. Otherwise Yardstick returns
+// slots.NoShares, and each run has the definition of its policy.
+func Yardstick(runs []Named) slots.Sharing {
+	one := slots.NoShares
+	for _, r := range runs {
+		own := r.Model.Sharing
+		if own != slots.NoShares && one != slots.NoShares && own != one {
+			return slots.Together
+		}
+		one = cmp.Or(own, one)
+	}
+	return slots.NoShares
+}
+
 // EachStanding calls yield each time the use, demand or fair share of a pool changes, in the order of time. now is by
 // pool, and valid during the call. lent is the number of lent slots, by home kind. Shares are by the definition
 // sharing. A call takes time in proportion to the rows, and for each moment to the pools.

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"mrlocal/internal/errs"
+	"mrlocal/slots"
 	"mrlocal/trace"
 	"mrlocal/view"
 )
@@ -167,15 +169,16 @@ func DecisionTable(w io.Writer, m *view.Model) error {
 // fails if w does.
 func CounterTable(w io.Writer, m *view.Model) error {
 	t := newTable(w, "counters.csv", counterColumns()...)
-	t.counters(m)
+	t.counters(m, m.Sharing)
 	return t.end()
 }
 
-// UsageTable writes the rows of CounterTable for each run, after the name of the run. It fails if w does.
+// UsageTable writes the rows of CounterTable for each run, after the name of the run. If the policies define fair
+// shares in different ways, all rows have those of view.Yardstick. UsageTable fails if w does.
 func UsageTable(w io.Writer, runs []view.Named) error {
 	t := newTable(w, "usage", append([]string{"run"}, counterColumns()...)...)
 	for _, r := range runs {
-		t.counters(r.Model, r.Name)
+		t.counters(r.Model, cmp.Or(view.Yardstick(runs), r.Model.Sharing), r.Name)
 	}
 	return t.end()
 }
@@ -184,14 +187,15 @@ func counterColumns() []string {
 	return append(strings.Fields("time_s pool running_maps running_reduces share_maps share_reduces demand_maps demand_reduces "+hadoopColumns), "share")
 }
 
-// counters writes the rows of CounterTable for a run. Each begins with the cells of before.
-func (t *table) counters(m *view.Model, before ...any) {
+// counters writes the rows of CounterTable for a run, with fair shares by that definition. Each begins with the cells
+// of before.
+func (t *table) counters(m *view.Model, sharing slots.Sharing, before ...any) {
 	if m.Last == 0 {
 		return
 	}
 	step := trace.Round(m.Last, tableSteps)
 	steps := int((m.Last + step - 1) / step)
-	c := m.Curves(0, step*time.Duration(steps), steps, m.Sharing)
+	c := m.Curves(0, step*time.Duration(steps), steps, sharing)
 	h := hadoopCounters{m: m, pools: make([][trace.Kinds]hadoopAttempts, len(c.Pools))}
 	for i := range c.Steps {
 		at := c.From + time.Duration(i)*c.Step

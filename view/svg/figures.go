@@ -42,7 +42,8 @@ const (
 )
 
 // Usage draws a panel for each run and pool over time: the slots in use as an area, and the fair share as a line of
-// dashes, maps and reduces together. All panels have the same scales. It fails if w does.
+// dashes, maps and reduces together. All panels have the same scales, and fair shares of one definition
+// (view.Yardstick). It fails if w does.
 func Usage(w io.Writer, runs []view.Named, title string) error {
 	out, light := bufio.NewWriter(w), view.Light()
 	var all []*view.Curves
@@ -52,7 +53,7 @@ func Usage(w io.Writer, runs []view.Named, title string) error {
 	}
 	both := func(v [trace.Kinds][]float64, i int) float64 { return v[trace.Map][i] + v[trace.Reduce][i] }
 	for _, r := range runs {
-		c := r.Model.Curves(0, last, usageSteps, r.Model.Sharing)
+		c := r.Model.Curves(0, last, usageSteps, cmp.Or(view.Yardstick(runs), r.Model.Sharing))
 		all, panels = append(all, c), panels+len(c.Pools)
 		for _, p := range c.Pools {
 			for i := range c.Steps {

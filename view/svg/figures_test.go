@@ -2,12 +2,15 @@ package svg_test
 
 import (
 	"bytes"
+	"encoding/csv"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
 	"mrlocal/internal/testkit"
 	"mrlocal/view"
+	"mrlocal/view/export"
 	"mrlocal/view/svg"
 	"mrlocal/view/viewtest"
 )
@@ -53,6 +56,36 @@ func TestTheResponsesOfAllJobsEndAtOne(t *testing.T) {
 	for i := range all {
 		if took := all[i].Response(); took <= 0 || i > 0 && took < all[i-1].Response() {
 			t.Errorf("job %d: %v", i, took)
+		}
+	}
+}
+
+// Runs whose policies define fair shares in different ways are measured by one definition, as the page does.
+func TestUsageOfSeveralRunsHasOneDefinition(t *testing.T) {
+	const workload = "cluster: {trackers: 1, map_slots: 4, reduce_slots: 2}\ndefaults: {map_time: 10s, reduce_time: 10s}\njobs:\n  - {name: a, pool: one, maps: 9, reduces: 1}\n  - {name: b, pool: two, maps: 1, reduces: 9}\n"
+	var runs []view.Named
+	for _, policy := range []string{"fifo", "pi-dhfs", "pd-dhfs"} {
+		runs = append(runs, view.Named{Name: policy, Model: viewtest.Simulate(t, workload, policy, "l0").Model})
+	}
+	for n, want := range map[int]struct{ perKind, together, lines int }{2: {1, 0, 2}, 3: {0, 1, 6}} { // fifo has no shares of its own
+		var b bytes.Buffer
+		if err := svg.Usage(&b, runs[:n], "Usage"); err != nil {
+			t.Fatal(err)
+		}
+		text := b.String()
+		if a, c, d := strings.Count(text, "dashes: fair share of the slots of each kind"), strings.Count(text, "dashes: fair share of all slots"), strings.Count(text, `stroke-width="1.6" stroke-dasharray`); a != want.perKind || c != want.together || d != want.lines {
+			t.Errorf("%d runs: %d and %d definitions, %d lines, want %+v", n, a, c, d, want)
+		}
+		b.Reset()
+		if err := export.UsageTable(&b, runs[:n]); err != nil {
+			t.Fatal(err)
+		}
+		rows, _ := csv.NewReader(&b).ReadAll()
+		byKind, both := slices.Index(rows[0], "share_maps"), slices.Index(rows[0], "share")
+		for _, row := range rows[1:] {
+			if own := n == 2; (row[byKind] != "") != (own && row[0] == "pi-dhfs") || (row[both] != "") != (!own || row[0] == "pi-dhfs") {
+				t.Fatalf("%d runs, a row of %s: share_maps %q, share %q", n, row[0], row[byKind], row[both])
+			}
 		}
 	}
 }

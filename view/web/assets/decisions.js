@@ -51,7 +51,7 @@ export class Decisions {
     const found = (i) => !words || (d.bar[i] >= 0 ? `${run.taskName(d.bar[i])} s${d.slot[i]} ` : `${what(run, i)} `).toLowerCase().includes(words);
     for (; this.read < d.seq.length; this.read++) if (wanted(this.read) && found(this.read)) this.shown.push(this.read);
     this.rows.style.height = Math.max(ROW, this.shown.length * ROW) + 'px';
-    document.querySelector('#filter h2').textContent = 'Decisions' + (this.page.shown().length > 1 ? ' of ' + run.policy : '');
+    document.querySelector('#filter h2').textContent = 'Decisions' + (this.page.shown().length > 1 ? ' of ' + this.page.called(run) : '');
     this.list.setAttribute('aria-label', `${this.shown.length} of ${d.seq.length} decisions`);
     this.paint();
   }
@@ -179,7 +179,7 @@ export class Inspector {
       element('h2', { textContent: 'Why did a slot go to a task?' }),
       element('p', { textContent: 'Click a bar or a decision: here are the rule, its numbers and the candidates that it beat. Click a blank stretch of a slot for the reason why it was idle.' }));
     if (!run || !run.bars.seq.length) return;
-    const words = lent ? `Show the first of ${lent} loans` + (this.page.shown().length > 1 ? ' under ' + lender.policy : '') : 'Show the first decision';
+    const words = lent ? `Show the first of ${lent} loans` + (this.page.shown().length > 1 ? ' under ' + this.page.called(lender) : '') : 'Show the first decision';
     const button = element('button', { textContent: words });
     button.addEventListener('click', () => {
       this.page.focus(lender);
@@ -188,7 +188,7 @@ export class Inspector {
     this.box.append(element('p', {}, button));
     for (const r of this.page.shown()) {
       if (!r.path?.text) continue;
-      const name = this.page.shown().length > 1 ? ' under ' + r.policy : '';
+      const name = this.page.shown().length > 1 ? ' under ' + this.page.called(r) : '';
       this.box.append(element('h3', { textContent: 'What ended last' + name }), element('p', { textContent: r.path.text }));
     }
   }

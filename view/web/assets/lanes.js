@@ -518,7 +518,7 @@ export class Lanes {
       const marks = [run.bars.lent[bar] ? 'lent' : '', run.bars.speculative[bar] ? 'copy' : '', run.howName(bar)].filter(Boolean).join(', ');
       rows.push([run.taskName(bar), `slot ${run.bars.slot[bar]} (${lane?.home})`, span(run.bars.from[bar]), run.to[bar] < 0 ? 'runs' : span(run.to[bar]), marks, run.rules[run.bars.rule[bar]]]);
     }
-    this.table.replaceChildren(table(`The last ${rows.length} of ${bars.length} attempts that had started by ${span(at)}, ${run.policy}`, ['task', 'slot', 'from', 'to', 'marks', 'rule'], rows));
+    this.table.replaceChildren(table(`The last ${rows.length} of ${bars.length} attempts that had started by ${span(at)}, ${page.called(run)}`, ['task', 'slot', 'from', 'to', 'marks', 'rule'], rows));
   }
 }
 

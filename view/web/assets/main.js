@@ -180,7 +180,7 @@ class Page {
         const known = this.runs.find((x) => x.id === r.id);
         if (!known) this.add(new Run(r.id, r.name));
         else if (r.ended && !known.ended && known.seq >= r.seq) known.over = true;
-        if (r.note && known) this.lasts('note of ' + r.id, `${r.policy || r.name}: ${r.note}`);
+        if (r.note && known) this.lasts('note of ' + r.id, `${this.called(known)}: ${r.note}`);
       }
       await this.load();
       if (this.away) this.lost(false);
@@ -195,7 +195,7 @@ class Page {
     this.away = away;
     const live = away && this.runs.some((r) => !r.over);
     this.lasts('away', live ? `The server does not answer: the run was killed, or the connection is gone. Here is what was known before. (${reason})` : '');
-    if (live) byID('headline').textContent = this.shown().filter((r) => !r.over).map((r) => `${r.policy} was cut off after ${span(r.last)}.`).join(' ');
+    if (live) byID('headline').textContent = this.shown().filter((r) => !r.over).map((r) => `${this.called(r)} was cut off after ${span(r.last)}.`).join(' ');
     this.told = ''; // asked again when the server is there
     if (!away) this.notice('The server is there again.');
     this.draw();
@@ -225,6 +225,12 @@ class Page {
     this.inspected = null; // the inspector still offers a loan of the old runs
     this.refreshed();
     this.decisions.refresh(true);
+  }
+
+  /** called returns the name of a run: that of its policy, or its own if another run has the same policy. */
+  called(run) {
+    const alone = run.policy && !this.runs.some((r) => r !== run && r.policy === run.policy);
+    return alone ? run.policy : run.name;
   }
 
   shown() { return this.runs.filter((r) => this.on.has(r.id)).slice(0, MOST_SHOWN); }
@@ -278,8 +284,7 @@ class Page {
       this.save();
       this.draw();
     });
-    const several = this.runs.filter((r) => r.policy === run.policy).length > 1;
-    return element('label', { title: run.name }, box, ' ' + (several || !run.policy ? run.name : run.policy));
+    return element('label', { title: run.name }, box, ' ' + this.called(run));
   }
 
   /** scrolled scrolls the other runs along with one, and draws. */
@@ -327,7 +332,7 @@ class Page {
       let read = 0;
       const from = Math.max(0, r.last - 1e10);
       for (let e = r.ends.seq.length - 1; e >= 0 && r.ends.at[e] >= from; e--) read += r.ends.in_bytes[e];
-      return `${r.policy}: ${cores.toFixed(1)} cores, buffers ${size(u.memory_bytes[i])}${u.bound_bytes[i] ? ` of ${size(u.bound_bytes[i])}` : ''}, temporary files ${size(u.temp_bytes[i])}, read ${size((read * 1e9) / Math.max(1, r.last - from))}/s${this.left(r)}`;
+      return `${this.called(r)}: ${cores.toFixed(1)} cores, buffers ${size(u.memory_bytes[i])}${u.bound_bytes[i] ? ` of ${size(u.bound_bytes[i])}` : ''}, temporary files ${size(u.temp_bytes[i])}, read ${size((read * 1e9) / Math.max(1, r.last - from))}/s${this.left(r)}`;
     }).join(' · ');
   }
 

@@ -30,6 +30,7 @@ export class Run {
     this.id = id;
     this.name = name;
     this.policy = '';
+    this.sharing = 'none'; // the definition of the policy's fair shares
     this.signs = []; // names of the signs that a picture needs
     this.seq = 0;
     this.last = 0;
@@ -62,7 +63,7 @@ export class Run {
   apply(d) {
     const fresh = d.seq > this.seq || d.ended !== this.ended || this.lanes.length === 0;
     Object.assign(this, {
-      policy: d.policy, signs: d.signs, seq: d.seq, last: d.last, ended: d.ended, dropped: d.dropped,
+      policy: d.policy, sharing: d.sharing, signs: d.signs, seq: d.seq, last: d.last, ended: d.ended, dropped: d.dropped,
       lanes: d.lanes, pools: d.pools, rules: d.rules,
       opNames: d.ops, phaseNames: d.phases, howNames: d.hows, stepNames: d.steps,
     });

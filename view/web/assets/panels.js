@@ -28,7 +28,7 @@ export class Jobs {
     const moment = [key, run.seq, run.over, page.unknown(run), time.at, time.end].join();
     if (this.moment === moment) return; // no number has changed
     this.moment = moment;
-    this.box.previousElementSibling.textContent = 'Jobs' + (page.shown().length > 1 ? ' of ' + run.policy : '');
+    this.box.previousElementSibling.textContent = 'Jobs' + (page.shown().length > 1 ? ' of ' + page.called(run) : '');
     jobs.forEach((j, i) => this.update(run, j, this.cards[i], time.now));
   }
 
@@ -156,7 +156,15 @@ class Panel {
   }
 }
 
-const definitions = [['', 'of the policy'], ['per-kind', 'by kind of slots'], ['together', 'of all slots together']];
+const definitions = [['own', 'of the policy'], ['per-kind', 'by kind of slots'], ['together', 'of all slots together']];
+
+// cut returns the end of a text that is as wide as fits. The names of files differ at their ends.
+function cut(ctx, text, width) {
+  if (ctx.measureText(text).width <= width) return text;
+  let from = 1;
+  while (from < text.length && ctx.measureText('…' + text.slice(from)).width > width) from++;
+  return '…' + text.slice(from);
+}
 
 // poolName returns the name of a pool. A curve of a live run may have a pool that the page learns with its next question.
 const poolName = (run, pool) => run.pools[pool]?.name ?? 'a new pool';
@@ -169,7 +177,10 @@ export class Shares extends Panel {
   constructor(page) {
     super(page);
     this.share = element('select', { title: 'the definition of the fair share' }, ...definitions.map(([value, textContent]) => element('option', { value, textContent })));
-    this.share.addEventListener('change', () => page.draw());
+    this.share.addEventListener('change', () => {
+      this.chosen = true;
+      page.draw();
+    });
     this.options = [element('label', {}, 'fair share ', this.share)];
     this.line = element('div', { className: 'below' });
     this.root = [this.line, ...this.root];
@@ -180,24 +191,34 @@ export class Shares extends Panel {
     const { page } = this, { time } = page, runs = page.shown().filter((r) => r.lanes.length);
     if (!runs.length) return;
     const steps = Math.min(600, Math.max(50, Math.floor((this.canvas.parentElement.clientWidth - GUTTER) / 2)));
-    const from = Math.round(time.from), to = Math.round(time.to), sharing = this.share.value;
+    // Runs are compared by one definition, unless the reader chooses that of each policy.
+    const differ = new Set(runs.map((r) => r.sharing).filter((s) => s !== 'none')).size > 1;
+    if (!this.chosen) this.share.value = differ ? 'together' : 'own';
+    const from = Math.round(time.from), to = Math.round(time.to), sharing = this.share.value === 'own' ? undefined : this.share.value;
     const asks = runs.map((r) => ['curves', { run: r.id, from, to, steps, sharing }]), belows = runs.map((r) => ['below', { run: r.id, sharing }]);
     this.later([from, to, steps, sharing, ...runs.map((r) => r.id + ':' + r.seq)].join(), [...asks, ...belows], (answers) => {
       this.of = runs.map((run, i) => ({ run, curves: answers[i], below: answers[runs.length + i], picture: new Stack() }));
+      this.differ = differ;
+      this.owns = differ && !sharing;
       this.list();
       this.describe();
     });
     const of = this.of.filter((o) => runs.includes(o.run));
     if (!of.length) return this.say(runs.some((r) => r.bars.seq.length) ? 'Adding up…' : 'No task has started yet.');
     this.say();
-    const least = 46 * of.length, ctx = this.begin(least), row = (this.height - this.top(least)) / of.length;
+    const least = this.least, ctx = this.begin(least), row = (this.height - this.top(least)) / of.length;
     if (this.top(least)) this.axis(ctx);
     of.forEach((o, i) => this.row(ctx, o, this.top(least) + i * row, row, of.length > 1));
     this.moment(ctx);
   }
 
+  get least() { return (this.owns ? 58 : 46) * this.of.length; }
+
+  // yardstick returns by which definition a run is measured, if the runs differ in this.
+  yardstick(o) { return this.owns && o.curves.sharing !== 'none' ? definitions.find(([value]) => value === o.curves.sharing)[1] : ''; }
+
   // top returns where the rows begin. If there is no room for an axis, that of the lanes must do.
-  top(least = 46 * this.of.length) { return this.height < AXIS + least ? 0 : AXIS; }
+  top(least = this.least) { return this.height < AXIS + least ? 0 : AXIS; }
 
   // row draws the row of a run, from the place top on.
   row(ctx, o, top, height, named) {
@@ -217,7 +238,10 @@ export class Shares extends Panel {
     ctx.fillStyle = paint.quiet;
     ctx.fillText(`${Math.round(most)} slots`, 4, head + 5);
     ctx.fillText('0', 4, bottom - 5);
-    if (named) ctx.fillText(run.policy, 4, (head + bottom) / 2, GUTTER - 8);
+    if (named) {
+      const lines = [page.called(run), this.yardstick(o)].filter(Boolean), mid = (head + bottom) / 2;
+      lines.forEach((words, i) => ctx.fillText(cut(ctx, words, GUTTER - 8), 4, mid + 12 * (i - (lines.length - 1) / 2)));
+    }
     if (first >= last) return;
     const n = Math.max(1, Math.floor((this.width - GUTTER - 6) * paint.ratio)), column = (time.to - time.from) / n;
     const place = (i) => { const k = Math.floor((time.from + (i + 0.5) * column - c.from) / c.step); return k < c.steps ? k : -1; };
@@ -278,9 +302,13 @@ export class Shares extends Panel {
   // list writes the definition, and the times in which pools were below their shares. A click shows one of them.
   list() {
     const lines = [], none = [];
-    for (const { run, curves, below } of this.of) {
-      const all = below.times;
-      if (curves.sharing !== 'none' && !below.large && !all.length) none.push(run.policy);
+    if (this.differ) {
+      const words = this.owns ? 'Each run is measured by the fair share of its own policy, so they cannot be compared.' : `All runs are measured by one ${this.of[0].curves.definition}.`;
+      lines.push(element('div', { className: 'by', textContent: words }));
+    }
+    for (const o of this.of) {
+      const { run, curves, below } = o, all = below.times, name = this.page.called(run) + (this.yardstick(o) ? ` (${this.yardstick(o)})` : '');
+      if (curves.sharing !== 'none' && !below.large && !all.length) none.push(name);
       const buttons = all.slice(0, 40).map((b) => {
         const button = element('button', { textContent: `${poolName(run, b.pool)}, ${span(b.from)} to ${span(b.to)}, ${+b.slots.toFixed(1)} slots` });
         button.addEventListener('click', () => {
@@ -290,8 +318,8 @@ export class Shares extends Panel {
         });
         return button;
       });
-      const words = curves.sharing === 'none' ? `${run.policy}: ${curves.definition}`
-        : below.large ? 'the run is too large to list who was below its share' : all.length ? `${this.of.length > 1 ? run.policy + ': ' : ''}below its share (hatched): ` : '';
+      const words = curves.sharing === 'none' ? `${name}: ${curves.definition}`
+        : below.large ? 'the run is too large to list who was below its share' : all.length ? `${this.of.length > 1 ? name + ': ' : ''}below its share (hatched): ` : '';
       if (words) lines.push(element('div', { title: curves.definition }, words, ...buttons, all.length > 40 ? ` and ${all.length - 40} more` : ''));
     }
     if (none.length) lines.push(element('div', { textContent: `${this.of.length > 1 ? none.join(', ') + ': ' : ''}no pool was below its share for longer than 1 % of the run` }));
@@ -309,8 +337,8 @@ export class Shares extends Panel {
 
   describe() {
     const mean = (a) => (a.length ? (a.reduce((s, v) => s + v, 0) / a.length).toFixed(2) : '');
-    this.canvas.setAttribute('aria-label', `Slots in use and fair share of pools under ${this.of.map((o) => o.run.policy).join(', ')}. The table next to it has the means.`);
-    this.table.replaceChildren(...this.of.map(({ run, curves: c }) => table(`Means of the window, in slots, ${run.policy}: ${c.definition}`, ['pool', 'maps#', 'reduces#', 'fair share#'],
+    this.canvas.setAttribute('aria-label', `Slots in use and fair share of pools under ${this.of.map((o) => this.page.called(o.run)).join(', ')}. The table next to it has the means.`);
+    this.table.replaceChildren(...this.of.map(({ run, curves: c }) => table(`Means of the window, in slots, ${this.page.called(run)}: ${c.definition}`, ['pool', 'maps#', 'reduces#', 'fair share#'],
       c.pools.map((p) => [run.pools[p.pool]?.name ?? 'other pools', mean(p.maps), mean(p.reduces), mean(p.share)]))));
   }
 }
@@ -335,7 +363,7 @@ export class Buffers extends Panel {
     const b = run.buffers, steps = run.stepNames;
     const slots = run.lanes.filter((l) => run.bySlot.get(l.slot)?.some((bar) => run.bars.kind[bar] === MAP));
     const most = Math.max(1, ...b.to_bytes.filter((_, i) => steps[b.step[i]] === 'grow'), ...b.bytes.filter((_, i) => steps[b.step[i]] === 'begin'));
-    this.line.textContent = (page.shown().length > 1 ? run.policy + ': ' : '') + grown(run, Math.min(time.now, run.last));
+    this.line.textContent = (page.shown().length > 1 ? page.called(run) + ': ' : '') + grown(run, Math.min(time.now, run.last));
     const ctx = this.begin(AXIS + 16 * slots.length + 4), h = (this.height - AXIS - 4) / Math.max(1, slots.length);
     Object.assign(this, { slots, h });
     this.axis(ctx);
@@ -475,7 +503,7 @@ export class Shuffle extends Panel {
     const at = Math.round(Math.min(time.now, run.last)), most = 60;
     this.later([run.id, this.job.value, at, run.seq].join(), [['shuffle', { run: run.id, job: this.job.value, at, most }]], ([answer]) => {
       this.answer = answer;
-      this.line.textContent = (page.shown().length > 1 ? run.policy + ': ' : '') + waits(run, answer, at);
+      this.line.textContent = (page.shown().length > 1 ? page.called(run) + ': ' : '') + waits(run, answer, at);
       this.describe(run);
     });
     if (!this.answer) return this.say('Adding up…');
@@ -584,7 +612,7 @@ export class Differences {
         return x && x.finish >= 0 ? x.finish - x.submit : undefined;
       }, span));
     }
-    const head = ['', ...all.map((a) => a.run.policy + (runs.filter((r) => r.policy === a.run.policy).length > 1 ? ' ' + a.run.name : '') + '#')];
+    const head = ['', ...all.map((a) => page.called(a.run) + '#')];
     this.box.replaceChildren(table('Differences between runs', head, rows));
     if (all.length === 2) this.box.append(this.firstDifference(all[0].run, all[1].run));
     if (all.length < 2) this.box.append(element('p', { className: 'note', textContent: 'Choose a second run above to compare it on the same axis of time.' }));
@@ -610,7 +638,7 @@ export class Differences {
     p.append(`The first ${i} decisions about attempts are the same. Then they differ: `);
     for (const [run, row] of [[a, da[i]], [b, db[i]]]) {
       if (row === undefined) continue;
-      const button = element('button', { textContent: `${run.policy} at ${span(run.decisions.at[row])}` });
+      const button = element('button', { textContent: `${this.page.called(run)} at ${span(run.decisions.at[row])}` });
       button.addEventListener('click', () => {
         this.page.focus(run);
         this.page.choose(row);

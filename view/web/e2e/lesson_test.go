@@ -91,6 +91,31 @@ func TestASiteHasLessons(t *testing.T) {
 	until(t, tab, "document.querySelector('#mistake.good') !== null")
 }
 
+// The panel of shares says what the note of the lesson says: under pi-dhfs a pool starves.
+func TestALessonAndItsSharesAgree(t *testing.T) {
+	tab := open(t, serve(t, t.TempDir(), "demo", "pools", "--ui"))
+	until(t, tab, "document.querySelector('#lesson h2')?.textContent.startsWith('Two pools')")
+	do(t, tab, chromedp.Evaluate("Array.from(document.querySelectorAll('#lesson button')).find(b => b.textContent === 'Show all').click()", nil))
+	until(t, tab, "document.querySelector('.below .by').textContent.includes('of maps and reduces together') && document.querySelector('.below > div:nth-child(2)').textContent.startsWith('pi-dhfs: below its share (hatched): reports, ')")
+}
+
+// Each run of a lesson has its own name, also if several have one policy.
+func TestRunsOfOnePolicyHaveTheirOwnNames(t *testing.T) {
+	tab := open(t, serve(t, t.TempDir(), "demo", "percentages", "--ui"))
+	until(t, tab, "document.querySelector('#lesson h2')?.textContent.startsWith('How many slots')")
+	do(t, tab, chromedp.Evaluate("Array.from(document.querySelectorAll('#lesson button')).find(b => b.textContent === 'Show all').click()", nil))
+	until(t, tab, "document.querySelector('#inspector').textContent.includes('under half lent') && document.querySelector('.below > div')")
+	headline := "document.querySelector('#headline').textContent"
+	until(t, tab, headline+".includes('all lent ') && "+headline+".includes('half lent ') && "+headline+".includes('ends first')")
+	push(t, tab, "[data-tab=differences]")
+	until(t, tab, "document.querySelector('#panel thead').innerText.replace(/\\s+/g, ' ').trim() === 'all lent half lent'")
+	if got := eval(t, tab, "document.body.innerText.replace(/pi-dhfs · |rule \\S+ of pi-dhfs/g, '').includes('pi-dhfs')"); got != "false" {
+		t.Errorf("a run has the name of its policy: %s", eval(t, tab, "document.body.innerText"))
+	}
+	push(t, tab, "#runs label input") // the other one keeps its name
+	until(t, tab, headline+".startsWith('half lent ends after')")
+}
+
 // A page of recorded runs loads no lesson.
 func TestOtherPagesHaveNoLesson(t *testing.T) {
 	dir, names := recorded(t, borrow, "fair")

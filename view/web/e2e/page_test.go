@@ -490,16 +490,29 @@ func TestEachSignCanBeSeen(t *testing.T) {
 	}
 }
 
-// TestSharesAreThoseOfThePolicy has a list of the times below a share, and another definition by choice.
-func TestSharesAreThoseOfThePolicy(t *testing.T) {
+// The list has the times below a share. Runs whose policies have different definitions are measured by one, unless the
+// reader chooses that of each policy.
+func TestSharesOfRunsHaveOneDefinition(t *testing.T) {
 	dir, names := recorded(t, fromFile(t, "../../../bench/workloads/fig5.yaml"), "pi-dhfs", "pd-dhfs", "fifo")
 	tab := open(t, serve(t, dir, append([]string{"ui"}, names...)...))
 	until(t, tab, "document.querySelector('.below button')?.textContent.includes(' slots')")
-	until(t, tab, "document.querySelector('.below > div:nth-child(2)').title.startsWith('fair share of all slots')")
+	until(t, tab, "document.querySelector('.below .by').textContent === 'All runs are measured by one fair share of all slots, of maps and reduces together, by weight and min share.' && document.querySelector('#options select').value === 'together'")
+	line := "document.querySelector('.below > div:nth-child(%d)').textContent"
+	for n, want := range []string{"pi-dhfs: below its share (hatched): pool1, 64.96 s to 139.4 s, 53 slots", "pd-dhfs: below its share (hatched): pool1, 64.96 s to 88.9 s, 53 slots"} {
+		if got := eval(t, tab, fmt.Sprintf(line, n+2)); !strings.HasPrefix(got, want) {
+			t.Errorf("line %d: %s, want %s", n+2, got, want)
+		}
+	}
 	push(t, tab, "#runs label:nth-child(3) input")
-	until(t, tab, "document.querySelector('.below > div:nth-child(3)').textContent === 'fifo: no fair shares of pools are known'")
+	until(t, tab, fmt.Sprintf(line, 4)+".startsWith('fifo: below its share')")
+	do(t, tab, chromedp.Evaluate("(e => { e.value = 'own'; e.dispatchEvent(new Event('change')) })(document.querySelector('#options select'))", nil))
+	until(t, tab, fmt.Sprintf(line, 2)+".startsWith('pi-dhfs (by kind of slots): below its share') && "+fmt.Sprintf(line, 3)+".startsWith('pd-dhfs (of all slots together): below its share')")
+	until(t, tab, fmt.Sprintf(line, 4)+" === 'fifo: no fair shares of pools are known'")
+	push(t, tab, "#runs label:nth-child(2) input") // a policy without shares has no other definition
+	until(t, tab, "document.querySelector('.below .by') === null && "+fmt.Sprintf(line, 1)+".startsWith('pi-dhfs: below its share')")
+	push(t, tab, "#runs label:nth-child(2) input")
 	do(t, tab, chromedp.Evaluate("(e => { e.value = 'per-kind'; e.dispatchEvent(new Event('change')) })(document.querySelector('#options select'))", nil))
-	until(t, tab, "document.querySelector('.below > div:nth-child(2)').title.startsWith('fair share of the slots of each kind') && !document.querySelector('.below').textContent.includes('no fair shares')")
+	until(t, tab, "document.querySelector('.below .by').textContent.includes('one fair share of the slots of each kind') && !document.querySelector('.below').textContent.includes('no fair shares')")
 	whole := eval(t, tab, "document.querySelector('.below button').textContent")
 	push(t, tab, ".below button") // goes there
 	until(t, tab, "document.querySelector('#whole') && Number(document.querySelector('.lanes canvas').dataset.bars) < 600 && "+fmt.Sprintf("document.querySelector('.below button').textContent === %q", whole))

@@ -293,9 +293,14 @@ func curves(m *view.Model, p *params) []byte {
 	return m.Curves(from, max(to, from+1), int(p.number("steps", 1, mostSteps, 300)), p.sharing(m)).AppendJSON(nil)
 }
 
-// together calls answer with the runs of these ids, under the names that a headline has for them.
+// together calls answer with the runs of these ids. A run that was added has the name of its policy, unless another
+// one has the same policy. All others have their own names.
 func (l *Lab) together(ids []string, answer func(runs []view.Named) ([]byte, error)) ([]byte, error) {
-	locked := map[string]*Run{}
+	locked, policies := map[string]*Run{}, map[string][]*Run{} // the runs that were added, by policy
+	for _, r := range l.list() {
+		policy := r.info().Policy
+		policies[policy] = append(policies[policy], r)
+	}
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) { // in one order, because the runs stay locked
 		r, err := l.Run(id)
 		if err != nil {
@@ -308,9 +313,9 @@ func (l *Lab) together(ids []string, answer func(runs []view.Named) ([]byte, err
 	var named []view.Named
 	for _, id := range ids {
 		r := locked[id]
-		name := r.mu.model.Policy
-		if slices.ContainsFunc(named, func(n view.Named) bool { return n.Name == name }) {
-			name = r.Name // two runs under one policy differ by their files
+		name := r.Name
+		if policy := r.mu.model.Policy; slices.Equal(policies[policy], []*Run{r}) {
+			name = policy
 		}
 		named = append(named, view.Named{Name: name, Model: r.mu.model})
 	}

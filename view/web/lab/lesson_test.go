@@ -69,6 +69,31 @@ func TestALessonTiesItsNotesToEvents(t *testing.T) {
 	}
 }
 
+// Runs of one policy have their own names in headlines, the first one too, and also if it is alone.
+func TestRunsOfALessonHaveTheirOwnNames(t *testing.T) {
+	var l lab.Lab
+	text, err := l.Answer(t.Context(), "lesson", url.Values{"name": {"spill"}})
+	var got struct{ Runs []struct{ ID string } }
+	if err = errors.Join(err, json.Unmarshal(text, &got)); err != nil {
+		t.Fatal(err)
+	}
+	fixed, growing := got.Runs[0].ID, got.Runs[1].ID
+	for _, c := range []struct {
+		ids  []string
+		want []string
+	}{{[]string{fixed, growing}, []string{"fixed ", "growing "}}, {[]string{growing, fixed}, []string{"fixed ", "growing "}}, {[]string{fixed}, []string{"fixed ends after"}}} {
+		text, err := l.Answer(t.Context(), "headline", url.Values{"run": c.ids})
+		if err != nil || bytes.Contains(text, []byte("fair")) {
+			t.Errorf("%v: %s, %v", c.ids, text, err)
+		}
+		for _, want := range c.want {
+			if !bytes.Contains(text, []byte(want)) {
+				t.Errorf("%v: %s does not say %q", c.ids, text, want)
+			}
+		}
+	}
+}
+
 // A page plays each lesson: it is simulated, or its runs are recorded. All claims hold, each question has its moment.
 func TestALessonByNameIsPlayed(t *testing.T) {
 	var l lab.Lab
