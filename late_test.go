@@ -115,7 +115,6 @@ func keepers(end func(k *keeper) error) map[string]jobs.Job {
 
 // TestARecordEmittedInCloseFailsItsAttempt: it would be lost.
 func TestARecordEmittedInCloseFailsItsAttempt(t *testing.T) {
-	t.Parallel() // much of its time it waits for the disk
 	in := input(t, strings.Repeat("a\nb\nc\n", 100))
 	for how, emit := range lateEmits {
 		for who, job := range keepers(func(k *keeper) error { emit(k.out); return nil }) {
