@@ -156,7 +156,13 @@ class Panel {
   }
 }
 
-const definitions = [['own', 'of the policy'], ['per-kind', 'by kind of slots'], ['together', 'of all slots together']];
+const definitions = [['own', 'of the policy'], ['per-kind', 'by kind of slots'], ['together', 'of all slots together']], words = (sharing) => definitions.find(([value]) => value === sharing)[1];
+
+// slots returns a number of slots in words.
+function slots(n) {
+  const number = +n.toFixed(1);
+  return `${number} slot${number === 1 ? '' : 's'}`;
+}
 
 // cut returns the end of a text that is as wide as fits. The names of files differ at their ends.
 function cut(ctx, text, width) {
@@ -215,7 +221,7 @@ export class Shares extends Panel {
   get least() { return (this.owns ? 58 : 46) * this.of.length; }
 
   // yardstick returns by which definition a run is measured, if the runs differ in this.
-  yardstick(o) { return this.owns && o.curves.sharing !== 'none' ? definitions.find(([value]) => value === o.curves.sharing)[1] : ''; }
+  yardstick(o) { return this.owns && o.curves.sharing !== 'none' ? words(o.curves.sharing) : ''; }
 
   // top returns where the rows begin. If there is no room for an axis, that of the lanes must do.
   top(least = this.least) { return this.height < AXIS + least ? 0 : AXIS; }
@@ -236,7 +242,7 @@ export class Shares extends Panel {
       ctx.stroke();
     }
     ctx.fillStyle = paint.quiet;
-    ctx.fillText(`${Math.round(most)} slots`, 4, head + 5);
+    ctx.fillText(slots(Math.round(most)), 4, head + 5);
     ctx.fillText('0', 4, bottom - 5);
     if (named) {
       const lines = [page.called(run), this.yardstick(o)].filter(Boolean), mid = (head + bottom) / 2;
@@ -303,14 +309,15 @@ export class Shares extends Panel {
   list() {
     const lines = [], none = [];
     if (this.differ) {
-      const words = this.owns ? 'Each run is measured by the fair share of its own policy, so they cannot be compared.' : `All runs are measured by one ${this.of[0].curves.definition}.`;
-      lines.push(element('div', { className: 'by', textContent: words }));
+      const { sharing, definition } = this.of[0].curves;
+      const textContent = this.owns ? 'Each run is measured by the fair share of its own policy, so they cannot be compared.' : `All runs are measured by one fair share, ${words(sharing)}.`;
+      lines.push(element('div', { className: 'by', title: this.owns ? '' : definition, textContent }));
     }
     for (const o of this.of) {
       const { run, curves, below } = o, all = below.times, name = this.page.called(run) + (this.yardstick(o) ? ` (${this.yardstick(o)})` : '');
       if (curves.sharing !== 'none' && !below.large && !all.length) none.push(name);
       const buttons = all.slice(0, 40).map((b) => {
-        const button = element('button', { textContent: `${poolName(run, b.pool)}, ${span(b.from)} to ${span(b.to)}, ${+b.slots.toFixed(1)} slots` });
+        const button = element('button', { textContent: `${poolName(run, b.pool)}, ${span(b.from)} to ${span(b.to)}, ${slots(b.slots)}` });
         button.addEventListener('click', () => {
           const around = (b.to - b.from) / 4;
           this.page.focus(run);
@@ -318,9 +325,9 @@ export class Shares extends Panel {
         });
         return button;
       });
-      const words = curves.sharing === 'none' ? `${name}: ${curves.definition}`
+      const about = curves.sharing === 'none' ? `${name}: ${curves.definition}`
         : below.large ? 'the run is too large to list who was below its share' : all.length ? `${this.of.length > 1 ? name + ': ' : ''}below its share (hatched): ` : '';
-      if (words) lines.push(element('div', { title: curves.definition }, words, ...buttons, all.length > 40 ? ` and ${all.length - 40} more` : ''));
+      if (about) lines.push(element('div', { title: curves.definition }, about, ...buttons, all.length > 40 ? ` and ${all.length - 40} more` : ''));
     }
     if (none.length) lines.push(element('div', { textContent: `${this.of.length > 1 ? none.join(', ') + ': ' : ''}no pool was below its share for longer than 1 % of the run` }));
     this.line.replaceChildren(...lines);
@@ -477,13 +484,20 @@ function grown(run, at) {
   return `By ${span(at)}: ${growth}${refused.size ? ` ${refused.size} could not grow further.` : ''} ${spills ? `${count(spills, 'spill')} wrote ${size(bytes)}.` : 'Nothing was spilled.'}`;
 }
 
-/** Shuffle draws the matrix of maps by reduces of one job. */
+// named returns the name of row or column i of n, which has one or several of total tasks.
+function named(letter, i, n, total) {
+  const first = Math.ceil((i * total) / n), last = Math.ceil(((i + 1) * total) / n) - 1;
+  return letter + (first < last ? `${first}–${last}` : first);
+}
+
+/** Shuffle draws the matrix of maps by reduces of one job: how much each reduce has copied of each map. */
 export class Shuffle extends Panel {
   constructor(page) {
     super(page);
     this.job = element('select', { title: 'the job whose shuffle is shown' });
     this.job.addEventListener('change', () => page.draw());
-    this.options = [element('label', {}, 'job ', this.job)];
+    this.about = element('span', { className: 'key' });
+    this.options = [element('label', {}, 'job ', this.job), ' ', this.about];
     this.line = element('p', { className: 'told' });
     this.root = [this.line, ...this.root];
   }
@@ -501,47 +515,77 @@ export class Shuffle extends Panel {
       return this.say('No job of this run has reduces.');
     }
     const at = Math.round(Math.min(time.now, run.last)), most = 60;
-    this.later([run.id, this.job.value, at, run.seq].join(), [['shuffle', { run: run.id, job: this.job.value, at, most }]], ([answer]) => {
+    const asks = [at, run.last].map((t) => ['shuffle', { run: run.id, job: this.job.value, at: t, most }]);
+    this.later([run.id, this.job.value, at, run.seq].join(), asks, ([answer, whole]) => {
       this.answer = answer;
+      this.largest = Math.max(0, ...whole.cells.map((c) => c.bytes));
+      this.whole = whole;
+      this.about.textContent = `${answer.maps} maps × ${answer.reduces} reduces · ${answer.measured ? 'measured' : 'estimated: output of the map ÷ reduces'}`;
       this.line.textContent = (page.shown().length > 1 ? page.called(run) + ': ' : '') + waits(run, answer, at);
       this.describe(run);
     });
     if (!this.answer) return this.say('Adding up…');
     this.say();
-    const ctx = this.begin(), m = this.answer;
-    const side = Math.min((this.height - 22) / m.columns, (this.width - GUTTER - 160) / m.rows, 44);
-    const largest = Math.max(0, ...m.cells.map((c) => c.bytes));
-    ctx.fillStyle = paint.quiet;
-    ctx.fillText('maps →', GUTTER, 8);
-    ctx.fillText('reduces ↓', 4, 22);
-    const hue = paint.hue(run.hueOf(m.job, page.hue));
-    for (let row = 0; row < m.rows; row++) { // a row of the matrix is a column on the screen
-      for (let col = 0; col < m.columns; col++) {
-        const cell = m.cells[row * m.columns + col], x = GUTTER + row * side, y = 16 + col * side, w = Math.max(1, side - 1);
-        ctx.strokeStyle = paint.soft;
-        if (side > 5) ctx.strokeRect(x + 0.5, y + 0.5, w - 1, w - 1);
-        if (cell.done <= 0) continue;
-        const part = w * Math.sqrt(cell.done); // the area is the share that is copied
-        ctx.fillStyle = cell.bytes > largest / 2 ? hue.line : hue.tones.compute;
-        ctx.fillRect(x, y + w - part, part, part);
-      }
-    }
-    const x = GUTTER + m.rows * side + 14, words = [`${m.maps} maps × ${m.reduces} reduces`, 'area: share copied', 'by ' + span(at)];
-    if (largest > 0) words.push('stronger: over half of', `the largest, ${size(largest)}`);
-    words.push(...(m.measured ? ['measured'] : ['estimated: output', 'of the map ÷ reduces']));
-    ctx.fillStyle = paint.quiet;
-    words.forEach((t, i) => ctx.fillText(t, x, 22 + i * 15));
+    this.matrix(run, this.answer, paint.hue(run.hueOf(this.answer.job, page.hue)).line);
+  }
+
+  // amount returns how much a cell has, as a share of the largest one. Without bytes, all cells are as large.
+  amount(cell) { return this.largest ? cell.bytes / this.largest : cell.done; }
+
+  // matrix draws a row for each reduce, with a bar for each map and one for the sum.
+  matrix(run, m, colour) {
+    const { paint } = this.page, top = 18, ctx = this.begin(top + 16 * m.columns);
+    const names = (letter, n, total) => Array.from({ length: n }, (_, i) => named(letter, i, n, total));
+    const reduces = names('r', m.columns, m.reduces), maps = names('m', m.rows, m.maps), wide = (all) => Math.max(...all.map((t) => ctx.measureText(t).width));
+    const said = m.cells.map((c) => (this.largest ? size(c.bytes) : '100 %')), sums = this.sums(m), ends = this.sums(this.whole), most = Math.max(...ends.map((s) => s.amount));
+    const left = wide(reduces) + 12, text = Math.max(64, wide(said) + 8), sum = Math.max(text + 40, Math.min(360, this.width * 0.3)), column = Math.min(64, (this.width - left - sum - 16) / m.rows);
+    const right = left + m.rows * column + 16, row = Math.min(64, (this.height - top) / m.columns), every = Math.ceil((wide(maps) + 6) / column);
+    ctx.fillStyle = paint.ink;
+    maps.forEach((name, i) => { if (i % every === 0) ctx.fillText(name, left + i * column, 9); });
+    ctx.fillText('sum', right, 9);
+    reduces.forEach((name, c) => {
+      const bottom = Math.round(top + (c + 1) * row) - 3, high = row - 5;
+      ctx.fillStyle = paint.ink;
+      ctx.fillText(name, 4, bottom - high / 2);
+      ctx.fillText(this.largest ? size(sums[c].bytes) : `${Math.round((100 * sums[c].done) / m.rows)} %`, right, bottom - high / 2);
+      ctx.fillStyle = paint.line;
+      ctx.fillRect(left, bottom, m.rows * column, 1);
+      for (let r = 0; r < m.rows; r++) this.bar(ctx, colour, left + r * column, bottom, Math.max(1, column - 2), high, [m, this.whole].map((of) => this.amount(of.cells[r * m.columns + c])));
+      const scale = (this.width - right - text - 8) / most, thick = Math.min(high, 16), y = Math.round(bottom - (high + thick) / 2);
+      ctx.fillStyle = colour;
+      ctx.fillRect(right + text, y, sums[c].amount * scale, thick);
+      ctx.strokeStyle = colour;
+      ctx.strokeRect(right + text + 0.5, y + 0.5, Math.max(0, ends[c].amount * scale - 1), thick - 1);
+    });
+  }
+
+  // bar draws what is copied of a cell, and an outline as high as what is copied at the end.
+  bar(ctx, colour, x, bottom, width, high, [now, end]) {
+    ctx.fillStyle = colour;
+    ctx.fillRect(x, bottom - high * now, width, high * now);
+    if (end <= now || width < 4) return;
+    ctx.strokeStyle = colour;
+    ctx.strokeRect(x + 0.5, bottom - high * end + 0.5, width - 1, high * end);
+  }
+
+  // sums returns the sums of a matrix by reduce.
+  sums(m) {
+    return Array.from({ length: m.columns }, (_, column) => {
+      const cells = m.cells.filter((_, i) => i % m.columns === column), add = (f) => cells.reduce((sum, c) => sum + f(c), 0);
+      return { bytes: add((c) => c.bytes), done: add((c) => c.done), amount: add((c) => this.amount(c)) };
+    });
+  }
+
+  keys() {
+    if (!this.answer?.cells.length) return [];
+    const bar = (paint, ctx, part) => this.bar(ctx, paint.ink, 8, 12, 10, 11, [part, 1]);
+    return [[this.largest ? `copied; the full height is ${size(this.largest)}` : 'copied; the full height is all', (paint, ctx) => bar(paint, ctx, 1)], ['not copied yet', (paint, ctx) => bar(paint, ctx, 0.3)]];
   }
 
   describe(run) {
     const m = this.answer, done = m.cells.reduce((s, c) => s + c.done, 0) / Math.max(1, m.cells.length);
     this.canvas.setAttribute('aria-label', `Shuffle of ${run.jobName(m.job)}: ${(done * 100).toFixed(0)} percent copied. The table next to it has a line for each reduce.`);
-    const rows = [];
-    for (let col = 0; col < Math.min(60, m.columns); col++) {
-      let share = 0, bytes = 0;
-      for (let row = 0; row < m.rows; row++) { share += m.cells[row * m.columns + col].done; bytes += m.cells[row * m.columns + col].bytes; }
-      rows.push([String(col), ((share / Math.max(1, m.rows)) * 100).toFixed(0) + ' %', size(bytes)]);
-    }
+    const rows = this.sums(m).map((s, i) => [named('r', i, m.columns, m.reduces), ((s.done / Math.max(1, m.rows)) * 100).toFixed(0) + ' %', size(s.bytes)]);
     this.table.replaceChildren(table('Shuffle by reduce', ['reduce', 'copied#', 'bytes#'], rows));
   }
 }

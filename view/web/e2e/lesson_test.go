@@ -96,7 +96,7 @@ func TestALessonAndItsSharesAgree(t *testing.T) {
 	tab := open(t, serve(t, t.TempDir(), "demo", "pools", "--ui"))
 	until(t, tab, "document.querySelector('#lesson h2')?.textContent.startsWith('Two pools')")
 	do(t, tab, chromedp.Evaluate("Array.from(document.querySelectorAll('#lesson button')).find(b => b.textContent === 'Show all').click()", nil))
-	until(t, tab, "document.querySelector('.below .by').textContent.includes('of maps and reduces together') && document.querySelector('.below > div:nth-child(2)').textContent.startsWith('pi-dhfs: below its share (hatched): reports, ')")
+	until(t, tab, "document.querySelector('.below .by').textContent.includes('of all slots together') && document.querySelector('.below > div:nth-child(2)').textContent.startsWith('pi-dhfs: below its share (hatched): reports, ')")
 }
 
 // Each run of a lesson has its own name, also if several have one policy.

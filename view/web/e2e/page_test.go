@@ -496,7 +496,7 @@ func TestSharesOfRunsHaveOneDefinition(t *testing.T) {
 	dir, names := recorded(t, fromFile(t, "../../../bench/workloads/fig5.yaml"), "pi-dhfs", "pd-dhfs", "fifo")
 	tab := open(t, serve(t, dir, append([]string{"ui"}, names...)...))
 	until(t, tab, "document.querySelector('.below button')?.textContent.includes(' slots')")
-	until(t, tab, "document.querySelector('.below .by').textContent === 'All runs are measured by one fair share of all slots, of maps and reduces together, by weight and min share.' && document.querySelector('#options select').value === 'together'")
+	until(t, tab, "document.querySelector('.below .by').textContent === 'All runs are measured by one fair share, of all slots together.' && document.querySelector('#options select').value === 'together'")
 	line := "document.querySelector('.below > div:nth-child(%d)').textContent"
 	for n, want := range []string{"pi-dhfs: below its share (hatched): pool1, 64.96 s to 139.4 s, 53 slots", "pd-dhfs: below its share (hatched): pool1, 64.96 s to 88.9 s, 53 slots"} {
 		if got := eval(t, tab, fmt.Sprintf(line, n+2)); !strings.HasPrefix(got, want) {
@@ -512,7 +512,7 @@ func TestSharesOfRunsHaveOneDefinition(t *testing.T) {
 	until(t, tab, "document.querySelector('.below .by') === null && "+fmt.Sprintf(line, 1)+".startsWith('pi-dhfs: below its share')")
 	push(t, tab, "#runs label:nth-child(2) input")
 	do(t, tab, chromedp.Evaluate("(e => { e.value = 'per-kind'; e.dispatchEvent(new Event('change')) })(document.querySelector('#options select'))", nil))
-	until(t, tab, "document.querySelector('.below .by').textContent.includes('one fair share of the slots of each kind') && !document.querySelector('.below').textContent.includes('no fair shares')")
+	until(t, tab, "document.querySelector('.below .by').textContent.includes('one fair share, by kind of slots.') && !document.querySelector('.below').textContent.includes('no fair shares')")
 	whole := eval(t, tab, "document.querySelector('.below button').textContent")
 	push(t, tab, ".below button") // goes there
 	until(t, tab, "document.querySelector('#whole') && Number(document.querySelector('.lanes canvas').dataset.bars) < 600 && "+fmt.Sprintf("document.querySelector('.below button').textContent === %q", whole))
@@ -689,4 +689,47 @@ func TestARunIsChanged(t *testing.T) {
 	real := open(t, serve(t, dir, "ui", spilling(t, dir)))
 	push(t, real, "#change:not([hidden])")
 	until(t, real, "/map_time: .list: .\\d+us, \\d+us/.test(document.querySelector('#text').value) && document.querySelector('#mistake.good') && document.querySelector('.lanes canvas').dataset.behind > 8")
+}
+
+// The bars of the shuffle are as high as the bytes that a reduce has copied of a map, and those at the end of a row as
+// long as their sum, with a contrast of 3 : 1 in both themes.
+func TestBarsOfTheShuffleAreItsBytes(t *testing.T) {
+	dir := t.TempDir()
+	tab := open(t, serve(t, dir, "ui", spilling(t, dir)))
+	push(t, tab, "[data-tab=shuffle]")
+	until(t, tab, "document.querySelector('.told').textContent.startsWith('The 4 reduces have copied all')")
+	for range 2 { // themes
+		var said []string
+		for _, w := range texts(t, tab, "#panel canvas") {
+			said = append(said, w.Text)
+		}
+		if got := strings.Join(said, " "); !strings.HasPrefix(got, "m0 m1 m2 m3 m4 m5 m6 m7 sum r0 ") || strings.Count(got, "MiB") != 4 {
+			t.Errorf("the texts: %s", got)
+		}
+		var wrong string
+		do(t, tab, chromedp.Evaluate(`(async () => {
+  const { cells } = await (await fetch('api/shuffle?run=0&job=0&most=60')).json(), fill = CanvasRenderingContext2D.prototype.fillRect, all = [];
+  CanvasRenderingContext2D.prototype.fillRect = function (x, y, w, h) {
+    if (this.canvas.matches('#panel canvas')) all.push({ x, w, h, style: this.fillStyle });
+    return fill.call(this, x, y, w, h);
+  };
+  document.querySelector('#hue').dispatchEvent(new Event('change'));
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  CanvasRenderingContext2D.prototype.fillRect = fill;
+  const ground = all.shift(), light = (style) => [1, 3, 5].map((i) => parseInt(style.slice(i, i + 2), 16) / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)).reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0.05);
+  const contrast = (style) => Math.max(light(style), light(ground.style)) / Math.min(light(style), light(ground.style)), bad = [];
+  const largest = Math.max(...cells.map((c) => c.bytes)), sums = [0, 1, 2, 3].map((r) => cells.reduce((sum, c, i) => sum + (i % 4 === r ? c.bytes : 0), 0));
+  const bars = all.filter((b) => b.h > 1), highest = Math.max(...bars.filter((_, i) => i % 9 < 8).map((b) => b.h)), longest = Math.max(...bars.map((b) => b.w));
+  if (bars.length !== 36 || longest < 60) bad.push(bars.length + ' bars, the longest ' + longest);
+  bars.forEach((b, i) => {
+    const r = Math.floor(i / 9), m = i % 9, want = m < 8 ? (highest * cells[m * 4 + r].bytes) / largest : (longest * sums[r]) / Math.max(...sums);
+    if (Math.abs((m < 8 ? b.h : b.w) - want) > 0.5) bad.push('bar ' + m + ' of r' + r + ': ' + b.w + ' x ' + b.h + ', want ' + want);
+    if (contrast(b.style) < 3) bad.push(b.style + ' on ' + ground.style);
+  });
+  return bad.join('; ');
+})()`, &wrong, awaited))
+		if wrong != "" {
+			t.Error(wrong)
+		}
+	}
 }
