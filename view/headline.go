@@ -98,7 +98,11 @@ func order(all []outcome) string {
 	case len(all) == 1:
 		text = fmt.Sprintf("%s ends after %s", first.name, Words(first.end))
 	case all[len(all)-1].end == first.end:
-		text = fmt.Sprintf("All %d runs end after %s", len(all), Words(first.end))
+		who := fmt.Sprintf("All %d runs", len(all))
+		if len(all) == 2 {
+			who = "Both runs"
+		}
+		text = fmt.Sprintf("%s end after %s", who, Words(first.end))
 	case len(all) > mostNamed:
 		text = fmt.Sprintf("%s ends first, after %s; the %d others %s to %s later", first.name, Words(first.end), len(all)-1, Words(all[1].end-first.end), Words(all[len(all)-1].end-first.end))
 	default:
@@ -181,7 +185,11 @@ func (o *outcome) lending() string {
 		if o.slots[k] == 1 {
 			what = fmt.Sprintf("the %v slot", k)
 		}
-		parts = append(parts, fmt.Sprintf("%s %s", what, errs.Counted(o.loans[k], "time")))
+		often := "once"
+		if o.loans[k] > 1 {
+			often = fmt.Sprintf("%d times", o.loans[k])
+		}
+		parts = append(parts, what+" "+often)
 	}
 	return fmt.Sprintf("%s lent %s.", o.name, strings.Join(parts, " and "))
 }

@@ -39,7 +39,7 @@ func TestHeadlines(t *testing.T) {
 	for name, c := range map[string]struct{ got, want string }{
 		"two runs":          {headline(t, oneOfEach, "fair", "pi-dhfs"), "pi-dhfs ends first, after 80 s; fair 80 s later (the first needs half of its time). The reduce slot was idle for 120 s of 160 s under fair. pi-dhfs lent the map slot 2 times and the reduce slot 6 times."},
 		"one run":           {headline(t, oneOfEach, "fair"), "fair ends after 160 s. The reduce slot was idle for 120 s of 160 s."},
-		"equal runs":        {headline(t, oneOfEach, "fair", "fifo"), "All 2 runs end after 160 s. The reduce slot was idle for 120 s of 160 s under fifo."},
+		"equal runs":        {headline(t, oneOfEach, "fair", "fifo"), "Both runs end after 160 s. The reduce slot was idle for 120 s of 160 s under fifo."},
 		"two are first":     {headline(t, oneOfEach, "pi-dhfs", "fair", "pd-dhfs"), "pi-dhfs ends first, after 80 s; pd-dhfs at the same time, fair 80 s later (the first needs half of its time). The reduce slot was idle for 120 s of 160 s under fair. pi-dhfs lent the map slot 2 times and the reduce slot 6 times. pd-dhfs lent the map slot 2 times and the reduce slot 6 times."},
 		"no run":            {view.Headline(nil), ""},
 		"a live run":        {view.Headline([]view.Named{{Name: "fair", Model: view.New()}}), "fair goes on; so far 0 s."},

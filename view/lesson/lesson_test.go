@@ -123,6 +123,12 @@ func TestEveryNoteHasItsMoment(t *testing.T) {
 				continue
 			}
 			questions++
+			// The page shows the time just before a question.
+			for _, job := range models[x.Run].Jobs {
+				if all := "maps of " + job.Name + " are done"; job.MapsDone >= x.At && (strings.Contains(x.Ask, all) || strings.Contains(x.Ask, "maps are done")) {
+					t.Errorf("%s: %q, but the maps of %s end at %v", name, x.Ask, job.Name, job.MapsDone)
+				}
+			}
 			asked[x.Answer]++
 			if n := len(x.Right); n == 0 || n >= len(x.Choices) || slices.ContainsFunc(x.Right, func(r string) bool { return !slices.Contains(x.Choices, r) }) {
 				t.Errorf("%s: %q: any answer is right, or none: %v of %v", name, x.Ask, x.Right, x.Choices)

@@ -139,6 +139,7 @@ export class Lanes {
     if (page.drawsPath) this.path(ctx, scrolled);
     this.selection(ctx, scrolled);
     if (page.lesson?.guess?.run === run) this.guess(ctx, scrolled, page.lesson.guess);
+    this.deadlines(ctx);
     this.moment(ctx);
     ctx.restore();
     this.frame = performance.now() - begun;
@@ -406,6 +407,33 @@ export class Lanes {
       ctx.strokeRect(x - 5, top, 10, h);
       ctx.setLineDash([]);
     }
+  }
+
+  // deadlines draws a line with words at the deadline of each job, if these are few.
+  deadlines(ctx) {
+    const { paint, time } = this.page, jobs = this.run.jobs.filter((j) => j.deadline >= time.from && j.deadline <= time.to), said = [];
+    if (jobs.length > 8) return;
+    ctx.font = '11px system-ui, sans-serif';
+    for (const j of jobs) {
+      const x = Math.round(this.x(j.deadline)), text = `deadline of ${j.name}`, wide = ctx.measureText(text).width + 6, left = x + wide > this.width ? x - wide - 1 : x + 1;
+      const bottom = this.height - 2 - 16 * said.length;
+      for (const [colour, thick] of [[paint.ground, 5], [paint.ink, 2]]) { // also on bars
+        ctx.strokeStyle = colour;
+        ctx.lineWidth = thick;
+        ctx.setLineDash(thick === 2 ? [6, 4] : []);
+        ctx.beginPath();
+        ctx.moveTo(x, AXIS);
+        ctx.lineTo(x, this.height);
+        ctx.stroke();
+      }
+      ctx.setLineDash([]);
+      ctx.fillStyle = paint.ground;
+      ctx.fillRect(left, bottom - 14, wide, 14);
+      ctx.fillStyle = paint.ink;
+      ctx.fillText(text, left + 3, bottom - 7);
+      said.push(text);
+    }
+    this.canvas.dataset.deadlines = said; // for tests of the page
   }
 
   // moment draws the line of the moment that is shown, and the window that the reader is dragging.

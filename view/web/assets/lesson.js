@@ -204,7 +204,7 @@ export class Lesson {
     document.body.classList.remove('predicting');
     byID('left').prepend(this.box);
     const claims = this.outcomes.map((o) => element('li', { textContent: `${o.text}: ${o.holds ? 'holds' : 'does not hold in these runs'}` }));
-    const score = this.asked ? `You were right ${this.right} of ${this.asked} times. ` : '';
+    const score = this.asked ? `You were right ${this.right} of ${this.asked} ${this.asked > 1 ? 'times' : 'time'}. ` : '';
     this.log.prepend(element('div', { className: 'claims' }, element('p', { textContent: score + 'What the lesson claims:' }), element('ul', {}, ...claims)));
     if (this.following) this.log.prepend(element('p', { className: 'following' }, element('a', { className: 'button', href: '#lesson=' + this.following.name, textContent: `Next lesson: ${this.following.title}` })));
     this.page.time.follow();

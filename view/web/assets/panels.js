@@ -310,7 +310,7 @@ export class Shares extends Panel {
     const lines = [], none = [];
     if (this.differ) {
       const { sharing, definition } = this.of[0].curves;
-      const textContent = this.owns ? 'Each run is measured by the fair share of its own policy, so they cannot be compared.' : `All runs are measured by one fair share, ${words(sharing)}.`;
+      const textContent = this.owns ? 'Each run is measured by the fair share of its own policy, so they cannot be compared.' : `${this.of.length > 2 ? 'All' : 'Both'} runs are measured by one fair share, ${words(sharing)}.`;
       lines.push(element('div', { className: 'by', title: this.owns ? '' : definition, textContent }));
     }
     for (const o of this.of) {

@@ -69,6 +69,7 @@ func TestASiteHasLessons(t *testing.T) {
 	until(t, tab, "document.querySelector('#mistake.good') !== null")
 	do(t, tab, chromedp.Evaluate("(e => { e.value = '#lesson=deadlines'; e.dispatchEvent(new Event('change')); })(document.querySelector('#example'))", nil))
 	until(t, tab, "document.querySelector('#lesson h2')?.textContent === 'A job with a deadline [RAS11]'")
+	until(t, tab, "Array.from(document.querySelectorAll('.lanes canvas'), (c) => c.dataset.deadlines).join() === 'deadline of late,deadline of late'")
 	if got := eval(t, tab, "document.querySelector('.lanes canvas').dataset.bars"); got != "0" {
 		t.Errorf("%s bars are drawn before the lesson begins", got)
 	}

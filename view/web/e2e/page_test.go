@@ -496,7 +496,7 @@ func TestSharesOfRunsHaveOneDefinition(t *testing.T) {
 	dir, names := recorded(t, fromFile(t, "../../../bench/workloads/fig5.yaml"), "pi-dhfs", "pd-dhfs", "fifo")
 	tab := open(t, serve(t, dir, append([]string{"ui"}, names...)...))
 	until(t, tab, "document.querySelector('.below button')?.textContent.includes(' slots')")
-	until(t, tab, "document.querySelector('.below .by').textContent === 'All runs are measured by one fair share, of all slots together.' && document.querySelector('#options select').value === 'together'")
+	until(t, tab, "document.querySelector('.below .by').textContent === 'Both runs are measured by one fair share, of all slots together.' && document.querySelector('#options select').value === 'together'")
 	line := "document.querySelector('.below > div:nth-child(%d)').textContent"
 	for n, want := range []string{"pi-dhfs: below its share (hatched): pool1, 64.96 s to 139.4 s, 53 slots", "pd-dhfs: below its share (hatched): pool1, 64.96 s to 88.9 s, 53 slots"} {
 		if got := eval(t, tab, fmt.Sprintf(line, n+2)); !strings.HasPrefix(got, want) {
