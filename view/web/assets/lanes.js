@@ -317,13 +317,24 @@ export class Lanes {
     ctx.fillStyle = paint.soft;
     ctx.strokeStyle = paint.line;
     ctx.lineWidth = 1;
-    for (const bar of base.bySlot.get(lane.slot) ?? []) {
+    for (const bar of base.bySlot.get(this.slotBefore(lane)) ?? []) {
       const x0 = this.x(base.bars.from[bar]), w = this.x(base.until(bar)) - x0;
       if (base.until(bar) < time.from || base.bars.from[bar] > time.to) continue;
       this.behinds++;
       ctx.fillRect(x0, y, w, this.row - 1);
       if (w > 4) ctx.strokeRect(x0 + 0.5, y + 0.5, w - 1, this.row - 2);
     }
+  }
+
+  // slotBefore returns the slot of the run that was changed with the same tracker, home kind and place among these, for a
+  // lane; undefined: there is none.
+  slotBefore(lane) {
+    const { run, page: { base } } = this;
+    if (this.pairs?.base !== base || this.pairs.lanes !== run.lanes) {
+      const of = placed(base.lanes);
+      this.pairs = { base, lanes: run.lanes, slots: new Map(Array.from(placed(run.lanes), ([place, slot]) => [slot, of.get(place)])) };
+    }
+    return this.pairs.slots.get(lane.slot);
   }
 
   /** shape returns the argument of Paint.bar for a bar, without its part after now. */
@@ -548,6 +559,17 @@ export class Lanes {
     }
     this.table.replaceChildren(table(`The last ${rows.length} of ${bars.length} attempts that had started by ${span(at)}, ${page.called(run)}`, ['task', 'slot', 'from', 'to', 'marks', 'rule'], rows));
   }
+}
+
+// placed returns the slots of lanes by tracker, home kind and place among these.
+function placed(lanes) {
+  const counts = new Map(), slots = new Map();
+  for (const l of lanes) {
+    const kind = [l.tracker, l.home, l.extra].join(), n = counts.get(kind) ?? 0;
+    counts.set(kind, n + 1);
+    slots.set(`${kind},${n}`, l.slot);
+  }
+  return slots;
 }
 
 /** wheel handles a wheel event: with Ctrl it zooms around a moment, and with Shift it moves the window. */

@@ -733,3 +733,14 @@ func TestBarsOfTheShuffleAreItsBytes(t *testing.T) {
 		}
 	}
 }
+
+// The bars before the change are behind the slot of the same tracker and kind, whatever its number is.
+func TestBarsBehindAreOfTheSameKindOfSlot(t *testing.T) {
+	dir, names := recorded(t, strings.Replace(borrow, "map_slots: 1", "map_slots: 2", 1), "fair")
+	tab := open(t, serve(t, dir, "ui", names[0]))
+	push(t, tab, "#change:not([hidden])")
+	until(t, tab, "document.querySelector('.lanes canvas').dataset.behind === '16'")
+	// Of the two map slots one is left, with 6 maps before the change. The reduce slot had 4 reduces.
+	do(t, tab, chromedp.Evaluate("(e => { e.value = e.value.replace('map_slots: 2', 'map_slots: 1'); e.dispatchEvent(new Event('input')) })(document.querySelector('#text'))", nil))
+	until(t, tab, "document.querySelector('#headline').textContent.includes('1 instead of 2 map slots') && document.querySelector('.lanes canvas').dataset.behind === '10'")
+}
