@@ -209,6 +209,13 @@ func (c *coordinator) submit(j *job) {
 	// The chain runs already if this is not its first job.
 	invariant.Reach(&ch.state, chainRunning)
 	// Job ids are dense, so c.jobs is indexed by them.
+	if ch.lastID >= 0 {
+		c.run.stream.Append(trace.Event{At: c.run.now(), Op: trace.OpWait, Job: int32(j.id), A: int64(ch.lastID)})
+	} else {
+		for _, before := range ch.job.After {
+			c.run.stream.Append(trace.Event{At: c.run.now(), Op: trace.OpWait, Job: int32(j.id), A: int64(c.run.chains[before].lastID), B: int64(ch.job.Submit)})
+		}
+	}
 	ch.current, ch.lastID = j, j.id
 	c.jobs = append(c.jobs, j)
 	// A job without any task is done at once, but has no attempt that could report it.

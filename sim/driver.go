@@ -159,6 +159,11 @@ func (d *driver) submitDue() {
 		j := &d.jobs[i]
 		invariant.Move(&j.state, jobRunning)
 		j.id = d.ledger.Submit(d.now, j.spec)
+		if d.stream != nil {
+			for _, before := range d.file.Jobs[i].After {
+				d.stream.Append(trace.Event{At: d.now, Op: trace.OpWait, Job: int32(j.id), A: int64(d.jobs[before].id), B: int64(d.file.Jobs[i].Submit)})
+			}
+		}
 		d.fileJob = append(d.fileJob, int32(i))
 		d.active++
 		d.idle = 0

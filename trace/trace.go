@@ -211,6 +211,7 @@ const (
 	OpSeen       // the progress of an attempt, for displays; the Ledger does not get it
 	OpTimes      // only in files of earlier versions: a map is done
 	OpStatus     // the user's code reports the status of an attempt
+	OpWait       // the job that is submitted waited for another one
 
 	numOps
 )
@@ -323,6 +324,7 @@ var shapes = [numOps]shape{
 	OpSeen:       {name: "seen", parts: ofAttempt, values: []string{"ppm"}},
 	OpTimes:      {name: "times", parts: ofAttempt},
 	OpStatus:     {name: "status", parts: ofAttempt, texts: []string{"text"}},
+	OpWait:       {name: "wait", parts: hasJob, values: []string{"for", "submit"}, optional: 1},
 }
 
 // stateNames are a job's states, numbered as package slots has them.

@@ -23,6 +23,7 @@ type collector struct {
 	pools          map[string]int32 // indexes into Model.Pools
 	users          map[string]int32 // limits on running jobs; 0: no limit
 	signs          [SignCount]bool  // those that a picture needs
+	config         columns          // slots.Config in JSON
 	changes        []change         // a table like those of the Model, for Curves only
 }
 
@@ -55,7 +56,7 @@ const MostBytes = trace.MaxBytes / 4
 // New returns a model without events. The caller calls Open first, and then Add or Record.
 func New() *Model {
 	m := &Model{Rules: []string{""}}
-	m.collector = collector{mostRows: mostRows, rules: map[string]int32{}, pools: map[string]int32{}, users: map[string]int32{}}
+	m.collector = collector{mostRows: mostRows, config: columns("{}"), rules: map[string]int32{}, pools: map[string]int32{}, users: map[string]int32{}}
 	return m
 }
 
@@ -109,6 +110,7 @@ func (m *Model) Open(h *trace.Header) error {
 		p.Weight = cmp.Or(p.Weight, slots.One)
 		m.Pools[m.pool(p.Name)] = *p
 	}
+	m.config, _ = json.Marshal(c) // never fails: it has been read from JSON
 	for i := range c.Users {
 		m.users[c.Users[i].Name] = c.Users[i].MaxRunning
 	}
@@ -230,15 +232,12 @@ func (m *Model) submit(e *trace.Event, texts []string) {
 	if int(e.Job) != len(m.Jobs) || len(texts) < 3 {
 		return
 	}
-	pool := cmp.Or(texts[1], texts[0])
-	deadline := time.Duration(e.F)
-	deadline = cmp.Or(deadline, Never) // an event has 0 for no deadline
 	m.Jobs = append(m.Jobs, DrawnJob{
-		Name: texts[0], User: texts[2], Pool: m.pool(pool), Submit: e.At, Start: Never, MapsDone: Never, Finish: Never, Deadline: deadline, Admit: Never,
-		Maps: int32(e.A), Reduces: int32(e.B), Changed: e.Seq,
+		Name: texts[0], User: texts[2], Pool: m.pool(cmp.Or(texts[1], texts[0])), Submit: e.At, Start: Never, MapsDone: Never, Finish: Never, Admit: Never,
+		Deadline: cmp.Or(time.Duration(e.F), Never), // an event has 0 for no deadline
+		Maps:     int32(e.A), Reduces: int32(e.B), Priority: e.D, Weight: e.E, Sealed: e.Has(trace.Sealed), Changed: e.Seq,
 	})
 	m.attempts.Apply(e)
-	m.Jobs[e.Job].Sealed = e.Has(trace.Sealed)
 	m.change(e, e.Job, changeReady, trace.Map, int32(e.C))
 }
 
@@ -262,6 +261,8 @@ func (m *Model) jobEvent(e *trace.Event) bool {
 		m.change(e, e.Job, changeAdmit, trace.Map, 0)
 	case trace.OpMapsDone:
 		j.MapsDone = e.At
+	case trace.OpWait:
+		j.After, j.Due = append(j.After, int32(e.A)), time.Duration(e.B)
 	case trace.OpJobEnd:
 		j.Finish, j.State = e.At, slots.State(e.A)
 		m.change(e, e.Job, changeEnd, trace.Map, 0)

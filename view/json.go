@@ -47,7 +47,7 @@ func (m *Model) names() []any {
 		}
 	}
 	return []any{
-		"signs", occurring, "lanes", lanes, "pools", pools, "rules", m.Rules, "ops", names(trace.Ops), "phases", names(trace.Phase(phaseCount)),
+		"signs", occurring, "config", m.config, "lanes", lanes, "pools", pools, "rules", m.Rules, "ops", names(trace.Ops), "phases", names(trace.Phase(phaseCount)),
 		"hows", names(trace.EndLost + 1), "steps", stepNames[:],
 	}
 }
@@ -70,10 +70,12 @@ func (m *Model) changedJobs(from uint64) (jobs list) {
 		if j.Changed <= from {
 			continue
 		}
+		after, _ := json.Marshal(j.After) // never fails: it has numbers only
 		jobs = append(jobs, []any{
 			"job", i, "name", j.Name, "user", j.User, "pool", j.Pool,
 			"submit", j.Submit, "start", j.Start, "maps_done", j.MapsDone, "finish", j.Finish, "deadline", j.Deadline,
 			"state", j.State.String(), "maps", j.Maps, "reduces", j.Reduces, "sealed", j.Sealed,
+			"priority", j.Priority, "weight", j.Weight, "after", columns(after), "due", j.Due,
 			"maps_finished", j.Finished[trace.Map], "reduces_finished", j.Finished[trace.Reduce],
 			"running_maps", j.Running[trace.Map], "running_reduces", j.Running[trace.Reduce], "gate", j.GateOpen,
 		})

@@ -68,8 +68,12 @@ type DrawnJob struct {
 	Pool       int32 // index into Model.Pools
 
 	Submit, Start, MapsDone, Finish time.Duration // Start: of the first attempt
+	Due                             time.Duration // with After: the job could not be submitted before this time
 	Deadline                        time.Duration // Never: the job has no deadline
 	Admit                           time.Duration // end of waiting for a limit on running jobs; Never: it did not wait, or still waits
+
+	After            []int32 // numbers of the jobs for which it waited, as the events have them
+	Priority, Weight int64   // Weight: within the pool, in parts per million
 
 	Maps, Reduces int32              // tasks that are known so far
 	Sealed        bool               // there are no more maps than these

@@ -37,6 +37,8 @@ export class Run {
     this.ended = false;
     this.over = false; // no more events follow, even if the run has not ended
     this.dropped = 0;
+    this.seed = 1;
+    this.config = {}; // the configuration of the Ledger, as event files have it
     this.lanes = [];
     this.pools = [];
     this.rules = [];
@@ -64,7 +66,7 @@ export class Run {
     const fresh = d.seq > this.seq || d.ended !== this.ended || this.lanes.length === 0;
     Object.assign(this, {
       policy: d.policy, sharing: d.sharing, signs: d.signs, seq: d.seq, last: d.last, ended: d.ended, dropped: d.dropped,
-      lanes: d.lanes, pools: d.pools, rules: d.rules,
+      seed: d.seed, config: d.config, lanes: d.lanes, pools: d.pools, rules: d.rules,
       opNames: d.ops, phaseNames: d.phases, howNames: d.hows, stepNames: d.steps,
     });
     for (const j of d.jobs) {
