@@ -28,16 +28,53 @@ function times(all) {
   return `{list: [${all.filter((_, i) => i % step === 0).map(text).join(', ')}]}`;
 }
 
-// slowstart returns the least share of the maps of a job that were done when one of its reduces started.
-function slowstart(run) {
-  const b = run.bars, begun = new Set();
-  let least = 1;
-  for (let bar = 0; bar < b.seq.length; bar++) {
-    if (b.kind[bar] === MAP || begun.has(b.job[bar])) continue;
-    begun.add(b.job[bar]);
-    least = Math.min(least, run.progress[b.job[bar]].maps.at(b.from[bar]) / Math.max(1, run.jobs[b.job[bar]].maps));
+const share = (ppm) => ppm / 1e6, time = (ns) => `${Math.round(ns / 1e3)}us`, same = (value) => value;
+
+// poolKeys are the keys of a pool in a workload file. Each has the name in the configuration of the Ledger, and how its
+// value is written.
+const poolKeys = {
+  min_maps: ['min_maps', same], min_reduces: ['min_reduces', same], max_maps: ['max_maps', same], max_reduces: ['max_reduces', same],
+  max_running_jobs: ['max_running_jobs', same], mode: ['fifo', () => 'fifo'], preempt_after: ['preempt_after_ns', time], fair_preempt_after: ['fair_preempt_after_ns', time],
+  capacity: ['capacity', share], max_capacity: ['max_capacity', share], min_user_limit: ['min_user_limit', share], user_limit_factor: ['user_limit_factor', share],
+};
+
+const priorities = ['very_low', 'low', 'normal', 'high', 'very_high'], NORMAL = 2;
+
+// poolOf returns a pool as YAML.
+function poolOf(run, p) {
+  const of = run.config.pools?.find((q) => q.name === p.name) ?? {}, parts = [`name: ${JSON.stringify(p.name)}`, `weight: ${share(p.weight || 1e6)}`];
+  for (const [key, [name, write]] of Object.entries(poolKeys)) if (of[name]) parts.push(`${key}: ${write(of[name])}`);
+  return `  - {${parts.join(', ')}}\n`;
+}
+
+// usersOf returns the users of a run as YAML, also those without a limit.
+function usersOf(run) {
+  const limits = new Map([...run.jobs.filter((j) => j.user).map((j) => [j.user, 0]), ...(run.config.users ?? []).map((u) => [u.name, u.max_running_jobs])]);
+  const users = Array.from(limits, ([name, most]) => `  - {name: ${JSON.stringify(name)}${most ? `, max_running_jobs: ${most}` : ''}}\n`);
+  return users.length ? `users:\n${users.join('')}` : '';
+}
+
+// settingsOf returns the shares of slots that a policy could lend, and the seed, as settings of the playground.
+export function settingsOf(run) {
+  const { config } = run, all = { seed: run.seed === 1 ? 0 : run.seed };
+  if (config.borrow_map || config.borrow_reduce) { // the policy lends
+    for (const [name, ppm] of [['borrow-map', config.borrow_map], ['borrow-reduce', config.borrow_reduce]]) if (ppm !== 1e6) all[name] = share(ppm);
   }
-  return Math.floor(least * 1000) / 1000;
+  return Object.fromEntries(Object.entries(all).filter(([name, value]) => value || name !== 'seed').map(([name, value]) => [name, String(value)]));
+}
+
+// chainOf returns the job of a chain that comes before job j, if names and times say that there is one: X.2 comes as
+// soon as X has ended. A workload file may have such names without a chain, so this is for events without any other word.
+function chainOf(run, j) {
+  const [, name, step] = /^(.+)\.(\d+)$/.exec(j.name) ?? [], before = step > 2 ? `${name}.${step - 1}` : name;
+  return step > 1 ? run.jobs.find((o) => o.name === before && o.finish >= 0 && o.finish <= j.submit && j.submit - o.finish <= run.last / 100) : undefined;
+}
+
+// waitsFor returns the names of the jobs that ended before job j could be submitted.
+function waitsFor(run, j) {
+  if (j.after?.length) return j.after.map((i) => run.jobs[i]?.name).filter((name) => name !== undefined);
+  const before = chainOf(run, j);
+  return before ? [before.name] : [];
 }
 
 // faults returns the lost trackers and the failed attempts of a run as YAML.
@@ -58,18 +95,40 @@ export function workloadOf(run) {
   const home = run.lanes.filter((l) => !l.extra), trackers = new Set(home.map((l) => l.tracker)).size;
   const slots = (kind) => Math.max(...[...new Set(home.map((l) => l.tracker))].map((t) => home.filter((l) => l.tracker === t && l.home === kind).length));
   const jobs = run.jobs.map((j) => {
-    const parts = [`name: ${JSON.stringify(j.name)}`];
+    const parts = [`name: ${JSON.stringify(j.name)}`], after = waitsFor(run, j), submit = after.length ? j.due : j.submit;
     if (run.pools[j.pool]) parts.push(`pool: ${JSON.stringify(run.pools[j.pool].name)}`);
-    if (j.submit > 0) parts.push(`submit: ${Math.round(j.submit / 1e3)}us`);
-    if (j.deadline >= 0) parts.push(`deadline: ${Math.round(j.deadline / 1e3)}us`);
+    if (j.user) parts.push(`user: ${JSON.stringify(j.user)}`);
+    if (after.length) parts.push(`after: ${JSON.stringify(after)}`);
+    if (submit > 0) parts.push(`submit: ${time(submit)}`);
+    if (j.priority && priorities[j.priority + NORMAL]) parts.push(`priority: ${priorities[j.priority + NORMAL]}`);
+    if (j.weight && j.weight !== 1e6) parts.push(`weight: ${share(j.weight)}`);
+    if (j.deadline >= 0) parts.push(`deadline: ${time(j.deadline)}`);
     parts.push(`maps: ${j.maps}`, `map_time: ${times(took(run, j.job, MAP, j.maps))}`, `reduces: ${j.reduces}`);
     if (j.reduces) parts.push(`reduce_time: ${times(took(run, j.job, 1, j.reduces))}`);
     return `  - {${parts.join(', ')}}\n`;
   });
-  const pools = run.pools.map((p) => `  - {name: ${JSON.stringify(p.name)}, weight: ${(p.weight || 1e6) / 1e6}}\n`);
+  const { slowstart, max_attempts: attempts, replicas, group_trackers: group, capacities } = run.config;
+  const defaults = [`slowstart: ${share(slowstart ?? 1e6)}`, ...(attempts ? [`attempts: ${attempts}`] : [])];
+  const locality = [...(replicas ? [`replicas: ${replicas}`] : []), ...(group ? [`group_trackers: ${group}`] : [])];
   return `# ${run.name.replace(/\s+/g, ' ')} under ${run.policy.replace(/\s+/g, ' ')}: its jobs, with the times that its tasks took\n` +
     '# Not here: the speed of slow trackers (their tasks have the long times), and copying (choose a cost level)\n' +
-    `cluster: {trackers: ${trackers}, map_slots: ${slots('map')}, reduce_slots: ${slots('reduce')}}\ndefaults: {slowstart: ${slowstart(run)}}\n${faults(run)}pools:\n${pools.join('')}jobs:\n${jobs.join('')}`;
+    `cluster: {trackers: ${trackers}, map_slots: ${slots('map')}, reduce_slots: ${slots('reduce')}}\ndefaults: {${defaults.join(', ')}}\n` +
+    (locality.length ? `locality: {${locality.join(', ')}}\n` : '') +
+    (capacities?.length ? `capacities:\n${capacities.map((c) => `  - {tracker: ${c.tracker}, cpu: ${share(c.cpu)}, io: ${share(c.io)}, mem: ${share(c.mem)}}\n`).join('')}` : '') +
+    `${faults(run)}${usersOf(run)}pools:\n${run.pools.map((p) => poolOf(run, p)).join('')}jobs:\n${jobs.join('')}`;
+}
+
+const MOST_NAMES = 3;
+
+/** unsaid says in words what the events of a run do not know, and what its workload has instead. */
+export function unsaid(run) {
+  const list = (all) => [...all.slice(0, MOST_NAMES), ...(all.length > MOST_NAMES ? [`${all.length - MOST_NAMES} more`] : [])].join(', ');
+  const alone = run.jobs.filter((j) => !j.after?.length), chained = alone.filter((j) => chainOf(run, j)), fixed = alone.filter((j) => j.submit > 0 && !chainOf(run, j));
+  const parts = [];
+  if (fixed.length) parts.push(`The events do not say that these jobs waited for others, so they come at their recorded times: ${list(fixed.map((j) => j.name))}.`);
+  if (chained.length) parts.push(`By name and time: ${list(chained.map((j) => `${j.name} follows ${chainOf(run, j).name}`))}.`);
+  parts.push('The text lacks what the events do not tell: the speed of trackers, copying, profiles of jobs, slot weights, extra slots, options of the policy.');
+  return parts.join(' ');
 }
 
 // means returns the mean times of the tasks that ended well, in ns, by job and kind. Copy phases do not count.
@@ -102,7 +161,7 @@ function changes(base, run, settings) {
     else {
       differ(before.maps, j.maps, `job ${j.name} has `, ' maps');
       differ(before.reduces, j.reduces, `job ${j.name} has `, ' reduces');
-      if (Math.abs(before.submit - j.submit) > 1e6) differ(span(before.submit), span(j.submit), `job ${j.name} comes at `);
+      if (Math.abs(before.submit - j.submit) > 1e6 && !waitsFor(run, j).length) differ(span(before.submit), span(j.submit), `job ${j.name} comes at `);
       for (const [kind, words] of [[MAP, 'map'], [1 - MAP, 'reduce']]) {
         const x = took(before.job, kind), y = takes(j.job, kind);
         if (x && y && Math.abs(x - y) > x / 50) differ(span(Math.round(x)), span(Math.round(y)), `a ${words} of ${j.name} takes `);
@@ -110,7 +169,8 @@ function changes(base, run, settings) {
     }
   }
   for (const j of base.jobs) if (!run.jobs.some((o) => o.name === j.name)) all.push(`job ${j.name} is gone`);
-  for (const [name, value] of Object.entries(settings)) all.push(`${name} ${value}`);
+  const then = settingsOf(base);
+  for (const [name, value] of Object.entries(settings)) if (then[name] !== value) all.push(`${name} ${value}`);
   return all.length > MOST_CHANGES ? [...all.slice(0, MOST_CHANGES), `${all.length - MOST_CHANGES} more changes`] : all;
 }
 

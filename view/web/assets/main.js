@@ -1,7 +1,7 @@
 // Page is the page: it loads the runs, keeps the selection, and draws.
 
 import { ask, offline } from './api.js';
-import { told, workloadOf } from './change.js';
+import { settingsOf, told, unsaid, workloadOf } from './change.js';
 import { Decisions, Inspector } from './decisions.js';
 import { fit, legend, Paint } from './draw.js';
 import { element, Lanes } from './lanes.js';
@@ -100,7 +100,7 @@ class Page {
     const { run } = this;
     this.restored = false; // the address is no longer that of the runs, so save leaves it alone
     clearTimeout(this.saving);
-    location.hash = (await address({ workload: workloadOf(run), policies: [run.policy], settings: {} })) + '&base=' + run.id;
+    location.hash = (await address({ workload: workloadOf(run), policies: [run.policy], settings: settingsOf(run) })) + '&base=' + run.id;
   }
 
   // other shows a link from the runs or a lesson to the playground, or back.
@@ -162,6 +162,7 @@ class Page {
         const { text } = await ask('headline', { run: shown.map((r) => r.id) });
         const than = this.base && shown.length ? told(this.base, shown, this.playground.settings) : '';
         if (this.told === key) byID('headline').replaceChildren(...(than || text).split(/(\S+-\S+)/).map((words, i) => (i % 2 ? element('span', { className: 'whole', textContent: words }) : words)));
+        if (this.told === key) byID('unsaid').textContent = than ? unsaid(this.base) : '';
         for (const run of shown) {
           if (run.over && run.path?.seq !== run.seq) run.path = { seq: run.seq, ...(await ask('path', { run: run.id })) };
         }

@@ -734,6 +734,31 @@ func TestBarsOfTheShuffleAreItsBytes(t *testing.T) {
 	}
 }
 
+// A job that waited for another one waits in the playground, too. The text has what the events know of pools, users and
+// jobs. A line below the headline says what they do not know.
+func TestAChangedRunKeepsWhatItsEventsKnow(t *testing.T) {
+	dir, names := recorded(t, strings.Replace(fromFile(t, "../../../bench/workloads/two-pools.yaml"), "min_maps: 1", "min_maps: 1, preempt_after: 9s", 1), "fair")
+	tab := open(t, serve(t, dir, "ui", names[0]))
+	push(t, tab, "#change:not([hidden])")
+	for _, want := range []string{
+		"name: \"frequent\", pool: \"prod\", user: \"ann\", after: [\"count\"], priority: high, maps: 16", "- {name: \"ann\", max_running_jobs: 2}",
+		"{name: \"prod\", weight: 2, min_maps: 1, preempt_after: 9000000us}", "name: \"links\", pool: \"adhoc\", submit: 500000us",
+	} {
+		until(t, tab, fmt.Sprintf("document.querySelector('#text').value.includes(%q)", want))
+	}
+	until(t, tab, "document.querySelector('#headline').textContent === 'Nothing differs yet from fair of fair.jsonl, drawn in grey. fair ends at the same time, after 10.3 s.'")
+	until(t, tab, "(text => text.includes('come at their recorded times: links. ') && text.includes('the speed of trackers, copying'))(document.querySelector('#unsaid').textContent)")
+	// mrlocal sim two-pools.yaml --sched fair --map-slots 4 takes 7.727 s. Nothing but the slots was changed.
+	do(t, tab, chromedp.Evaluate("(e => { e.value = e.value.replace('map_slots: 2', 'map_slots: 4'); e.dispatchEvent(new Event('input')) })(document.querySelector('#text'))", nil))
+	until(t, tab, "document.querySelector('#headline').textContent.startsWith('Changed against fair of fair.jsonl, drawn in grey: 4 instead of 2 map slots. fair ends 2.58 s earlier, after 7.73 s instead of 10.3 s')")
+	// Events without such a word: only names and times tell that one job follows the other.
+	dir, names = recorded(t, "cluster: {map_slots: 1}\ndefaults: {map_time: 10s}\njobs: [{name: X, maps: 4}, {name: X.2, submit: 40s, maps: 4}, {name: X.3, submit: 200s, maps: 4}]", "fair")
+	old := open(t, serve(t, dir, "ui", names[0]))
+	push(t, old, "#change:not([hidden])")
+	until(t, old, `(text => text.includes('name: "X.2", pool: "X.2", after: ["X"], maps: 4') && text.includes('name: "X.3", pool: "X.3", submit: 200000000us'))(document.querySelector('#text').value)`)
+	until(t, old, "document.querySelector('#unsaid').textContent.startsWith('The events do not say that these jobs waited for others, so they come at their recorded times: X.3. By name and time: X.2 follows X.')")
+}
+
 // The bars before the change are behind the slot of the same tracker and kind, whatever its number is.
 func TestBarsBehindAreOfTheSameKindOfSlot(t *testing.T) {
 	dir, names := recorded(t, strings.Replace(borrow, "map_slots: 1", "map_slots: 2", 1), "fair")
