@@ -120,14 +120,14 @@ export function workloadOf(run) {
 
 const MOST_NAMES = 3;
 
-/** unsaid says in words what the events of a run do not know, and what its workload has instead. */
+/** unsaid says in words what the events of a run do not say of its jobs, and what its workload does not have. */
 export function unsaid(run) {
   const list = (all) => [...all.slice(0, MOST_NAMES), ...(all.length > MOST_NAMES ? [`${all.length - MOST_NAMES} more`] : [])].join(', ');
   const alone = run.jobs.filter((j) => !j.after?.length), chained = alone.filter((j) => chainOf(run, j)), fixed = alone.filter((j) => j.submit > 0 && !chainOf(run, j));
   const parts = [];
   if (fixed.length) parts.push(`The events do not say that these jobs waited for others, so they come at their recorded times: ${list(fixed.map((j) => j.name))}.`);
   if (chained.length) parts.push(`By name and time: ${list(chained.map((j) => `${j.name} follows ${chainOf(run, j).name}`))}.`);
-  parts.push('The text lacks what the events do not tell: the speed of trackers, copying, profiles of jobs, slot weights, extra slots, options of the policy.');
+  parts.push('Not in the text, so as by default: the speed of trackers, copying, profiles of jobs, slot weights, extra slots, options of the policy.');
   return parts.join(' ');
 }
 
