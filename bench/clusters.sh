@@ -23,13 +23,14 @@ SPARK_HOME=$("$PYSPARK_PYTHON" -c 'import os, pyspark; print(os.path.dirname(pys
 export SPARK_HOME
 workdir
 dir=$(mkdir -p "${dir:-$work}" && cd "${dir:-$work}" && pwd)
-trap 'hadoop/cluster down "$dir/cluster" || true; rm -rf "$work"' EXIT
+cluster=$(mktemp -d "${TMPDIR:-/tmp}/mrlocal-clusters.XXXXXX") # on a disk, because HDFS and the jobs need several times the text
+trap 'hadoop/cluster down "$cluster/hadoop" || true; rm -rf "$work" "$cluster"' EXIT
 hadoop/get "$dir/hadoop"
 export HADOOP_HOME=$dir/hadoop
 port=19300 root=hdfs://127.0.0.1:19300
-text=$work/text hadoop=$dir/cluster/bin/hadoop
+text=$work/text hadoop=$cluster/hadoop/bin/hadoop
 "$work/mrlocal" gen corpus --size "$size" --seed 7 "$text"
-hadoop/cluster up "$dir/cluster" "$port" >/dev/null 2>"$work/stderr" || die "no cluster: $(tail -n 3 "$work/stderr")"
+hadoop/cluster up "$cluster/hadoop" "$port" >/dev/null 2>"$work/stderr" || die "no cluster: $(tail -n 3 "$work/stderr")"
 "$hadoop" fs -put "$text" "$root/text" 2>/dev/null
 
 here() { rm -f "$work/here" && mr "${job[@]}" "$text" --output-file "$work/here"; }
@@ -37,8 +38,8 @@ on_hadoop() {
 	"$work/mrlocal" submit "${job[@]}" --reducers 2 --input "$root/text" --output "$root/$1" --hadoop "$hadoop" --webhdfs "127.0.0.1:$((port + 1))"
 }
 on_spark() {
-	"$work/mrlocal" submit "${job[@]}" --reducers 2 --engine spark --input "$text" --output "$work/spark-$1" --spark-submit "$SPARK_HOME/bin/spark-submit" \
-		--property "spark.master=local-cluster[2,1,1024]" --property spark.ui.enabled=false --property "spark.local.dir=$work"
+	"$work/mrlocal" submit "${job[@]}" --reducers 2 --engine spark --input "$text" --output "$cluster/spark-$1" --spark-submit "$SPARK_HOME/bin/spark-submit" \
+		--property "spark.master=local-cluster[2,1,1024]" --property spark.ui.enabled=false --property "spark.local.dir=$cluster"
 }
 
 # row NAME JOB...: runs the job in each way, compares the answers and prints a line of the table.
@@ -49,8 +50,8 @@ row() {
 	far=$(micros on_hadoop "$name") || exit
 	"$hadoop" fs -cat "$root/$name/part-*" 2>/dev/null | cmp - "$work/here" || die "$name: Hadoop's answer differs"
 	spark=$(micros on_spark "$name") || exit
-	cat "$work/spark-$name"/part-* | cmp - "$work/here" || die "$name: Spark's answer differs"
-	rm -rf "$work/spark-$name"
+	cat "$cluster/spark-$name"/part-* | cmp - "$work/here" || die "$name: Spark's answer differs"
+	rm -rf "$cluster/spark-$name"
 	awk -v n="$name" -v o="$own" -v f="$far" -v s="$spark" 'BEGIN { printf "| %s | %.1f s | %.0f s | %.0f s |\n", n, o / 1e6, f / 1e6, s / 1e6 }'
 }
 
