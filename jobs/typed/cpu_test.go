@@ -24,6 +24,7 @@ import (
 var (
 	sizeBytes = flag.Int64("size", 1<<20, "bytes of input of each job of BenchmarkCPU")
 	rounds    = flag.Int("rounds", 1, "runs of each kind in turn, of which BenchmarkCPU takes medians")
+	most      = flag.Int("visits", 19, "most visits of a session")
 	python    = flag.String("python", "", "a Python that has duckdb, to which BenchmarkCPU compares")
 )
 
@@ -117,13 +118,16 @@ func BenchmarkCPU(b *testing.B) {
 	}
 }
 
-// writeVisits writes CSV lines of visits, "user,time,page".
+// writeVisits writes CSV lines of visits, "user,time,page". A session has 1 to -visits of them.
 func writeVisits(b *testing.B, path string) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var text strings.Builder
 	for int64(text.Len()) < *sizeBytes {
-		at := time.Date(2024, 1, 1+rng.IntN(28), rng.IntN(24), rng.IntN(60), rng.IntN(60), 0, time.UTC)
-		fmt.Fprintf(&text, "user%d,%s,/%d\n", rng.IntN(20_000), at.Format(time.RFC3339), rng.IntN(900))
+		user, at := rng.IntN(20_000), time.Date(2024, 1, 1+rng.IntN(28), rng.IntN(24), rng.IntN(60), rng.IntN(60), 0, time.UTC)
+		for range 1 + rng.IntN(*most) {
+			fmt.Fprintf(&text, "user%d,%s,/%d\n", user, at.Format(time.RFC3339), rng.IntN(900))
+			at = at.Add(time.Duration(1+rng.IntN(600)) * time.Second)
+		}
 	}
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
 		b.Fatal(err)
