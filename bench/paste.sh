@@ -3,8 +3,6 @@
 # input.
 #
 #   bench/peers.sh | bench/paste.sh peers docs/performance.md
-#   bench/peers.sh -size 256MiB -only '@(duckdb|polars|chdb)-*' | bench/paste.sh databases docs/performance.md
-#   bench/bounds.sh | bench/paste.sh bounds docs/performance.md
 #   bench/scaling.sh docs/scaling.tsv | bench/paste.sh scaling docs/performance.md
 #   bench/hadoop.sh -cluster -only '@(wordcount|sort|grep)' | bench/paste.sh hadoop docs/performance.md
 #   bench/loops.sh | bench/paste.sh loops docs/loops.md
