@@ -37,6 +37,7 @@ line() {
 	case $task in words) [ ! -e "$out" ] || sort -T "$work" -o "$out" "$out" ;; esac
 	if [ "$code" != 0 ]; then
 		answer="none: exit code $code"
+		case $name in mrlocal*) failed=1 ;; esac
 	elif [ ! -e "$work/$task" ]; then
 		mv "$out" "$work/$task"
 		answer=right
