@@ -82,7 +82,7 @@ func (t *Timeline) Gantt(w io.Writer, o GanttOptions) error {
 	drawn := map[byte]bool{}
 
 	var b strings.Builder
-	axis(&b, label, columns, o.Cell)
+	axis(&b, label, columns, o.Width, o.Cell)
 	several := len(slots) > 0 && slots[0].Tracker != slots[len(slots)-1].Tracker
 	for i, s := range slots {
 		if several && (i == 0 || slots[i-1].Tracker != s.Tracker) {
@@ -303,17 +303,20 @@ func Letter(i int32, lent bool) byte {
 	return ganttHome[int(i)%Letters]
 }
 
-// axis writes a time every ten columns, if there is room for it.
-func axis(b *strings.Builder, label, columns int, cell time.Duration) {
-	line := strings.Repeat(" ", label)
+// axis writes a time every ten columns, if there is room for it in lines of width columns, or in those of the rows if
+// they are wider.
+func axis(b *strings.Builder, label, columns, width int, cell time.Duration) {
+	line, used := "", 0
 	for c := 0; c < columns; c += 10 {
 		mark := (time.Duration(c) * cell).String()
+		at, n := label+c, utf8.RuneCountInString(mark)
 		// A mark is left out if it would touch the one before.
-		if at := label + c; at > len(line) || c == 0 {
-			line += strings.Repeat(" ", at-len(line)) + mark
+		if c == 0 || at > used && at+n <= max(width, label+columns) {
+			line += strings.Repeat(" ", at-used) + mark
+			used = at + n
 		}
 	}
-	b.WriteString(strings.TrimRight(line, " ") + "\n")
+	b.WriteString(line + "\n")
 }
 
 // legend writes a name for each letter that was drawn. If several jobs or pools share a
