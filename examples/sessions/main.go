@@ -25,7 +25,7 @@ type session struct {
 func split(visits iter.Seq2[visit, struct{}], emit func(session)) error {
 	var s session
 	for v := range visits { // of one user
-		if v.Value.Sub(s.End) > 30*time.Minute { // as at the first visit
+		if v.Value.After(s.End.Add(30 * time.Minute)) { // as at the first visit
 			if s.Pages > 0 {
 				emit(s)
 			}
@@ -38,7 +38,7 @@ func split(visits iter.Seq2[visit, struct{}], emit func(session)) error {
 }
 
 func main() {
-	if _, err := mrlocal.RunTyped(context.Background(), typed.Job[visit, visit, struct{}, session]{From: typed.CSV[visit](',', false), Map: typed.Keys[visit], GroupBy: 1, Rows: split}, mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: os.Args[1:], Stdout: os.Stdout}}); err != nil {
+	if _, err := mrlocal.RunTyped(context.Background(), typed.Job[visit, visit, struct{}, session]{From: typed.CSV[visit](',', false), GroupBy: 1, Rows: split}, mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: os.Args[1:], Stdout: os.Stdout}}); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -28,7 +28,7 @@ func ten(sales iter.Seq2[sale, struct{}], emit func(sale)) error {
 	return nil
 }
 
-var top = typed.Job[sale, sale, struct{}, sale]{From: typed.JSON[sale], Map: typed.Keys[sale], GroupBy: 1, Rows: ten, Ordered: true}
+var top = typed.Job[sale, sale, struct{}, sale]{From: typed.JSON[sale], GroupBy: 1, Rows: ten, Ordered: true}
 
 func main() {
 	if _, err := mrlocal.RunTyped(context.Background(), top, mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: os.Args[1:], Stdout: os.Stdout}}); err != nil {

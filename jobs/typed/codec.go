@@ -57,18 +57,21 @@ type cell struct {
 
 // newCodec makes a codec. It fails if T has a part other than booleans, numbers, strings, []byte, time.Time and
 // structs of them with exported fields.
-func newCodec[T any]() (*codec[T], error) {
-	c := &codec[T]{v: new(T), fields: 1}
-	v := reflect.ValueOf(c.v).Elem()
-	err := c.add(v, 0, 0)
-	if _, moment := any(c.v).(*time.Time); err == nil && v.Kind() == reflect.Struct && !moment && !descends(v) {
-		c.cells, c.fields = nil, v.NumField()
+func newCodec[T any]() (*codec[T], error) { return newCodecOf(new(T)) }
+
+// newCodecOf is newCodec with v as the codec's value.
+func newCodecOf[T any](v *T) (*codec[T], error) {
+	c := &codec[T]{v: v, fields: 1}
+	whole := reflect.ValueOf(v).Elem()
+	err := c.add(whole, 0, 0)
+	if _, moment := any(v).(*time.Time); err == nil && whole.Kind() == reflect.Struct && !moment && !descends(whole) {
+		c.cells, c.fields = nil, whole.NumField()
 		for i := range c.fields {
-			err = errors.Join(err, c.add(v.Field(i), i, 0))
+			err = errors.Join(err, c.add(whole.Field(i), i, 0))
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("typed: %v: %w", v.Type(), err)
+		return nil, fmt.Errorf("typed: %v: %w", whole.Type(), err)
 	}
 	if n := len(c.cells); n > 0 {
 		last := &c.cells[n-1]
@@ -218,26 +221,40 @@ func (one *cell) setNumber(n uint64) {
 	}
 }
 
-// In a text, a byte 0 is followed by isZero. A text ends with 0 and isEnd, unless it is open. In descending order
-// all of these bytes are inverted.
-const (
-	isEnd  = 1
-	isZero = 255
-)
+// A text ends with a byte 0, unless it is open. In it, escape and 1 stand for a byte 0, and escape and 2 for a byte 1.
+// In descending order all of these bytes are inverted.
+const escape = 1
 
 // endText ends the encoding of a text, which stands in dst from the given place on.
 func (one *cell) endText(dst []byte, from int) []byte {
 	if one.open {
 		return dst
 	}
-	if bytes.IndexByte(dst[from:], 0) >= 0 {
-		dst = append(dst[:from], bytes.ReplaceAll(dst[from:], []byte{0}, []byte{0, isZero})...)
+	if needsEscape(dst[from:]) {
+		text := bytes.ReplaceAll(dst[from:], []byte{1}, []byte{escape, 2})
+		dst = append(dst[:from], bytes.ReplaceAll(text, []byte{0}, []byte{escape, 1})...)
 	}
-	dst = append(dst, 0, isEnd)
+	dst = append(dst, 0)
 	for i := from; i < len(dst) && one.flip != 0; i++ {
 		dst[i] = ^dst[i]
 	}
 	return dst
+}
+
+// needsEscape reports whether text has a byte 0 or 1. It looks at eight bytes at a time.
+func needsEscape(text []byte) bool {
+	const each = 0x0101010101010101
+	for ; len(text) >= 8; text = text[8:] {
+		if w := binary.LittleEndian.Uint64(text); (w-2*each)&^w&(0x80*each) != 0 {
+			return true
+		}
+	}
+	for _, b := range text {
+		if b <= 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // decode returns the value whose encoding is src. A []byte in it is borrowed until the next call, as src is.
@@ -269,10 +286,9 @@ func (c *codec[T]) decodeFrom(first int, src []byte) {
 			text, n = c.cut(one, src)
 			one.SetBytes(text)
 		case reflect.Struct:
-			n = one.length(src)
 			nano := uint32(0)
-			if n > 9 {
-				nano = binary.BigEndian.Uint32(src[9:]) ^ uint32(one.flip)
+			if n = 9; src[8] != byte(one.flip) {
+				n, nano = 13, binary.BigEndian.Uint32(src[9:])^uint32(one.flip)
 			}
 			*one.time = time.Unix(int64(binary.BigEndian.Uint64(src)^one.flip^1<<63), int64(nano)).UTC()
 		default:
@@ -293,11 +309,7 @@ func (one *cell) length(src []byte) int {
 	case one.kind != reflect.String && one.kind != reflect.Slice:
 		return 8
 	}
-	for at := 0; ; at += 2 {
-		if at += bytes.IndexByte(src[at:], flip); src[at+1]^flip == isEnd {
-			return at + 2
-		}
-	}
+	return bytes.IndexByte(src, flip) + 1
 }
 
 // cut returns the text with whose encoding src begins, a part of src or of c.plain, and the length of the encoding.
@@ -306,16 +318,19 @@ func (c *codec[T]) cut(one *cell, src []byte) (text []byte, n int) {
 		return src, len(src)
 	}
 	flip := byte(one.flip)
-	if n = bytes.IndexByte(src, 0); flip == 0 && src[n+1] == isEnd {
-		return src[:n], n + 2
+	n = bytes.IndexByte(src, flip) + 1
+	src = src[:n-1]
+	if flip == 0 && bytes.IndexByte(src, escape) < 0 {
+		return src, n
 	}
-	n = one.length(src)
-	src = src[:n-2]
 	from := len(c.plain)
 	for i := 0; i < len(src); i++ {
-		if c.plain = append(c.plain, src[i]^flip); src[i] == flip {
-			i++ // isZero
+		b := src[i] ^ flip
+		if b == escape {
+			i++
+			b = (src[i] ^ flip) - 1
 		}
+		c.plain = append(c.plain, b)
 	}
 	return c.plain[from:], n
 }
@@ -347,8 +362,9 @@ func (c *codec[T]) cellsOf(fields int) (n int) {
 // goroutines may call it.
 func (c *codec[T]) prefix(fields int) func(key []byte) int {
 	cells := c.cells[:c.cellsOf(fields)]
-	if len(cells) == 1 {
-		return cells[0].length
+	if len(cells) == 1 && cells[0].text != nil && !cells[0].open {
+		end := byte(cells[0].flip)
+		return func(key []byte) int { return bytes.IndexByte(key, end) + 1 }
 	}
 	return func(key []byte) (n int) {
 		for i := range cells {

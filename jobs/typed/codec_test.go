@@ -86,7 +86,7 @@ func drawn[T any](rt *rapid.T) (v T) {
 }
 
 func fill(rt *rapid.T, v reflect.Value) {
-	text := rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 'a', 'b', 254, 255}), 0, 4), func(p []byte) string { return string(p) })
+	text := rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 2, 'a', 'b', 254, 255}), 0, 10), func(p []byte) string { return string(p) })
 	switch v.Kind() {
 	case reflect.Struct:
 		if at, is := v.Addr().Interface().(*time.Time); is {

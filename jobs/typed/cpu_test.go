@@ -37,11 +37,11 @@ type session struct {
 }
 
 // sessions is the job of examples/sessions.
-var sessions = typed.Job[visit, visit, struct{}, session]{Name: "sessions", From: typed.CSV[visit](',', false), Map: typed.Keys[visit], GroupBy: 1,
+var sessions = typed.Job[visit, visit, struct{}, session]{Name: "sessions", From: typed.CSV[visit](',', false), GroupBy: 1,
 	Rows: func(visits iter.Seq2[visit, struct{}], emit func(session)) error {
 		var s session
 		for v := range visits {
-			if v.Value.Sub(s.End) > 30*time.Minute {
+			if v.Value.After(s.End.Add(30 * time.Minute)) {
 				if s.Pages > 0 {
 					emit(s)
 				}

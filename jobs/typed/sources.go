@@ -15,18 +15,21 @@ import (
 )
 
 // Source makes, for each attempt, a function that calls each with the values of a block, until each fails. It returns
-// the error of each, or of a record that is no value.
-type Source[In any] func() func(b jobs.Block, each func(In) error) error
+// the error of each, or of a record that is no value. All values of an attempt lie in one variable, one after the
+// other.
+type Source[In any] func() func(b jobs.Block, each func(*In) error) error
 
 // Lines is a Source of lines, without their newlines.
-func Lines() func(b jobs.Block, each func(string) error) error {
-	return func(b jobs.Block, each func(string) error) error {
+func Lines() func(b jobs.Block, each func(*string) error) error {
+	line := new(string)
+	return func(b jobs.Block, each func(*string) error) error {
 		text, at := textOf(b.Data), 0
-		for line := range b.Lines() { // which tells the place of a line in errors
-			if err := each(text[at : at+len(line)]); err != nil {
+		for record := range b.Lines() { // which tells the place of a line in errors
+			*line = text[at : at+len(record)]
+			if err := each(line); err != nil {
 				return err
 			}
-			at += len(line) + 1
+			at += len(record) + 1
 		}
 		return nil
 	}
@@ -34,15 +37,15 @@ func Lines() func(b jobs.Block, each func(string) error) error {
 
 // JSON is a Source of values that stand as JSON on a line each. Empty lines are left out. Package encoding/json
 // says what a tag of a field means.
-func JSON[In any]() func(b jobs.Block, each func(In) error) error {
-	lines := Lines()
-	return func(b jobs.Block, each func(In) error) error {
-		return lines(b, func(line string) error {
-			var in In
-			if strings.TrimSpace(line) == "" {
+func JSON[In any]() func(b jobs.Block, each func(*In) error) error {
+	lines, in := Lines(), new(In)
+	return func(b jobs.Block, each func(*In) error) error {
+		return lines(b, func(line *string) error {
+			if strings.TrimSpace(*line) == "" {
 				return nil
 			}
-			if err := json.Unmarshal([]byte(line), &in); err != nil {
+			*in = *new(In)
+			if err := json.Unmarshal([]byte(*line), in); err != nil {
 				return err
 			}
 			return each(in)
@@ -54,58 +57,70 @@ func JSON[In any]() func(b jobs.Block, each func(In) error) error {
 // tag such as `csv:"3"` names another column, from 1 on. header leaves out the first line of each file. Records are
 // lines: a value has no newline.
 func CSV[In any](comma byte, header bool) Source[In] {
-	return func() func(b jobs.Block, each func(In) error) error {
-		lines, values := Lines(), must(newCodec[In]())
-		var columns []*cell // by number; nil: not used
+	return func() func(b jobs.Block, each func(*In) error) error {
+		values, c := must(newCodec[In]()), columns{comma: comma}
 		for i := range values.cells {
 			n := columnOf(values, i)
-			columns = append(columns, make([]*cell, max(0, n-len(columns)))...)
-			columns[n-1] = &values.cells[i]
+			c.cells = append(c.cells, make([]*cell, max(0, n-len(c.cells)))...)
+			c.cells[n-1] = &values.cells[i]
 		}
-		parse := func(line string) error {
-			rest, more, quoted := line, true, []string(nil) // quoted has all columns of a line with quotes
-			for i, one := range columns {
-				if rest != "" && rest[0] == '"' && quoted == nil {
-					r := csv.NewReader(strings.NewReader(line))
-					r.Comma = rune(comma)
-					var err error
-					if quoted, err = r.Read(); err != nil {
-						return err
-					}
+		return func(b jobs.Block, each func(*In) error) error {
+			skip, text, at := header && b.Offset == 0, textOf(b.Data), 0
+			for record := range b.Lines() {
+				line := text[at : at+len(record)]
+				at += len(record) + 1
+				if skip || line == "" {
+					skip = false
+					continue
 				}
-				text, n := rest, strings.IndexByte(rest, comma)
-				switch {
-				case i < len(quoted):
-					text = quoted[i]
-				case quoted != nil || !more:
-					return fmt.Errorf("has no column %d", i+1)
-				case n >= 0:
-					text, rest = rest[:n], rest[n+1:]
-				default:
-					more = false
+				if err := c.parse(strings.TrimSuffix(line, "\r")); err != nil {
+					return fmt.Errorf("the line %s: %w", errs.Quote(line), err)
 				}
-				if one != nil {
-					if err := one.parse(text); err != nil {
-						return err
-					}
+				if err := each(values.v); err != nil {
+					return err
 				}
 			}
 			return nil
 		}
-		return func(b jobs.Block, each func(In) error) error {
-			skip := header && b.Offset == 0
-			return lines(b, func(line string) error {
-				if skip || line == "" {
-					skip = false
-					return nil
-				}
-				if err := parse(strings.TrimSuffix(line, "\r")); err != nil {
-					return fmt.Errorf("the line %s: %w", errs.Quote(line), err)
-				}
-				return each(*values.v)
-			})
+	}
+}
+
+// columns sets cells to the columns of a line.
+type columns struct {
+	comma byte
+	cells []*cell // by number; nil: not used
+}
+
+// parse sets the cells to the columns of line.
+func (c *columns) parse(line string) error {
+	rest, more, quoted := line, true, []string(nil) // quoted has all columns of a line with quotes
+	for i, one := range c.cells {
+		if rest != "" && rest[0] == '"' && quoted == nil {
+			r := csv.NewReader(strings.NewReader(line))
+			r.Comma = rune(c.comma)
+			var err error
+			if quoted, err = r.Read(); err != nil {
+				return err
+			}
+		}
+		text, n := rest, strings.IndexByte(rest, c.comma)
+		switch {
+		case i < len(quoted):
+			text = quoted[i]
+		case quoted != nil || !more:
+			return fmt.Errorf("has no column %d", i+1)
+		case n >= 0:
+			text, rest = rest[:n], rest[n+1:]
+		default:
+			more = false
+		}
+		if one != nil {
+			if err := one.parse(text); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 // columnOf returns the number of the column of a cell, from 1 on.
@@ -126,11 +141,12 @@ func columnOf[In any](values *codec[In], i int) int {
 }
 
 // results is a Source of the results of the job before.
-func results[In any]() func(b jobs.Block, each func(In) error) error {
+func results[In any]() func(b jobs.Block, each func(*In) error) error {
 	ins := must(newCodec[In]())
-	return func(b jobs.Block, each func(In) error) error {
+	return func(b jobs.Block, each func(*In) error) error {
 		for _, value := range b.Pairs() {
-			if err := each(ins.decode(value)); err != nil {
+			ins.decode(value)
+			if err := each(ins.v); err != nil {
 				return err
 			}
 		}
@@ -182,9 +198,9 @@ func (j Join[L, R, K, Out]) stage() Chain[Out] {
 }
 
 // rows is a Source of both sides.
-func (j Join[L, R, K, Out]) rows() func(b jobs.Block, each func(row[K]) error) error {
+func (j Join[L, R, K, Out]) rows() func(b jobs.Block, each func(*row[K]) error) error {
 	left, right := encoded(j.Left, j.LeftKey, false), encoded(j.Right, j.RightKey, true)
-	return func(b jobs.Block, each func(row[K]) error) error {
+	return func(b jobs.Block, each func(*row[K]) error) error {
 		if b.Input == 0 {
 			return left(b, each)
 		}
@@ -193,12 +209,12 @@ func (j Join[L, R, K, Out]) rows() func(b jobs.Block, each func(row[K]) error) e
 }
 
 // encoded returns the function of a Source that encodes the values of from.
-func encoded[In, K any](from Source[In], key func(In) K, right bool) func(b jobs.Block, each func(row[K]) error) error {
-	ins, values, r := from(), must(newCodec[In]()), row[K]{}
+func encoded[In, K any](from Source[In], key func(In) K, right bool) func(b jobs.Block, each func(*row[K]) error) error {
+	ins, values, r := from(), must(newCodec[In]()), new(row[K])
 	r.Right = right
-	return func(b jobs.Block, each func(row[K]) error) error {
-		return ins(b, func(in In) error {
-			r.Key, r.value = key(in), values.append(r.value[:0], in)
+	return func(b jobs.Block, each func(*row[K]) error) error {
+		return ins(b, func(in *In) error {
+			r.Key, r.value = key(*in), values.append(r.value[:0], *in)
 			return each(r)
 		})
 	}

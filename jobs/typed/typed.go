@@ -34,12 +34,13 @@ import (
 )
 
 // Job is a job that makes values of type Out of values of type In. K is the type of its keys, and V that of the values
-// that Map emits. Map is required.
+// that Map emits.
 type Job[In, K, V, Out any] struct {
 	Name string
 	From Source[In] // of a first job; nil: Lines
 
-	// Map gets a value of the input, and emits any number of keys and values.
+	// Map gets a value of the input, and emits any number of keys and values. nil: each value of the input is a key
+	// without a value, K is In, and V is struct{}.
 	Map func(in In, emit func(K, V)) error
 
 	// Fold combines two values of a key. It is associative and commutative. Maps combine early what they emit.
@@ -70,12 +71,6 @@ func KeyOf[In, K any](key func(In) K) func(in In, emit func(K, struct{})) error 
 		emit(key(in), struct{}{})
 		return nil
 	}
-}
-
-// Keys is a Map that emits each value of the input as a key.
-func Keys[In any](in In, emit func(In, struct{})) error {
-	emit(in, struct{}{})
-	return nil
 }
 
 // Stage is a Job, a Join or a Chain with results of type Out.
@@ -156,12 +151,13 @@ func (j Job[In, K, V, Out]) stage() Chain[Out] {
 	_, err3 := newCodec[Out]()
 	_, pairs := any(Pair[K, V]{}).(Out)
 	_, alone := any(*new(K)).(Out)
+	_, bare := any(Pair[In, struct{}]{}).(Pair[K, V])
 	lines, _ := any(Source[string](Lines)).(Source[In])
 	err = errors.Join(err, err2, err3)
 	switch {
 	case err != nil:
-	case j.Map == nil:
-		err = errors.New("has no Map")
+	case j.Map == nil && !bare:
+		err = errors.New("has no Map; K is then In, and V is struct{}")
 	case j.Sum && (j.Fold != nil || len(values.cells) != 1 || values.cells[0].kind != reflect.Int && values.cells[0].kind != reflect.Uint):
 		err = errors.New("needs integers for Sum, which excludes Fold")
 	case (j.Sum || j.Fold != nil) && j.GroupBy > 0:
@@ -198,8 +194,8 @@ func (j Job[In, K, V, Out]) stage() Chain[Out] {
 // mapper is the jobs.Mapper of a Job. Its functions are made once for each attempt, so that no record needs memory. It
 // gathers keys with the same value, as the 1 of a count, because jobs.EmitSpans is faster than one call for each.
 type mapper[In any] struct {
-	from   func(b jobs.Block, each func(In) error) error
-	each   func(In) error
+	from   func(b jobs.Block, each func(*In) error) error
+	each   func(*In) error
 	out    jobs.Emitter
 	keys   []byte // one after the other
 	used   int    // bytes of keys
@@ -264,8 +260,20 @@ func (j Job[In, K, V, Out]) newMapper() jobs.Mapper {
 			}
 		}
 	}
-	do := j.Map
-	m.each = func(in In) error { return do(in, emit) }
+	if m.each = func(in *In) error { return j.Map(*in, emit) }; j.Map == nil {
+		none, own := []byte{}, (*In)(nil)
+		m.each = func(in *In) error {
+			if in != own { // at the first record: its cells are encoded where the Source sets them
+				own, keys = in, must(newCodecOf(any(in).(*K)))
+			}
+			key := keys.encode(m.keys[:0])
+			if cap(key) != cap(m.keys) {
+				m.keys = key
+			}
+			m.out.Emit(key, none)
+			return nil
+		}
+	}
 	return m
 }
 
@@ -352,13 +360,16 @@ func (j Job[In, K, V, Out]) newReducer(as form) jobs.Reducer {
 		if rows == nil {
 			rows = j.newRows()
 		}
-		prefix, first, from := keys.prefix(j.GroupBy), keys.cellsOf(j.GroupBy), 0
+		prefix, first, from, none := keys.prefix(j.GroupBy), keys.cellsOf(j.GroupBy), 0, len(values.cells) == 0
 		all := func(yield func(K, V) bool) {
 			for r.vs.Next() {
 				if key := r.vs.Key(); key != nil { // its first fields are those of the group
 					keys.decodeFrom(first, key[from:])
 				}
-				if !yield(*keys.v, values.decode(r.vs.Value())) {
+				if !none {
+					values.decode(r.vs.Value())
+				}
+				if !yield(*keys.v, *values.v) {
 					return
 				}
 			}

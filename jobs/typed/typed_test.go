@@ -185,7 +185,7 @@ type row struct {
 
 func TestSources(t *testing.T) {
 	type in = typed.Job[row, row, struct{}, row]
-	comma := in{Name: "rows", From: typed.CSV[row](',', true), Map: typed.Keys[row], Ordered: true}
+	comma := in{Name: "rows", From: typed.CSV[row](',', true), Ordered: true}
 	tabs, lines := comma, comma
 	tabs.From, lines.From = typed.CSV[row]('\t', false), typed.JSON[row]
 	for _, c := range []struct {
@@ -250,7 +250,7 @@ func TestJobsThatCannotRunAreRefused(t *testing.T) {
 		}
 	}
 	type job = typed.Job[string, string, int, word]
-	refused("has no Map", job{Name: "x"})
+	refused("has no Map; K is then In, and V is struct{}", job{Name: "x"})
 	refused("has no Reduce; the results are then K, or Pair[K, V] with Sum or Fold", job{Name: "x", Map: fields})
 	refused("GroupBy is greater than the number of fields of a key", job{Name: "x", Map: fields, GroupBy: 2, Reduce: summed.Reduce})
 	refused("GroupBy excludes Sum and Fold", job{Name: "x", Map: fields, GroupBy: 1, Sum: true})
