@@ -23,6 +23,7 @@ import (
 // heard collects the output of a command.
 type heard struct {
 	out        bytes.Buffer
+	reads      int
 	errorBytes int64
 	alive      int
 }
@@ -39,7 +40,7 @@ func begin(t *testing.T, ctx context.Context, script string) (*streaming.Process
 	h := &heard{}
 	p, err := streaming.Start(ctx, streaming.Config{
 		Args: []string{sh, "-c", script}, Env: os.Environ(),
-		Output: func(p []byte, _ bool) (int, error) { return h.out.Write(p) },
+		Output: func(p []byte, _ bool) (int, error) { h.reads++; return h.out.Write(p) },
 		Error:  func(p []byte) { h.errorBytes += int64(len(p)) },
 		Alive:  func() { h.alive++ },
 	})
@@ -74,6 +75,23 @@ func TestACommandReadsAndWritesAtTheSameTime(t *testing.T) {
 				t.Error("no sign of life")
 			}
 		})
+	}
+}
+
+// TestRecordsThatAreWrittenOneByOneAreReadTogether: a read at most each millisecond, and some for each page.
+func TestRecordsThatAreWrittenOneByOneAreReadTogether(t *testing.T) {
+	p, h := begin(t, t.Context(), "awk '{ print; fflush() }'")
+	line, n, start := []byte("x\n"), 200_000, time.Now()
+	for range n {
+		if err := p.Write(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, err := p.Close(); err != nil || code != 0 || h.out.Len() != n*len(line) {
+		t.Fatalf("%d, %v, %d bytes came back", code, err, h.out.Len())
+	}
+	if most := int(time.Since(start).Milliseconds()) + 8*h.out.Len()/4096; h.reads > most {
+		t.Errorf("%d reads of %d lines, want at most %d", h.reads, n, most)
 	}
 }
 

@@ -27,6 +27,7 @@ type Process struct {
 	pending []byte // to be written to in
 	written int    // bytes of pending that were written
 	got     []byte // output that Config.Output has not taken
+	few     int    // reads of output in a row that gave less than a page
 	failed  error  // the first error of Config.Output, of a pipe or of ctx
 	broken  bool   // the command reads no more input
 	errBuf  []byte // for standard error; nil until there is some
@@ -197,14 +198,17 @@ func (p *Process) kill() {
 
 // serve waits until pipes are ready, for 200 ms at most, and moves their bytes. It returns
 // the number of pipes that were ready. It returns 1 after an interruption or a failure, so
-// 0 always means that the time was up.
+// 0 always means that the time was up. A command that writes each record by itself (as Python
+// with PYTHONUNBUFFERED) would wake us each time. Its output gathers in the pipe for a millisecond.
 func (p *Process) serve() int {
 	var room [3]unix.PollFd
 	polled := room[:0]
 	if p.written < len(p.pending) && p.in >= 0 {
 		polled = append(polled, unix.PollFd{Fd: int32(p.in), Events: unix.POLLOUT})
 	}
-	if p.out >= 0 {
+	const fewReads = 4
+	gather := p.few >= fewReads
+	if p.out >= 0 && !gather {
 		polled = append(polled, unix.PollFd{Fd: int32(p.out), Events: unix.POLLIN})
 	}
 	if p.err >= 0 {
@@ -212,7 +216,10 @@ func (p *Process) serve() int {
 	}
 	// A kill closes the pipes of the command, which ends the poll. A process that has left the group
 	// may still hold a pipe, so the poll ends by itself too.
-	const waitMillis = 200
+	waitMillis := 200
+	if gather {
+		waitMillis, p.few = 1, fewReads-1
+	}
 	n, err := unix.Poll(polled, waitMillis)
 	switch {
 	case err == unix.EINTR:
@@ -239,6 +246,9 @@ func (p *Process) serve() int {
 	}
 	if n > 0 && p.c.Alive != nil {
 		p.c.Alive()
+	}
+	if gather {
+		return 1 // the output may have bytes
 	}
 	return n
 }
@@ -271,6 +281,9 @@ func (p *Process) readOutput() {
 		return
 	}
 	p.got = p.got[:len(p.got)+n]
+	if p.few++; n >= 4096 {
+		p.few = 0
+	}
 	if n == 0 {
 		p.endOutput()
 		return
