@@ -18,6 +18,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/measure.sh
 export LC_ALL=C
+unset PYTHONUNBUFFERED # with it, Python makes a system call for each word
 size=1GiB runs=1 only='*' cluster= dir=
 while [ $# -gt 0 ]; do
 	case $1 in

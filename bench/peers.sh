@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compares mrlocal with the tools that it replaces: GNU sort, uniq and grep, mawk, ripgrep. Where python3, or the
 # Python that PYTHON names, has duckdb, polars or chdb (ClickHouse), there are rows of these. Their times include the
-# start of Python and the import, which are the same for each size.
+# start of Python and the import, which are the same for each size. With g++ there is a row of bench/reference/sort.cc.
 #
 #   bench/peers.sh [-size SIZE] [-runs N] [-data DIR] [-only GLOB] [-patterns] [-judge] [-expect FILE] [-update FILE]
 #
@@ -144,6 +144,7 @@ our_bounded() { mr sort --memory 128MiB "$records" -o "$ours" --tmp "$work"; }
 gnu_fields() { sort -S 128M --parallel=2 -T "$work" -k3,3V -k2,2nr "$text" -o "$peer"; }
 our_fields() { "$work/mrlocal" sort -T "$work" -k3,3V -k2,2nr "$text" -o "$ours"; }
 our_text() { mr sort "$text" -o "$ours" --tmp "$work"; }
+reference_text() { "$work/reference" "$text" "$peer"; }
 
 mawk_count() { mawk '{ for (i = 1; i <= NF; i++) c[$i]++ } END { for (w in c) print w "\t" c[w] }' "$text" >"$peer"; }
 our_count() { mr wordcount "$text" -o "$ours"; }
@@ -242,6 +243,10 @@ echo "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |
 row sort-records "sort, 100-byte records, ample memory" 'sort -S 128M --parallel=2' 2.5 4.4 "$records" same gnu_records our_records
 row sort-bounded 'the same, ours with `--memory 128MiB`' 'sort -S 128M --parallel=2' 1.6 2.1 "$records" same gnu_records our_bounded
 row sort-text "sort, text lines" 'sort -S 128M --parallel=2' 2.0 2.7 "$text" same gnu_text our_text
+if [[ sort-reference == $only ]] && command -v g++ >/dev/null; then # shellcheck disable=SC2053
+	g++ -O3 -march=native -pthread bench/reference/sort.cc -o "$work/reference"
+	row sort-reference "sort, text lines" 'std::sort, 2 threads' 0.8 1.0 "$text" same reference_text our_text
+fi
 row sort-tool 'mrlocal sort -k3,3V -k2,2nr, text lines' 'sort -S 128M --parallel=2' 2.0 3.0 "$text" same gnu_fields our_fields
 row wordcount "wordcount" 'mawk' 4.5 7 "$text" same_set mawk_count our_count
 row count-tool "mrlocal count, text lines" 'sort -S 128M --parallel=2 \| uniq -c' 1.5 3 "$text" same gnu_uniq our_uniq
