@@ -270,11 +270,12 @@ func RunTyped[Out any](ctx context.Context, s typed.Stage[Out], o Options) (*Rep
 }
 
 // Results runs a job, a join or a chain of package jobs/typed, and returns its results as values, in the order in which
-// RunTyped writes them. They lie in memory, in addition to Options.MemoryBytes. Options must name no output.
+// RunTyped writes them. They lie in memory, in addition to Options.MemoryBytes. Options must name no output, and no
+// compression.
 func Results[Out any](ctx context.Context, s typed.Stage[Out], o Options) (iter.Seq[Out], *Report, error) {
 	chain, decode, err := typed.Binary(s)
-	if err == nil && (o.OutputDir != "" || o.OutputFile != "" || o.Stdout != nil) {
-		err = errs.Fieldf("Options.OutputDir, Options.OutputFile, Options.Stdout", "results in memory go nowhere else")
+	if err == nil && (o.OutputDir != "" || o.OutputFile != "" || o.Stdout != nil || o.CompressOutput > FormatNone) {
+		err = errs.Fieldf("Options.OutputDir, Options.OutputFile, Options.Stdout, Options.CompressOutput", "results in memory go nowhere else, and are not compressed")
 	}
 	if err != nil {
 		return nil, nil, err

@@ -1,14 +1,16 @@
 package typed
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"mrlocal/internal/errs"
 	"mrlocal/jobs"
@@ -54,26 +56,25 @@ func JSON[In any]() func(b jobs.Block, each func(*In) error) error {
 }
 
 // CSV returns a Source of structs, whose fields are columns of comma-separated values (RFC 4180), in their order. A
-// tag such as `csv:"3"` names another column, from 1 on. header leaves out the first line of each file. Records are
-// lines: a value has no newline.
+// tag such as `csv:"3"` names another column, from 1 on. Fields of a struct inside are columns of their own, and no two
+// fields are the same one. header leaves out the first line of each file. Records are lines: a value has no newline.
 func CSV[In any](comma byte, header bool) Source[In] {
 	return func() func(b jobs.Block, each func(*In) error) error {
 		values, c := must(newCodec[In]()), columns{comma: comma}
-		for i := range values.cells {
-			n := columnOf(values, i)
+		for i, n := range columnsOf(reflect.TypeFor[In]()) {
 			c.cells = append(c.cells, make([]*cell, max(0, n-len(c.cells)))...)
 			c.cells[n-1] = &values.cells[i]
 		}
 		return func(b jobs.Block, each func(*In) error) error {
 			skip, text, at := header && b.Offset == 0, textOf(b.Data), 0
 			for record := range b.Lines() {
-				line := text[at : at+len(record)]
+				line := strings.TrimSuffix(text[at:at+len(record)], "\r")
 				at += len(record) + 1
 				if skip || line == "" {
 					skip = false
 					continue
 				}
-				if err := c.parse(strings.TrimSuffix(line, "\r")); err != nil {
+				if err := c.parse(line); err != nil {
 					return fmt.Errorf("the line %s: %w", errs.Quote(line), err)
 				}
 				if err := each(values.v); err != nil {
@@ -123,21 +124,34 @@ func (c *columns) parse(line string) error {
 	return nil
 }
 
-// columnOf returns the number of the column of a cell, from 1 on.
-func columnOf[In any](values *codec[In], i int) int {
-	t := reflect.TypeFor[In]()
-	tag := ""
-	if t.Kind() == reflect.Struct && t.NumField() == values.fields {
-		tag = t.Field(values.cells[i].field).Tag.Get("csv")
+// columnsOf returns the number of the column of each cell of a struct, or of another type, from 1 on.
+func columnsOf(t reflect.Type) (columns []int) {
+	for i, tag := range tagsOf(t, "") {
+		n, err := i+1, error(nil)
+		if tag != "" {
+			n, err = strconv.Atoi(tag)
+		}
+		switch {
+		case err != nil || n < 1:
+			panic(jobs.Mistakef("typed.CSV: %v: the tag csv:%q: must be the number of a column, from 1 on", t, tag))
+		case slices.Contains(columns, n):
+			panic(jobs.Mistakef("typed.CSV: %v: two fields are column %d", t, n))
+		}
+		columns = append(columns, n)
 	}
-	if tag == "" {
-		return i + 1
+	return columns
+}
+
+// tagsOf returns the tag of each cell of a type. Cells without one have that of the struct around them.
+func tagsOf(t reflect.Type, tag string) (tags []string) {
+	if t.Kind() != reflect.Struct || t == reflect.TypeFor[time.Time]() {
+		return []string{tag}
 	}
-	n, err := strconv.Atoi(tag)
-	if err != nil || n < 1 {
-		panic(jobs.Mistakef("typed.CSV: %v: the tag csv:%q: must be the number of a column, from 1 on", t, tag))
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tags = append(tags, tagsOf(f.Type, cmp.Or(f.Tag.Get("csv"), tag))...)
 	}
-	return n
+	return tags
 }
 
 // results is a Source of the results of the job before.
@@ -187,7 +201,7 @@ func (j Join[L, R, K, Out]) stage() Chain[Out] {
 	_, err2 := newCodec[R]()
 	switch {
 	case err != nil || err2 != nil:
-		return Chain[Out]{err: errs.Optionf("job "+j.Name, "%w", errors.Join(err, err2))}
+		return Chain[Out]{err: errs.Optionf("job "+j.Name, "%w", cmp.Or(err, err2))}
 	case j.Left == nil || j.Right == nil || j.LeftKey == nil || j.RightKey == nil || j.Reduce == nil:
 		return Chain[Out]{err: errs.Optionf("job "+j.Name, "a Join needs Left, Right, LeftKey, RightKey and Reduce")}
 	}

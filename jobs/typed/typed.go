@@ -14,7 +14,8 @@
 //
 // Keys and values may be booleans, numbers, strings, []byte, time.Time, and structs of them with exported fields. Keys
 // sort as their values do: a struct by its first field, then by the second one, and so on, and a Desc in
-// descending order. A time sorts and arrives in UTC. A float that is no number sorts before all others.
+// descending order. A time sorts and arrives in UTC. A float that is no number sorts before all others. A float -0
+// arrives as 0.
 //
 // A record of a Source becomes a value (Lines, CSV, JSON). Then runs a job on the results of another one. A
 // result is a line of text: its values with TABs between. mrlocal.Results gives results as values.
@@ -25,6 +26,7 @@
 package typed
 
 import (
+	"cmp"
 	"errors"
 	"iter"
 	"reflect"
@@ -52,7 +54,7 @@ type Job[In, K, V, Out any] struct {
 	// With GroupBy, it gets the first key of a group. nil: the results are the keys, once for each value, and Out is
 	// K. With Fold or Sum they are the keys with their values, and Out is Pair[K, V].
 	Reduce func(key K, values iter.Seq[V], emit func(Out)) error
-	// Rows takes the place of Reduce. It gets the key of each value too.
+	// Rows takes the place of Reduce. It gets the key of each value too. It excludes Fold and Sum.
 	Rows func(rows iter.Seq2[K, V], emit func(Out)) error
 
 	// GroupBy is the number of fields of K, from the first one on, that name a group. The values of a group come in the
@@ -83,7 +85,12 @@ type Chain[Out any] struct {
 	err    error
 }
 
-func (c Chain[Out]) stage() Chain[Out] { return c }
+func (c Chain[Out]) stage() Chain[Out] {
+	if c.last == nil && c.err == nil {
+		c.err = errs.Optionf("job", "an empty chain")
+	}
+	return c
+}
 
 // form is how a job writes its results.
 type form uint8
@@ -153,15 +160,15 @@ func (j Job[In, K, V, Out]) stage() Chain[Out] {
 	_, alone := any(*new(K)).(Out)
 	_, bare := any(Pair[In, struct{}]{}).(Pair[K, V])
 	lines, _ := any(Source[string](Lines)).(Source[In])
-	err = errors.Join(err, err2, err3)
+	err = cmp.Or(err, err2, err3)
 	switch {
 	case err != nil:
 	case j.Map == nil && !bare:
 		err = errors.New("has no Map; K is then In, and V is struct{}")
 	case j.Sum && (j.Fold != nil || len(values.cells) != 1 || values.cells[0].kind != reflect.Int && values.cells[0].kind != reflect.Uint):
 		err = errors.New("needs integers for Sum, which excludes Fold")
-	case (j.Sum || j.Fold != nil) && j.GroupBy > 0:
-		err = errors.New("GroupBy excludes Sum and Fold")
+	case (j.Sum || j.Fold != nil) && (j.GroupBy > 0 || j.Rows != nil):
+		err = errors.New("GroupBy and Rows exclude Sum and Fold")
 	case j.GroupBy < 0 || j.GroupBy > keys.fields:
 		err = errors.New("GroupBy is greater than the number of fields of a key")
 	case j.Reduce == nil && j.Rows == nil && j.newRows == nil && ((j.Sum || j.Fold != nil) && !pairs || !j.Sum && j.Fold == nil && !alone):
@@ -391,8 +398,10 @@ func (j Job[In, K, V, Out]) newReducer(as form) jobs.Reducer {
 		if result, ok := any(w.v).(*K); ok && j.Reduce == nil {
 			keys.lends = true
 			r.reduce = func(key []byte) error {
-				for *result = keys.decode(key); r.vs.Next(); {
-					w.write()
+				for *result = keys.decode(key); r.vs.Next(); w.write() {
+					if own := r.vs.Key(); own != nil { // with GroupBy
+						*result = keys.decode(own)
+					}
 				}
 				return nil
 			}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"mrlocal"
 	"mrlocal/jobs"
@@ -176,6 +177,67 @@ func TestResultsInMemoryAreValues(t *testing.T) {
 	if _, _, err := mrlocal.Results(t.Context(), count, o); !errors.Is(err, mrlocal.ErrBadOptions) {
 		t.Error(err)
 	}
+	o.Stdout, o.CompressOutput = nil, mrlocal.FormatGzip
+	if _, _, err := mrlocal.Results(t.Context(), count, o); !errors.Is(err, mrlocal.ErrBadOptions) {
+		t.Error(err)
+	}
+	if _, _, err := mrlocal.Results(t.Context(), typed.Chain[string]{}, input(t, text)); !errors.Is(err, mrlocal.ErrBadOptions) {
+		t.Error(err)
+	}
+}
+
+// TestKeysWithoutAReduceAreAllKeys, not the first one of their group.
+func TestKeysWithoutAReduceAreAllKeys(t *testing.T) {
+	job := typed.Job[word, word, struct{}, word]{From: typed.CSV[word](' ', false), GroupBy: 1, Ordered: true}
+	results, _, err := mrlocal.Results(t.Context(), job, input(t, "a 3\nb 1\na 2\na 3\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := slices.Collect(results); !slices.Equal(got, []word{{"a", 2}, {"a", 3}, {"a", 3}, {"b", 1}}) {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestFieldsAreColumnsOfTheirOwn: the same column twice, most likely by mistake, would leave one field empty.
+func TestFieldsAreColumnsOfTheirOwn(t *testing.T) {
+	type twice struct {
+		Name string `csv:"2"`
+		Town string
+	}
+	type inside struct {
+		At struct {
+			X int `csv:"3"`
+			Y int
+		}
+		Day time.Time `csv:"1"`
+	}
+	type both struct {
+		At typed.Pair[int, int] `csv:"1"`
+	}
+	column := func(from func() error) (err error) {
+		defer func() {
+			if m, is := recover().(jobs.Mistake); is {
+				err = m
+			}
+		}()
+		return from()
+	}
+	var got inside
+	for want, from := range map[string]func() error{
+		"typed.CSV: typed_test.twice: two fields are column 2": func() error { typed.CSV[twice](',', false)(); return nil },
+		"typed.CSV: typed_test.both: two fields are column 1":  func() error { typed.CSV[both](',', false)(); return nil },
+		"": func() error {
+			b := jobs.Block{Data: []byte("1969-12-31T23:59:59.5Z,2,3\n")}
+			return typed.CSV[inside](',', false)()(b, func(in *inside) error { got = *in; return nil })
+		},
+	} {
+		if err := column(from); fmt.Sprint(err) != want && (err != nil || want != "") {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if got.At.X != 3 || got.At.Y != 2 || got.Day.UnixNano() != -5e8 {
+		t.Errorf("%+v", got)
+	}
 }
 
 type row struct {
@@ -192,7 +254,7 @@ func TestSources(t *testing.T) {
 		job        in
 		text, want string
 	}{
-		{comma, "n,b,c,t\r\n2,true,x,y z,\r\n\n1,false,x,\"a,\"\"b\"\n", "1\tfalse\ta,\"b\n2\ttrue\ty z\n"},
+		{comma, "n,b,c,t\r\n2,true,x,y z,\r\n\r\n\n1,false,x,\"a,\"\"b\"\n", "1\tfalse\ta,\"b\n2\ttrue\ty z\n"},
 		{tabs, "1\ttrue\t\tz", "1\ttrue\tz\n"},
 		{lines, "{\"Number\":{\"Key\":3,\"Value\":true},\"Text\":\"x\"}\n\n", "3\ttrue\tx\n"},
 		{tabs, "\n1\ttrue\tz\n", `at byte 1: map: the line "1\ttrue\tz": has no column 4`},
@@ -253,7 +315,9 @@ func TestJobsThatCannotRunAreRefused(t *testing.T) {
 	refused("has no Map; K is then In, and V is struct{}", job{Name: "x"})
 	refused("has no Reduce; the results are then K, or Pair[K, V] with Sum or Fold", job{Name: "x", Map: fields})
 	refused("GroupBy is greater than the number of fields of a key", job{Name: "x", Map: fields, GroupBy: 2, Reduce: summed.Reduce})
-	refused("GroupBy excludes Sum and Fold", job{Name: "x", Map: fields, GroupBy: 1, Sum: true})
+	refused("GroupBy and Rows exclude Sum and Fold", job{Name: "x", Map: fields, GroupBy: 1, Sum: true})
+	// A reducer gets several folded values of a key.
+	refused("GroupBy and Rows exclude Sum and Fold", job{Name: "x", Map: fields, Sum: true, Rows: func(iter.Seq2[string, int], func(word)) error { return nil }})
 	refused("needs integers for Sum, which excludes Fold", job{Name: "x", Map: fields, Sum: true, Fold: folded.Fold})
 	refused("From is for the first job of a chain", typed.Then(count, typed.Job[word, string, int, word]{Name: "x", From: typed.CSV[word](',', false), Sum: true,
 		Map: func(w word, emit func(string, int)) error { emit(w.Key, 1); return nil }}))
