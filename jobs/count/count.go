@@ -16,9 +16,11 @@ package count
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"mrlocal/internal/disk"
@@ -81,7 +83,7 @@ func New(o Options) (jobs.Chain, error) {
 	}
 	between, last := newFormat, newFormat // between the jobs of the chain, and of the result
 	numbers, err := o.newValues()
-	if err != nil {
+	if err = cmp.Or(err, o.checkMembers(numbers)); err != nil {
 		return nil, err
 	}
 	if len(o.Values) > 0 && !o.CSV {
@@ -178,6 +180,20 @@ func (o *Options) compile() (func() jobs.Mapper, error) {
 	}
 	appendKey := o.appendKey()
 	return func() jobs.Mapper { return newKeyMapper(delim, o.IgnoreCase, appendKey) }, nil
+}
+
+// checkMembers refuses objects with two members of one name, because most readers would take one of them alone.
+func (o *Options) checkMembers(numbers *values) error {
+	if !o.JSON || o.Distinct || numbers == nil {
+		return nil
+	}
+	members := append(append([]string{"count"}, o.counted()...), numbers.names...)
+	for i, name := range members {
+		if slices.Contains(members[:i], name) {
+			return errs.Fieldf("Options.JSON", "an object would have two members %q; choose with %s", name, errs.Field("Options.Fields"))
+		}
+	}
+	return nil
 }
 
 // total reports whether all records have one key, which is not printed.

@@ -102,6 +102,7 @@ func TestWrongOptions(t *testing.T) {
 		{Delimiter: ","}, {Delimiter: ",", Words: true}, {Delimiter: "::", Fields: "1"}, {Delimited: true}, {Delimited: true, CSV: true, Fields: "1"},
 		{Fields: "1", Delimiter: "\n"}, {Fields: "1", Delimiter: "\x00", ZeroEnded: true},
 		{Fields: "0"}, {Fields: "-"}, {Fields: "3-2"}, {Fields: "1-0"}, {Fields: "a"}, {Fields: "1-2-3"}, {Fields: ","}, {Fields: "99999999999999999999"},
+		{CSV: true, JSON: true, Header: []string{"a", "a"}}, {CSV: true, JSON: true, Header: []string{"a", "count"}, Fields: "2"}, {JSON: true, Values: []Value{{Sum, "1"}, {Sum, "1"}}},
 		{CSV: true, Header: []string{"a"}, Fields: "b"}, {CSV: true, Header: []string{"a"}, Fields: "2"}, {CSV: true, Header: []string{"a"}, Fields: "0"},
 	} {
 		if _, err := New(o); !errs.IsUsage(err) {
