@@ -310,6 +310,9 @@ func TestGrepMessages(t *testing.T) {
 		{"-E -P foo f", 2, "", "mrlocal: grep: -E, -P: give one of them, not both\n"},
 		{"f\\oo f", 0, "foo\n", "mrlocal: grep: warning: stray \\ before o\n"},
 		{"-E *oo f", 0, "foo\n", "mrlocal: grep: warning: * at start of expression\n"},
+		{"-E ^*{1}oo f", 0, "foo\n", "mrlocal: grep: warning: * at start of expression\nmrlocal: grep: warning: {...} at start of expression\n"},
+		{"-E {6,3}|({})|^*{x|foo f", 0, "foo\n", "mrlocal: grep: warning: * at start of expression\n"}, // braces that are characters
+		{"f\\oo\\( f", 2, "", "mrlocal: grep: --regexp: \"f\\\\oo\\\\(\": unmatched \\(\n"},            // and no warning
 		{"-t nonsense foo f", 2, "", "mrlocal: grep: --type: \"nonsense\": no such type\n"},
 		{"", 2, "", "mrlocal: grep: name a PATTERN; mrlocal grep --help lists the flags\n"},
 		{"-S FOO f", 1, "", ""},

@@ -223,10 +223,8 @@ const rarer = 8
 
 // parse parses each pattern alone, so that an error names that pattern. It sets parts to the patterns in RE2 syntax.
 func parse(parts []string, o Options) (trees []*syntax.Regexp, err error) {
-	warn := o.Warn
-	if warn == nil {
-		warn = func(string) {}
-	}
+	var warnings []string // a pattern that is refused has only its error
+	warn := func(text string) { warnings = append(warnings, text) }
 	for i, part := range parts {
 		var tree *syntax.Regexp
 		if parts[i], err = o.Syntax.translate(part, warn); err == nil {
@@ -236,6 +234,11 @@ func parse(parts []string, o Options) (trees []*syntax.Regexp, err error) {
 			return nil, patternError(part, err)
 		}
 		trees = append(trees, tree)
+	}
+	for _, text := range warnings {
+		if o.Warn != nil {
+			o.Warn(text)
+		}
 	}
 	return trees, nil
 }
@@ -318,12 +321,13 @@ type part uint8
 const (
 	nothing    part = iota // an expression, a group or an alternative begins here
 	assertions             // there are only assertions since such a beginning
+	repeatedAssertions
 	anAtom
 	aRepetition
 )
 
 // atStart reports whether nothing but assertions stands before the next character.
-func (p *posix) atStart() bool { return p.last <= assertions }
+func (p *posix) atStart() bool { return p.last <= repeatedAssertions }
 
 // translate returns pattern, which has the given syntax, in RE2 syntax. It calls warn with each warning of GNU grep.
 func (s Syntax) translate(pattern string, warn func(text string)) (string, error) {
@@ -503,15 +507,22 @@ func (p *posix) repeat(operator, c string, escaped bool) {
 	if p.atom < 0 {
 		return
 	}
-	if p.last == aRepetition { // RE2 has no repetition of a repetition without a group
+	start := p.atStart()
+	if p.last == aRepetition || p.last == repeatedAssertions { // RE2 has no repetition of a repetition without a group
 		p.out = append(p.out[:p.atom], "(?:"+string(p.out[p.atom:])+")"...)
 	}
 	p.out = append(p.out, operator...)
-	p.last = aRepetition
+	if p.last = aRepetition; start {
+		p.last = repeatedAssertions
+	}
 }
 
-// counts is what stands in the braces of a repetition.
-var counts = regexp.MustCompile(`^([0-9]*)(,?)([0-9]*)$`)
+// counts is what stands in the braces of a repetition. GNU grep refuses a second comma, and takes other mistakes of an
+// extended expression for characters.
+var (
+	counts    = regexp.MustCompile(`^([0-9]*)(,?)([0-9]*)$`)
+	twoCommas = regexp.MustCompile(`^[0-9]*,[0-9]*,`)
+)
 
 // mostRepeats is the largest count, as in GNU grep.
 const mostRepeats = 32767
@@ -524,14 +535,8 @@ func (p *posix) interval(escaped bool) error {
 	}
 	text, rest, closed := strings.Cut(p.rest, closing)
 	found := counts.FindStringSubmatch(text)
-	switch {
-	case p.atStart() && !p.extended, p.extended && (!closed || found == nil):
-		p.character("{", escaped)
-		return nil
-	case !closed:
-		return p.unmatched("{")
-	case found == nil || text == "":
-		return fmt.Errorf("invalid content of braces: %q", text)
+	if found == nil {
+		found = make([]string, 4)
 	}
 	// Of a number that is too large, the largest int is returned, and of none 0.
 	least, _ := strconv.Atoi(found[1])
@@ -540,8 +545,14 @@ func (p *posix) interval(escaped bool) error {
 	if found[3] != "" {
 		repetition += strconv.Itoa(most)
 	}
+	valid := closed && found[0] != "" && (found[3] == "" || least <= most)
 	switch {
-	case found[3] != "" && least > most:
+	case p.atStart() && !(p.extended && valid), p.extended && (!closed || found[0] == "" && text != "") && !twoCommas.MatchString(p.rest):
+		p.character("{", escaped)
+		return nil
+	case !closed && !p.extended:
+		return p.unmatched("{")
+	case !valid:
 		return fmt.Errorf("invalid content of braces: %q", text)
 	case max(least, most) > mostRepeats:
 		return fmt.Errorf("{%s}: a repetition has a count of at most %d", text, mostRepeats)
