@@ -59,10 +59,10 @@ type way uint8
 const (
 	once      way = iota // values in their order; the combiner runs once a split
 	backwards            // values in the reverse order; no combiner runs
-	twice                // two parts of the values, and then the results; the combiner runs twice a split
+	twice                // a few at random, and then the results; the combiner runs twice a split. So are all later ways
 )
 
-func (w way) String() string { return [...]string{"once", "backwards", "in two parts"}[w] }
+func (w way) String() string { return [...]string{"once", "backwards", "in parts"}[min(w, twice)] }
 
 // Output is the result of a chain.
 type Output struct {
@@ -317,7 +317,7 @@ func (a *attempt) mapSplit(job jobs.Job, split []jobs.Block, partitions [][]pair
 		return nil
 	}
 	err := a.combine(job, partitions)
-	if err == nil && a.way == twice {
+	if err == nil && a.way >= twice {
 		err = a.combine(job, partitions)
 	}
 	return err
@@ -477,7 +477,7 @@ func Check(t testing.TB, chain jobs.Chain, files []File) {
 	if kept, err := Run(chain, files, Cut{spares: true}); err != nil || !bytes.Equal(kept.Data, want) {
 		t.Errorf("the result depends on borrowed bytes after the call: user code keeps them, or reads them too late (error %v)", err)
 	}
-	for _, cut := range []Cut{{BlockBytes: 1}, {BlockBytes: 1, SplitBlocks: 1}, {BlockBytes: 1 << 10, SplitBlocks: 2}, {way: backwards}, {way: twice}, {BlockBytes: 1, SplitBlocks: 3, way: twice}} {
+	for _, cut := range []Cut{{BlockBytes: 1}, {BlockBytes: 1, SplitBlocks: 1}, {BlockBytes: 1 << 10, SplitBlocks: 2}, {way: backwards}, {way: twice}, {BlockBytes: 1, SplitBlocks: 3, way: twice}, {way: twice + 1}, {way: twice + 2}, {way: twice + 3}} {
 		got, err := Run(chain, files, cut)
 		switch {
 		case err != nil:

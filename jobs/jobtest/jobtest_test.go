@@ -135,6 +135,16 @@ type lastFold struct{}
 
 func (lastFold) Fold(acc, value []byte) []byte { return append(acc[:0], value...) }
 
+// firstFold keeps the value that it folds first.
+type firstFold struct{}
+
+func (firstFold) Fold(acc, value []byte) []byte {
+	if acc == nil {
+		return append(acc, value...)
+	}
+	return acc
+}
+
 // lastReducer emits the last value of a group.
 func lastReducer(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	var last []byte
@@ -160,10 +170,12 @@ func TestCheckFindsFoldsAndCombinersThatDependOnOrderOrNumber(t *testing.T) {
 		combine jobs.Reducer
 		reduce  jobs.Reducer
 		want    string
+		text    string // the values, if they are others
 	}{
-		"a fold that does not commute":      {lastFold{}, nil, jobs.ReducerFunc(lastReducer), "blocks of 0 bytes, 0 to a split, folded and combined backwards: 4 bytes, want 4 as for whole files"},
-		"a combiner that counts its values": {nil, counting, counting, "blocks of 1 bytes, 1 to a split, folded and combined once: 4 bytes, want 4 as for whole files"},
-		"a combiner that keeps the rules":   {nil, jobs.ReducerFunc(lastReducer), jobs.ReducerFunc(lastReducer), ""},
+		"a fold that does not commute":      {lastFold{}, nil, jobs.ReducerFunc(lastReducer), "blocks of 0 bytes, 0 to a split, folded and combined backwards: 4 bytes, want 4 as for whole files", ""},
+		"a fold that keeps the first":       {firstFold{}, nil, jobs.ReducerFunc(lastReducer), "blocks of 0 bytes, 0 to a split, folded and combined in parts: 4 bytes, want 4 as for whole files", "1\n2\n1\n1\n"},
+		"a combiner that counts its values": {nil, counting, counting, "blocks of 1 bytes, 1 to a split, folded and combined once: 4 bytes, want 4 as for whole files", ""},
+		"a combiner that keeps the rules":   {nil, jobs.ReducerFunc(lastReducer), jobs.ReducerFunc(lastReducer), "", ""},
 	} {
 		job := jobs.Job{
 			NewMapper: func() jobs.Mapper {
@@ -183,7 +195,7 @@ func TestCheckFindsFoldsAndCombinersThatDependOnOrderOrNumber(t *testing.T) {
 			job.NewCombiner = func() jobs.Reducer { return c.combine }
 		}
 		f := &failures{TB: t}
-		Check(f, jobs.Chain{job}, []File{{Path: "a", Data: []byte("1\n2\n3\n")}})
+		Check(f, jobs.Chain{job}, []File{{Path: "a", Data: []byte(cmp.Or(c.text, "1\n2\n3\n"))}})
 		if f.first != c.want {
 			t.Errorf("%s: %q, want %q", name, f.first, c.want)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"mrlocal/jobs"
@@ -175,8 +176,18 @@ func folded(f jobs.Folder, pairs []pair, w way) (all []pair) {
 		switch pairs = pairs[n:]; {
 		case w == backwards:
 			slices.Reverse(same)
-		case w == twice && n > 1:
-			same = []pair{fold(f, same[n/2:]), fold(f, same[:n/2])}
+		case w >= twice:
+			rng := rand.New(rand.NewPCG(uint64(n), 0))
+			rng.Shuffle(n, func(i, j int) { same[i], same[j] = same[j], same[i] })
+			first := int(w-twice) % n // so that each way has another first value
+			same = slices.Concat(same[first:], same[:first])
+			for len(same) > 1 {
+				parts := slices.Collect(slices.Chunk(same, 2+rng.IntN(2)))
+				same = same[:0]
+				for _, part := range parts {
+					same = append(same, fold(f, part))
+				}
+			}
 		}
 		all = append(all, fold(f, same))
 	}
