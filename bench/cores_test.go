@@ -16,14 +16,14 @@ import (
 
 var bandwidth = flag.Float64("bandwidth", 200, "GB/s that the memory of the machine of BenchmarkCores gives to all of its cores together")
 
-// cost is what a run costs in seconds, and in bytes through memory. A machine with more cores divides taskCPU among
-// them. Everything else counts as serial. That is the worst case, because the collector and helpers run beside tasks.
+// cost is what a run costs in seconds, and in bytes through memory. A machine with more cores divides sharedCPU among
+// them. The other two count as serial. That is the worst case, because the coordinator works while tasks run, too.
 type cost struct {
-	taskCPU float64 // CPU time of attempts and their helpers
-	restCPU float64 // CPU time of the process outside of attempts: coordinator, planner, collector, commit
-	edges   float64 // wall time in which no attempt runs: before the first map and after the last reduce
-	locked  float64 // time that goroutines have waited for mutexes
-	bytes   float64 // least number of bytes read from memory and written to it
+	sharedCPU      float64 // CPU time of attempts, the collector, and what else several goroutines do
+	coordinatorCPU float64 // CPU time of the coordinator's thread
+	edges          float64 // wall time in which no attempt runs: before the first map and after the last reduce
+	locked         float64 // time that goroutines have waited for mutexes
+	bytes          float64 // least number of bytes read from memory and written to it
 }
 
 // BenchmarkCores counts what limits a run on a machine with more cores than this one, and prints the speed-up over one
@@ -47,12 +47,12 @@ func BenchmarkCores(b *testing.B) {
 					return middle(values)
 				}
 				c := cost{
-					taskCPU: of(func(c cost) float64 { return c.taskCPU }), restCPU: of(func(c cost) float64 { return c.restCPU }),
+					sharedCPU: of(func(c cost) float64 { return c.sharedCPU }), coordinatorCPU: of(func(c cost) float64 { return c.coordinatorCPU }),
 					edges: of(func(c cost) float64 { return c.edges }), locked: of(func(c cost) float64 { return c.locked }),
 					bytes: of(func(c cost) float64 { return c.bytes }),
 				}
-				b.ReportMetric(c.taskCPU, "task-cpu-s")
-				b.ReportMetric(c.restCPU, "rest-cpu-s")
+				b.ReportMetric(c.sharedCPU, "shared-cpu-s")
+				b.ReportMetric(c.coordinatorCPU, "coordinator-cpu-s")
 				b.ReportMetric(c.edges, "edges-s")
 				b.ReportMetric(c.locked, "locked-s")
 				b.ReportMetric(c.bytes/float64(*sizeBytes), "memory-bytes/byte")
@@ -64,15 +64,16 @@ func BenchmarkCores(b *testing.B) {
 
 // costOf runs a job on one map slot and one reduce slot, which are lent.
 func costOf(b *testing.B, s source, paths []string) (c cost) {
+	runtime.LockOSThread() // the coordinator runs in the goroutine that asks for the run
+	defer runtime.UnlockOSThread()
 	runtime.GC()
-	cpu, wall, locked := machine.ProcessCPU(), time.Now(), waited()
+	cpu, own, wall, locked := machine.ProcessCPU(), machine.ThreadCPU(), time.Now(), waited()
 	r := runWith(b, []source{s}, paths, engine.Options{Policy: newPolicy(b, "pi-dhfs"), Config: setup.Config{MapSlots: 1, ReduceSlots: 1}})
 	took := time.Since(wall).Seconds()
-	all := (machine.ProcessCPU() - cpu).Seconds()
+	c.coordinatorCPU = (machine.ThreadCPU() - own).Seconds()
+	c.sharedCPU, c.locked = (machine.ProcessCPU()-cpu).Seconds()-c.coordinatorCPU, waited()-locked
 	j := r.Jobs[0]
 	n := j.Counters
-	c.taskCPU = float64(n.CPUMilliseconds) / 1000
-	c.restCPU, c.locked = max(0, all-c.taskCPU), waited()-locked
 	c.edges = j.StartS + took - j.FinishS
 	// A block is copied from the page cache and read by the mapper. What is shuffled is written and read once, and
 	// what is written goes through a buffer into the page cache.
@@ -89,8 +90,8 @@ func waited() float64 {
 
 // on returns the seconds of the run on n cores, and the bound that holds.
 func (c cost) on(n int) (seconds float64, bound string) {
-	serial := c.restCPU + c.edges
-	tasks, memory := c.taskCPU/float64(n), c.bytes/(*bandwidth*1e9)
+	serial := c.coordinatorCPU + c.edges
+	tasks, memory := c.sharedCPU/float64(n), c.bytes/(*bandwidth*1e9)
 	switch {
 	case memory > tasks:
 		bound = "bandwidth"

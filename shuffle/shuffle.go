@@ -43,9 +43,12 @@ package shuffle
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"mrlocal/internal/invariant"
 	"mrlocal/shuffle/record"
@@ -151,8 +154,8 @@ func (s *Shuffle) Commit(mapTask int, out *MapOutput) {
 	s.mu.outputs[mapTask] = e
 	s.mu.commits = append(s.mu.commits, e)
 	s.mu.live++
-	if s.allDone() {
-		e.drop(outputUnused)
+	if s.allDone() && e.drop(outputUnused) {
+		out.Release()
 	}
 	s.notify()
 }
@@ -170,17 +173,18 @@ func (s *Shuffle) Lost(mapTask int) {
 	s.mu.outputs[mapTask] = nil
 	s.mu.live--
 	s.mu.losses++
-	e.drop(outputLost)
+	if e.drop(outputLost) {
+		e.out.Release()
+	}
 	s.notify()
 }
 
-// drop notes that an output is unused or lost, and releases it if no Fetch holds it. s.mu is held.
-func (e *committed) drop(to mapOutputState) {
+// drop notes that an output is unused or lost. It returns true if the caller must release it, because no Fetch holds
+// it. s.mu is held.
+func (e *committed) drop(to mapOutputState) bool {
 	needed := e.state == outputNeeded
 	invariant.Reach(&e.state, to)
-	if needed && e.holders == 0 {
-		e.out.Release()
-	}
+	return needed && e.holders == 0
 }
 
 // Grow raises the number of map tasks to maps, if it is lower.
@@ -235,13 +239,17 @@ func (s *Shuffle) PartDone(part int) {
 	}
 }
 
-// dropAll marks all outputs as unused. s.mu is held.
+// dropAll marks all outputs as unused. The system takes long to get much memory back, so all cores release them. s.mu
+// is held.
 func (s *Shuffle) dropAll() {
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
 	for _, e := range s.mu.outputs {
-		if e != nil {
-			e.drop(outputUnused)
+		if e != nil && e.drop(outputUnused) {
+			g.Go(func() error { e.out.Release(); return nil })
 		}
 	}
+	_ = g.Wait()
 }
 
 // Close ends the shuffle of the job. Copy phases end with errClosed. Close releases
