@@ -194,6 +194,7 @@ func goroutineFiles() []string {
 		"cmd/mrlocal/demo.go",
 		"jobs/sort/merge.go",
 		"internal/hdfs/transfer.go",
+		"shuffle/shuffle.go",
 		"view/web/server.go",
 		"view/web/live.go",
 	}
