@@ -33,13 +33,14 @@ type RecordReader struct {
 	decoders codec.Decoders
 	path     string
 
-	cut   input.Cutter // of the text of file, decoded
-	block []byte       // whole lines; block[at:] was not returned
-	at    int
-	err   error // why no block follows; nil: one may; io.EOF: the text has ended
-	full  error // err, if a record does not fit in memory
-	pos   int64 // place of block[at], in the file or in the text of a compressed file
-	end   int64 // place at which the split ends; without limit in a compressed file
+	cut     input.Cutter // of the text of file, decoded
+	block   []byte       // whole lines; block[at:] was not returned
+	at      int
+	garbage error // behind the compressed data; nil: there is none
+	err     error // why no block follows; nil: one may; io.EOF: the text has ended
+	full    error // err, if a record does not fit in memory, or as garbage
+	pos     int64 // place of block[at], in the file or in the text of a compressed file
+	end     int64 // place at which the split ends; without limit in a compressed file
 }
 
 // Open opens a split. The caller closes the Reader. The first split of a compressed file
@@ -84,13 +85,41 @@ func (r *RecordReader) decode(s FileSplit) (io.Reader, error) {
 		return nil, err
 	}
 	if s.Codec == ".deflate" {
-		return zlib.NewReader(r.file)
+		return newZlibStreams(r.file)
 	}
 	want := map[string]codec.Codec{".gz": codec.Gzip, ".bz2": codec.Bzip2, ".zst": codec.Zstd, ".lz4": codec.LZ4}[s.Codec]
-	if n > 0 && (want == codec.None || codec.Of(head[:n]) != want) {
+	if (n > 0 || want == codec.Gzip) && (want == codec.None || codec.Of(head[:n]) != want) {
 		return nil, fmt.Errorf("%s: is not what its suffix %s says, or is not decoded", s.Path, s.Codec)
 	}
+	r.decoders.Garbage = func(c codec.Codec) {
+		if c == codec.Gzip { // Hadoop ignores what follows the data of bzip2
+			r.garbage = fmt.Errorf("%s: other bytes follow the gzip data", r.path)
+		}
+	}
 	return r.decoders.Open(r.file, false)
+}
+
+// zlibStreams reads the text of several streams of zlib, one after the other.
+type zlibStreams struct {
+	from *bufio.Reader // which the decoder does not read beyond its stream
+	io.ReadCloser
+}
+
+func newZlibStreams(file io.Reader) (*zlibStreams, error) {
+	from := bufio.NewReader(file)
+	first, err := zlib.NewReader(from)
+	return &zlibStreams{from, first}, err
+}
+
+// Read implements io.Reader.
+func (z *zlibStreams) Read(p []byte) (n int, err error) {
+	if n, err = z.ReadCloser.Read(p); err != io.EOF {
+		return n, err
+	}
+	if _, err = z.from.Peek(1); err == nil {
+		err = z.ReadCloser.(zlib.Resetter).Reset(z.from, nil)
+	}
+	return n, err
 }
 
 // Close closes the file. A second call does nothing.
@@ -170,7 +199,9 @@ func (r *RecordReader) line() (line []byte, n int, err error) {
 func (r *RecordReader) fill() error {
 	if r.at == len(r.block) && r.err == nil {
 		r.block, r.err = r.cut.Next(r.block)
-		r.at = 0
+		if r.at = 0; r.err == io.EOF && r.garbage != nil {
+			r.err, r.full = r.garbage, r.garbage
+		}
 	}
 	switch {
 	case r.at < len(r.block) || r.err == io.EOF:

@@ -205,9 +205,9 @@ func Qualify(path string) string {
 	return "file:" + abs
 }
 
-// codecOf returns the suffix of a file that Hadoop takes for compressed, or "".
+// codecOf returns the suffix of a file that Hadoop takes for compressed, in lower case, or "".
 func codecOf(path string) string {
-	if ext := filepath.Ext(path); slices.Contains([]string{".gz", ".bz2", ".zst", ".deflate", ".snappy", ".lz4"}, ext) {
+	if ext := strings.ToLower(filepath.Ext(path)); slices.Contains([]string{".gz", ".bz2", ".zst", ".deflate", ".snappy", ".lz4"}, ext) {
 		return ext
 	}
 	return ""
