@@ -116,7 +116,10 @@ type sweep struct {
 	pools []sweepPool
 	lent  [trace.Kinds]average // lent slots by home kind
 	slots [trace.Kinds]int32   // open slots by home kind
+	busy  [trace.Kinds]int32   // slots with an attempt by home kind
 	users map[string]int32     // running jobs by user
+
+	waiting [trace.Kinds]int32 // pending tasks of all pools
 
 	demands  [trace.Kinds][]policy.ShareDemand // scratch of standings, by pool
 	standing []Standing                        // by pool
@@ -304,6 +307,7 @@ func (s *sweep) count(job int32) {
 			n = 0
 		}
 		pool.pending[k] += n - j.pending[k]
+		s.waiting[k] += n - j.pending[k]
 		j.pending[k] = n
 	}
 }
@@ -312,10 +316,12 @@ func (s *sweep) count(job int32) {
 func (s *sweep) start(b *Bar) {
 	pool := &s.pools[s.m.Jobs[b.Job].Pool]
 	pool.use[b.Kind].set(s.out, b.From, pool.use[b.Kind].now+1)
+	home := b.Kind
 	if b.Lent {
-		l := &s.lent[b.Kind.Other()]
-		l.set(s.out, b.From, l.now+1)
+		home = home.Other()
+		s.lent[home].set(s.out, b.From, s.lent[home].now+1)
 	}
+	s.busy[home]++
 	s.admit(b.Job) // the event of its admission may be lost
 	// A copy makes no further running task: its task counts since the first attempt.
 	if b.Only {
@@ -329,10 +335,12 @@ func (s *sweep) end(e *End) {
 	b := &s.m.Bars[e.Bar]
 	pool := &s.pools[s.m.Jobs[b.Job].Pool]
 	pool.use[b.Kind].set(s.out, e.At, pool.use[b.Kind].now-1)
+	home := b.Kind
 	if b.Lent {
-		l := &s.lent[b.Kind.Other()]
-		l.set(s.out, e.At, l.now-1)
+		home = home.Other()
+		s.lent[home].set(s.out, e.At, s.lent[home].now-1)
 	}
+	s.busy[home]--
 	if b.Last {
 		s.jobs[b.Job].tasks[b.Kind]--
 	}

@@ -19,8 +19,9 @@ type Named struct {
 	Model *Model
 }
 
-// Headline says in a few sentences what runs of one workload show: which ends first and by how much, what lending
-// did, and which slots were idle. It has one sentence for a run that has not ended.
+// Headline says in two sentences what runs of one workload show: which ends first and by how much, and the main
+// difference between the first and the last (why), or a job that is not the rule (exception). Of a run that is alone it
+// says what took most slot time besides work. It has one sentence for a run that has not ended.
 func Headline(runs []Named) string {
 	var all []outcome
 	for _, r := range runs {
@@ -37,17 +38,28 @@ func Headline(runs []Named) string {
 		return ""
 	}
 	slices.SortStableFunc(all, func(a, b outcome) int { return cmp.Compare(a.end, b.end) })
-	said := []string{order(all), exception(all), all[len(all)-1].idle(len(all) > 1)}
-	said = slices.DeleteFunc(said, func(text string) bool { return text == "" })
-	lenders := 0
-	for i := range all {
-		if all[i].loans[trace.Map]+all[i].loans[trace.Reduce] > 0 && lenders < mostLenders {
-			said = append(said, all[i].lending())
-			lenders++
+	first, last := &all[0], &all[len(all)-1]
+	odd, text := exception(all), ""
+	if odd.run != nil && (odd.due || odd.by > last.end-first.end) {
+		return order(all, early{}) + " " + odd.tell()
+	}
+	if len(all) > 1 {
+		text = why(first, last)
+	}
+	if text == "" && first.end == last.end {
+		text = alone(last)
+		if len(all) > 1 && text != "" && !strings.HasPrefix(text, last.name) {
+			text = strings.TrimSuffix(text, ".") + " under " + last.name + "."
 		}
 	}
-	return strings.Join(said, " ")
+	if long := strings.TrimSpace(order(all, odd) + " " + text); len(long) <= mostHeadline {
+		return long
+	}
+	return strings.TrimSpace(order(all, early{}) + " " + text)
 }
+
+// mostHeadline is the most bytes of a headline that also names a job that is not the rule: three lines on a phone.
+const mostHeadline = 170
 
 // outcome has the numbers of a run that a headline needs. Lists are by the home kind of slots.
 type outcome struct {
@@ -59,6 +71,16 @@ type outcome struct {
 	slots [trace.Kinds]int32
 	busy  [trace.Kinds]time.Duration
 	loans [trace.Kinds]int
+	lent  [trace.Kinds]time.Duration // slot time of loans
+	books *account                   // see account
+}
+
+// account returns where the slot time of the run went.
+func (o *outcome) account() *account {
+	if o.books == nil {
+		o.books = accountOf(o.model, nil)
+	}
+	return o.books
 }
 
 func outcomeOf(r Named) outcome {
@@ -80,19 +102,18 @@ func outcomeOf(r Named) outcome {
 		}
 		if b.Lent {
 			o.loans[b.Kind.Other()]++
+			o.lent[b.Kind.Other()] += took
 		}
 	}
 	return o
 }
 
-// mostLenders is the most runs whose loans a headline tells: those that end first.
-const mostLenders = 2
-
 // mostNamed is the most runs that a headline names one by one.
 const mostNamed = 6
 
-// order says which run ends first, and how much later the others end.
-func order(all []outcome) string {
+// order says which run ends first, and how much later the others end. odd is a job that ends earlier under another run,
+// if odd.run is not nil.
+func order(all []outcome, odd early) string {
 	first, text := &all[0], ""
 	switch {
 	case len(all) == 1:
@@ -107,10 +128,16 @@ func order(all []outcome) string {
 		text = fmt.Sprintf("%s ends first, after %s; the %d others %s to %s later", first.name, Words(first.end), len(all)-1, Words(all[1].end-first.end), Words(all[len(all)-1].end-first.end))
 	default:
 		var later []string
-		for _, o := range all[1:] {
+		for i := range all[1:] {
+			o := &all[1+i]
 			when := "at the same time"
 			if o.end > first.end {
-				when = Words(o.end-first.end) + " later" + ratio(first.end, o.end)
+				if when = Words(o.end-first.end) + " later"; len(all) == 2 {
+					when += ratio(first.end, o.end)
+				}
+			}
+			if odd.run == o {
+				when += fmt.Sprintf(", but its job %s %s earlier", o.model.Jobs[odd.job].Name, Words(odd.by))
 			}
 			later = append(later, o.name+" "+when)
 		}
@@ -124,74 +151,14 @@ func order(all []outcome) string {
 	return text + "."
 }
 
-// ratio says that one time is about half, a third or a quarter of another.
+// ratio says that one time is about two, three or four times another.
 func ratio(of, whole time.Duration) string {
-	for i, word := range []string{"half", "a third", "a quarter"} {
+	for i, word := range []string{"twice", "three times", "four times"} {
 		if part := whole / time.Duration(i+2); (of - part).Abs() <= whole/50 {
-			return " (the first needs " + word + " of its time)"
+			return " (" + word + " the time)"
 		}
 	}
 	return ""
-}
-
-// exception names the job that ends earliest, compared with the run that ends first, under another run; "" if no job
-// ends a hundredth of the run earlier.
-func exception(all []outcome) string {
-	first := &all[0]
-	best, text := first.end/100, ""
-	for i := range all[1:] {
-		o := &all[i+1]
-		for j := range min(len(first.model.Jobs), len(o.model.Jobs)) {
-			a, b := &first.model.Jobs[j], &o.model.Jobs[j]
-			if early := a.Finish - b.Finish; a.Name == b.Name && early > best {
-				best, text = early, fmt.Sprintf("But job %s ends %s earlier under %s.", a.Name, Words(early), o.name)
-			}
-		}
-	}
-	return text
-}
-
-// idle names the kind of slots that was idle most, and for how long. It returns "" below a tenth of the time.
-func (o *outcome) idle(several bool) string {
-	kind, most, found := trace.Map, 0.1, false
-	for k := range trace.Kind(trace.Kinds) {
-		if whole := time.Duration(o.slots[k]) * o.end; whole > 0 {
-			if part := 1 - float64(o.busy[k])/float64(whole); part >= most {
-				kind, most, found = k, part, true
-			}
-		}
-	}
-	if !found {
-		return ""
-	}
-	under := ""
-	if several {
-		under = " under " + o.name
-	}
-	if o.slots[kind] == 1 {
-		return fmt.Sprintf("The %v slot was idle for %s of %s%s.", kind, Words(o.end-o.busy[kind]), Words(o.end), under)
-	}
-	return fmt.Sprintf("The %d %v slots were idle for %.0f %% of their time%s.", o.slots[kind], kind, 100*most, under)
-}
-
-// lending says what the run lent.
-func (o *outcome) lending() string {
-	var parts []string
-	for k := range trace.Kind(trace.Kinds) {
-		if o.loans[k] == 0 {
-			continue
-		}
-		what := fmt.Sprintf("%v slots", k)
-		if o.slots[k] == 1 {
-			what = fmt.Sprintf("the %v slot", k)
-		}
-		often := "once"
-		if o.loans[k] > 1 {
-			often = fmt.Sprintf("%d times", o.loans[k])
-		}
-		parts = append(parts, what+" "+often)
-	}
-	return fmt.Sprintf("%s lent %s.", o.name, strings.Join(parts, " and "))
 }
 
 // Words returns a time with about three digits and its unit: 12.5 s.
@@ -203,7 +170,11 @@ func Words(d time.Duration) string {
 	case d < time.Second && d > 0:
 		size, unit = time.Millisecond, " ms"
 	}
-	v := float64(d) / float64(size)
+	return number(float64(d)/float64(size)) + unit
+}
+
+// number returns a number with about three digits.
+func number(v float64) string {
 	digits := 0
 	for limit := 100.0; v < limit && digits < 2; limit /= 10 {
 		digits++
@@ -212,7 +183,7 @@ func Words(d time.Duration) string {
 	if digits > 0 {
 		text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 	}
-	return text + unit
+	return text
 }
 
 // Wanted is how many tasks of a kind run or could start, and how many slots of that home kind are open.

@@ -65,15 +65,11 @@ type earlier struct {
 }
 
 func (m *Model) linksBefore() earlier {
-	type task struct {
-		job, number int32
-		kind        trace.Kind
-	}
 	e := earlier{make([]int32, len(m.Bars)), make([]int32, len(m.Bars)), make([][]int32, len(m.Jobs))}
-	slots, tasks := slices.Repeat([]int32{None}, len(m.Lanes)), map[task]int32{}
+	slots, tasks := slices.Repeat([]int32{None}, len(m.Lanes)), map[taskKey]int32{}
 	for i := range m.Bars {
 		b := &m.Bars[i]
-		key := task{b.Job, b.Task, b.Kind}
+		key := taskOf(b)
 		e.slot[i], e.task[i] = slots[b.Slot], None
 		if last, ok := tasks[key]; ok {
 			e.task[i] = last

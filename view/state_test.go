@@ -3,6 +3,7 @@ package view
 import (
 	"os"
 	"testing"
+	"time"
 
 	"mrlocal/internal/testkit"
 )
@@ -13,3 +14,6 @@ func TestStatesAreOrdered(t *testing.T) { testkit.CheckStates(t, jobEnded) }
 
 // SetMostRows changes the bound on the rows of m.
 func (m *Model) SetMostRows(n int) { m.mostRows = n }
+
+// Booked returns the sum of all items of the account of m.
+func Booked(m *Model) time.Duration { return time.Duration(accountOf(m, nil).open) }

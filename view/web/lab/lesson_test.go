@@ -122,3 +122,75 @@ func TestALessonByNameIsPlayed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestHeadlinesOfExamplesAndLessons has the words of each example and lesson of the page. They name what the example is
+// about: copies, reduces that wait, spills, the shares of pools, a deadline, a kill, loans.
+func TestHeadlinesOfExamplesAndLessons(t *testing.T) {
+	want := map[string]string{
+		"example borrow":     "pi-dhfs ends first, after 80 s; fair 80 s later (twice the time). The reduce slot was idle for 120 s of 160 s under fair; pi-dhfs lent it 6 times.",
+		"example fig5":       "pi-dhfs ends first, after 179 s; pd-dhfs 6.4 s later. But job J1 ends 30.8 s earlier under pd-dhfs: pi-dhfs left pool1 32 slots below its share of all slots for 74.5 s.",
+		"example table1":     "pi-dhfs ends first, after 520 s; pd-dhfs at the same time, fair 500 s later. The 90 map slots were 55 % idle under fair; pi-dhfs lent them 404 times.",
+		"example starving":   "fifo ends first, after 210 s; fair 40 s later. But job short ends 130 s earlier under fair: it waited 10 s for a slot, not 160 s, as fair killed 2 attempts of others.",
+		"example deadline":   "Both runs end after 520 s. Job urgent misses its deadline by 30 s under fair, and meets it under ras: its maps had 7.06 slots on average, not 6.",
+		"example straggler":  "dynamicmr ends first, after 120 s; late 30 s later, fair 130 s later. Map 4 of A took 100 s under fair, 5 times the median; 20 s under dynamicmr, where 2 copies won.",
+		"example overlap":    "omo ends first, after 153 s; fair 131 s later. Waiting reduces held slots for 1800 s of slot time under fair while tasks waited, 98.2 s under omo.",
+		"example spill":      "Both runs end after 140 s. pi-dhfs lent the reduce slot 2 times, but a map took 1.5 times as long: 3 ran at a time, 2 under fair.",
+		"lesson grep":        "pi-dhfs ends first, after 2.43 s; fair 1.9 s later. The reduce slot was idle for 3.4 s of 4.33 s under fair; pi-dhfs lent it 10 times.",
+		"lesson borrow":      "pi-dhfs ends first, after 8 s; fair 8 s later (twice the time). The reduce slot was idle for 12 s of 16 s under fair; pi-dhfs lent it 6 times.",
+		"lesson motive":      "pi-dhfs ends first, after 6 s; fifo 3.5 s later, but its job A 1 s earlier, fair 7 s later. The 4 map slots were 62 % idle under fair; pi-dhfs lent them 5 times.",
+		"lesson order":       "pi-dhfs ends first, after 10 s; fifo 1 s later, fifo, 3 + 3 slots 1 s later. The 3 reduce slots were 58 % idle under fifo, 3 + 3 slots; pi-dhfs lent them 8 times.",
+		"lesson percentages": "all lent ends first, after 10.5 s; half lent 5 s later, but its job late 1.5 s earlier. The 4 map slots were 47 % idle under half lent; all lent lent them 11 times.",
+		"lesson pools":       "pi-dhfs ends first, after 13 s; pd-dhfs 500 ms later. But job reports ends 4 s earlier under pd-dhfs: pi-dhfs left reports 2 slots below its share of all slots for 10 s.",
+		"lesson spill":       "growing ends first, after 8.36 s; fixed 4.34 s later. A map of large took 1.79 times as long under fixed: 10 spills (kvbuffer 4 MiB), 0 under growing (kvbuffer 25 MiB).",
+		"lesson straggler":   "late ends first, after 10.1 s; fair 4.93 s later. Map 4 of search took 10 s under fair, 10 times the median; 1 s under late, where 3 copies won.",
+		"lesson deadlines":   "Both runs end after 17.6 s. Job late misses its deadline by 1.9 s under fair, and meets it under ras: its maps had 2.62 slots on average, not 1.91.",
+		"lesson overlap":     "omo ends first, after 9.6 s; yarn 4.4 s later. Waiting reduces held slots for 34 s of slot time under yarn while tasks waited, 2.4 s under omo.",
+	}
+	var l lab.Lab
+	said := 0
+	says := func(name string, ids []string) {
+		t.Helper()
+		text, err := l.Answer(t.Context(), "headline", url.Values{"run": ids})
+		var got struct{ Text string }
+		if err = errors.Join(err, json.Unmarshal(text, &got)); err != nil || got.Text != want[name] {
+			t.Errorf("%s: %v\n got %s\nwant %s", name, err, got.Text, want[name])
+		}
+		said++
+	}
+	text, err := l.Answer(t.Context(), "examples", nil)
+	var all struct{ Examples []lab.Example }
+	if err = errors.Join(err, json.Unmarshal(text, &all)); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all.Examples {
+		d := lab.Draft{Workload: e.Workload, Policies: e.Policies}
+		if e.Cost != "" {
+			d.Settings = map[string]string{"cost": e.Cost}
+		}
+		text, err := l.Simulate(t.Context(), draft(t, d))
+		var got lab.Simulated
+		if err = errors.Join(err, json.Unmarshal(text, &got)); err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, r := range got.Results {
+			ids = append(ids, r.Run)
+		}
+		says("example "+e.Name, ids)
+	}
+	for _, name := range lesson.Names() {
+		text, err := l.Answer(t.Context(), "lesson", url.Values{"name": {name}})
+		var got struct{ Runs []struct{ ID string } }
+		if err = errors.Join(err, json.Unmarshal(text, &got)); err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, r := range got.Runs {
+			ids = append(ids, r.ID)
+		}
+		says("lesson "+name, ids)
+	}
+	if said != len(want) {
+		t.Errorf("%d examples and lessons, %d headlines", said, len(want))
+	}
+}
