@@ -8,17 +8,18 @@ import (
 	"mrlocal/trace"
 )
 
-// item says what a slot does at a moment or, if it is idle, what it waits for.
+// item says what a slot does at a moment. A slot that waits has the items of the attempts that run, so far as these are
+// not itemWork.
 type item uint8
 
 const (
 	itemWork    item = iota // an attempt that finishes its task, or whose task was not needed
-	itemLonger              // the same, after the time that the task takes in the run that is compared; idle: such attempts run
-	itemTail                // idle: no task waits, and such attempts run
-	itemSlow                // an attempt that takes slowFactor times the median of its job and kind, after that time; idle: such attempts run
+	itemLonger              // the same, after the time that the task takes in the run that is compared
+	itemTail                // idle: no task waits
+	itemSlow                // an attempt that takes slowFactor times the median of its job and kind, after that time
 	itemWaits               // a reduce waits for maps of its job, and other tasks wait for a slot
 	itemRaces               // an attempt of a task that another attempt finished first
-	itemKilled              // an attempt that was killed and ran again; idle: such a task runs again
+	itemKilled              // an attempt that was killed; waiting: its task runs again
 	itemFailed              // the same of one that failed
 	itemLost                // the same of one whose tracker or output was lost
 	itemOther               // idle: tasks of the other kind wait
@@ -35,17 +36,19 @@ const (
 const slowFactor = 1.5
 
 // account divides the time of all open slots, from the start of a run to the end of its last job, into items. Each
-// moment of a slot counts once, so that the items of two runs differ as the slot time of the runs does.
+// moment of a slot counts once, so that the items of two runs differ as the slot time of the runs does. Of extra slots
+// as many count as attempts run beyond the home slots.
 type account struct {
 	time [itemCount]float64 // slot time in nanoseconds
 	open float64            // the sum of time
+	home int32              // home slots
 
 	other    [trace.Kinds]float64   // time of itemOther by kind of slot
 	attempts [itemCount]int         // attempts by the item of their slot time
 	copies   int                    // copies that finished their tasks
 	running  [trace.Kinds]float64   // attempts that run at a time, on average while any does
 	longer   [][trace.Kinds]float64 // slot time of attempts in itemLonger by job
-	slowest  int32                  // the slow bar that takes most more than in the other run or, without one, most medians; None: none
+	slowest  int32                  // the slow bar that exceeds the other run most or, without one, the median; None: none
 	there    time.Duration          // the time of the task of slowest in the other run
 	usual    [][trace.Kinds]float64 // medians of usual
 }
@@ -60,7 +63,8 @@ type turn struct {
 // accountOf returns the account of a run whose jobs have ended, compared with a run of the same jobs; nil: with none.
 // It takes time in proportion to n log n of the rows.
 func accountOf(m, other *Model) *account {
-	a := &account{slowest: None, longer: make([][trace.Kinds]float64, len(m.Jobs)), usual: m.usual()}
+	home := m.HomeSlots()
+	a := &account{home: home[trace.Map] + home[trace.Reduce], slowest: None, longer: make([][trace.Kinds]float64, len(m.Jobs)), usual: m.usual()}
 	end := m.Makespan()
 	turns := a.book(m, other, end)
 	slices.SortFunc(turns, func(x, y turn) int { return cmp.Compare(x.at, y.at) })
@@ -196,9 +200,12 @@ func (m *Model) ready(b *Bar) time.Duration {
 func (a *account) wait(s *sweep, now *[itemCount]int32, took float64) {
 	rest := now[itemWaits]
 	var free, tasks [trace.Kinds]int32
+	extra := max(0, s.slots[trace.Map]+s.slots[trace.Reduce]-a.home)
 	for k := range trace.Kinds {
 		idle := max(0, s.slots[k]-s.busy[k])
-		n := min(idle, s.waiting[k])
+		n := min(idle, extra) // an idle extra slot is no loss
+		idle, extra = idle-n, extra-n
+		n = min(idle, s.waiting[k])
 		a.time[itemHeld] += float64(n) * took
 		free[k], tasks[k] = idle-n, s.waiting[k]-n
 	}
@@ -206,35 +213,35 @@ func (a *account) wait(s *sweep, now *[itemCount]int32, took float64) {
 		n := min(free[k], tasks[1-k])
 		tasks[1-k] -= n
 		rest += free[k] - n
-		a.other[k] += float64(n) * took
-		a.time[itemOther] += float64(n) * took
+		a.other[k] += a.spread(itemOther, now, float64(n)*took)
 	}
 	n := min(now[itemWaits], tasks[trace.Map]+tasks[trace.Reduce])
-	a.time[itemWaits] += float64(n) * took
-	if rest -= n; rest <= 0 {
-		return
-	}
-	// The other slots wait for the attempts that run.
-	running := int32(0)
-	for i, n := range now {
-		if item(i) != itemWaits {
-			running += n
-		}
+	a.spread(itemWaits, now, float64(n)*took)
+	a.spread(itemTail, now, float64(rest-n)*took)
+}
+
+// spread books slot time of slots that wait while attempts run. It is what as far as these are in itemWork, and else
+// the items of these. It returns how much is what.
+func (a *account) spread(what item, now *[itemCount]int32, t float64) float64 {
+	running := -now[itemWaits]
+	for _, n := range now {
+		running += n
 	}
 	if running <= 0 {
-		a.time[itemNothing] += float64(rest) * took
-		return
+		if what == itemTail {
+			what = itemNothing
+		}
+		a.time[what] += t
+		return t
 	}
 	for i, n := range now {
-		what := item(i)
-		if what == itemWaits {
-			continue
+		if to := item(i); to != itemWork && to != itemWaits {
+			a.time[to] += t * float64(n) / float64(running)
 		}
-		if what == itemWork {
-			what = itemTail
-		}
-		a.time[what] += float64(rest) * took * float64(n) / float64(running)
 	}
+	t *= float64(now[itemWork]) / float64(running)
+	a.time[what] += t
+	return t
 }
 
 // usual returns the median time of the tasks of each job that are done, by kind. The wait of a reduce for maps does not

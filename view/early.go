@@ -69,7 +69,7 @@ func (j *DrawnJob) late() time.Duration {
 // tell says which job it is, and why it ends earlier.
 func (e *early) tell() string {
 	j, _ := e.jobs()
-	text := fmt.Sprintf("But job %s ends %s earlier under %s", j.Name, Words(e.by), e.run.name)
+	text := fmt.Sprintf("But %s ends job %s %s earlier", e.run.name, j.Name, Words(e.by))
 	if e.due {
 		text = fmt.Sprintf("Job %s misses its deadline by %s under %s, and meets it under %s", j.Name, Words(j.late()), e.than.name, e.run.name)
 	}
@@ -86,7 +86,7 @@ func (e *early) reason() string {
 	if a, b := x.Start-x.Submit, y.Start-y.Submit; float64(a-b) >= leastCause*float64(e.by) {
 		text := fmt.Sprintf("it waited %s for a slot, not %s", Words(b), Words(a))
 		if n := e.run.model.killsFor(e.job); n > 0 {
-			text += fmt.Sprintf(", as %s killed %s of others", e.run.name, errs.Counted(n, "attempt"))
+			text += fmt.Sprintf(", as %s killed %s", e.run.name, errs.Counted(n, "attempt"))
 		}
 		return text
 	}
@@ -96,7 +96,7 @@ func (e *early) reason() string {
 	for k := range trace.Kind(trace.Kinds) {
 		a, b := e.than.model.tasksOf(e.job, k), e.run.model.tasksOf(e.job, k)
 		if shorter := a.to - a.from - (b.to - b.from); b.slots() > a.slots() && float64(shorter) >= leastCause*float64(e.by) {
-			return fmt.Sprintf("its %vs had %.3g slots on average, not %.3g", k, b.slots(), a.slots())
+			return fmt.Sprintf("its %vs had %.3g, not %.3g slots on average", k, b.slots(), a.slots())
 		}
 	}
 	return ""
@@ -114,18 +114,18 @@ func (m *Model) killsFor(job int) (n int) {
 	return n
 }
 
-// share says how far the job's pool was below its fair share in the run in which the job ends later; "": that does not
-// explain half of the difference, at the slots that the job has in the other run.
+// share says how long the job's pool was below its fair share in both runs; "": the slots that it lacked do not explain
+// half of the difference, at the slots that the job has in the run in which it ends earlier.
 func (e *early) share() string {
 	x, y := e.than.model.Sharing, e.run.model.Sharing
 	if s := Yardstick([]Named{{Model: e.than.model}, {Model: e.run.model}}); s != slots.NoShares {
 		x, y = s, s
 	}
-	j, other := e.jobs()
+	_, other := e.jobs()
 	used := e.run.model.tasksOf(e.job, trace.Map).used + e.run.model.tasksOf(e.job, trace.Reduce).used
 	had := float64(used) / float64(max(1, other.Finish-other.Submit))
 	lack, over := e.than.model.lack(e.job, x)
-	less, _ := e.run.model.lack(e.job, y)
+	less, under := e.run.model.lack(e.job, y)
 	if over == 0 || lack-less < leastCause*had*float64(e.by) {
 		return ""
 	}
@@ -133,7 +133,7 @@ func (e *early) share() string {
 	if x == slots.Together {
 		of = " of all slots"
 	}
-	return fmt.Sprintf("%s left %s %.0f slots below its share%s for %s", e.than.name, e.than.model.Pools[j.Pool].Name, lack/float64(over), of, Words(over))
+	return fmt.Sprintf("%s was below its share%s for %s, not %s", e.run.model.Pools[other.Pool].Name, of, Words(under), Words(over))
 }
 
 // lack returns the slot time by which the pool of a job is below its fair share by a slot or more, up to the end of

@@ -59,7 +59,7 @@ func Headline(runs []Named) string {
 }
 
 // mostHeadline is the most bytes of a headline that also names a job that is not the rule: three lines on a phone.
-const mostHeadline = 170
+const mostHeadline = 160
 
 // outcome has the numbers of a run that a headline needs. Lists are by the home kind of slots.
 type outcome struct {

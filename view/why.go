@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -161,7 +162,7 @@ func tell(what item, w, b *outcome) string {
 	case itemOrder:
 		return fmt.Sprintf("%s; slots were idle for %s%s%s.", jobOrder(w, b), w.took(itemOther, itemTail), under, b.than(itemOther, itemTail))
 	case itemSlots:
-		return fmt.Sprintf("%s has %.3g slots, %s %.3g.", b.name, b.open(), w.name, w.open())
+		return fmt.Sprintf("%s has %s slots on average, %s %s.", b.name, number(b.open()), w.name, number(w.open()))
 	case itemOther:
 		return tellOther(w, b)
 	}
@@ -204,13 +205,11 @@ func tellSlow(w, b *outcome) string {
 		return fmt.Sprintf("Slow tasks held up slots for %s under %s%s.", w.took(itemSlow), w.name, b.than(itemSlow))
 	}
 	bar := &w.model.Bars[a.slowest]
-	kind := strings.ToUpper(bar.Kind.String()[:1]) + bar.Kind.String()[1:]
-	text := fmt.Sprintf("%s %d of %s took %s", kind, bar.Task, w.model.Jobs[bar.Job].Name, Words(w.model.worked(bar)))
-	median := fmt.Sprintf(", %s times the median", number(w.model.factor(bar, a.usual)))
+	text := fmt.Sprintf("%s %d of %s took %s", capital(bar.Kind), bar.Task, w.model.Jobs[bar.Job].Name, Words(w.model.worked(bar)))
 	if b == nil {
-		return text + median + "."
+		return fmt.Sprintf("%s, %s times the median.", text, number(w.model.factor(bar, a.usual)))
 	}
-	text += fmt.Sprintf(" under %s%s; %s under %s", w.name, median, Words(a.there), b.name)
+	text += fmt.Sprintf(" under %s, %s under %s", w.name, Words(a.there), b.name)
 	if x, y := a.copies, b.account().copies; y > x {
 		if text += ", where " + copies(y) + " won"; x > 0 {
 			text += fmt.Sprintf(", not %d", x)
@@ -218,6 +217,9 @@ func tellSlow(w, b *outcome) string {
 	}
 	return text + "."
 }
+
+// capital returns the kind as the first word of a sentence.
+func capital(k trace.Kind) string { return [...]string{"Map", "Reduce"}[k] }
 
 func copies(n int) string {
 	if n == 1 {
@@ -240,13 +242,17 @@ func tellLonger(w, b *outcome) string {
 			}
 		}
 	}
-	text := fmt.Sprintf("A %v", kind)
+	text := capital(kind) + "s"
 	if len(x.longer) > 1 {
 		text += " of " + w.model.Jobs[job].Name
 	}
-	text += fmt.Sprintf(" took %s times as long under %s", number(w.model.tasksOf(job, kind).mean()/max(1, b.model.tasksOf(job, kind).mean())), w.name)
+	factor := w.model.tasksOf(job, kind).mean() / max(1, b.model.tasksOf(job, kind).mean())
+	if factor >= 1.1 {
+		factor = math.Round(10*factor) / 10
+	}
+	text += fmt.Sprintf(" took %s times as long under %s", number(factor), w.name)
 	if n, m := w.model.spillsOf(job), b.model.spillsOf(job); kind == trace.Map && 2*n > 3*m {
-		return fmt.Sprintf("%s: %s%s, %d under %s%s.", text, errs.Counted(n, "spill"), w.model.buffersOf(job), m, b.name, b.model.buffersOf(job))
+		return fmt.Sprintf("%s: %s%s, not %d%s.", text, errs.Counted(n, "spill"), w.model.buffersOf("kvbuffer ", job), m, b.model.buffersOf("", job))
 	}
 	if x.running[kind] > 1.1*y.running[kind] {
 		return fmt.Sprintf("%s: %.2g ran at a time, %.2g under %s.", text, x.running[kind], y.running[kind], b.name)
@@ -294,8 +300,9 @@ func (m *Model) spillsOf(job int) (n int) {
 	return n
 }
 
-// buffersOf returns the size of the largest kvbuffer of a job, rounded to MiB or, if it is less, to KiB; "": not known.
-func (m *Model) buffersOf(job int) string {
+// buffersOf returns what and the size of the largest kvbuffer of a job in brackets. The size is rounded to MiB or, if
+// it is less, to KiB. "": it is not known.
+func (m *Model) buffersOf(what string, job int) string {
 	most := int64(0)
 	for i := range m.Buffers {
 		if b := &m.Buffers[i]; int(m.Bars[b.Bar].Job) == job {
@@ -314,7 +321,7 @@ func (m *Model) buffersOf(job int) string {
 	if most == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (kvbuffer %d %s)", (most+unit/2)/unit, name)
+	return fmt.Sprintf(" (%s%d %s)", what, (most+unit/2)/unit, name)
 }
 
 // alone says in a sentence what a run did with most of its slot time besides work, or that it missed deadlines; "":
@@ -357,7 +364,7 @@ func offset(a, b *outcome) string {
 		return ""
 	}
 	text := strings.TrimSuffix(tellLonger(a, b), ".")
-	return fmt.Sprintf("%s, but %s.", a.lending(), strings.Replace("a"+text[1:], " under "+a.name, "", 1))
+	return fmt.Sprintf("%s, but %s.", a.lending(), strings.Replace(strings.ToLower(text[:1])+text[1:], " under "+a.name, "", 1))
 }
 
 // idled says for how long the slots of a kind were idle.
@@ -365,7 +372,7 @@ func (o *outcome) idled(k trace.Kind) string {
 	if o.slots[k] == 1 {
 		return fmt.Sprintf("The %v slot was idle for %s of %s", k, Words(o.end-o.busy[k]), Words(o.end))
 	}
-	return fmt.Sprintf("The %d %v slots were %.0f %% idle", o.slots[k], k, 100*o.idle(k))
+	return fmt.Sprintf("%s slots were %.0f %% idle", capital(k), 100*o.idle(k))
 }
 
 // idle returns the share of time in which the slots of a kind were idle.

@@ -260,6 +260,28 @@ func TestTheFirstScreenSaysWhatHappened(t *testing.T) {
 	until(t, tab, "document.querySelector('#headline').textContent.startsWith('pi-dhfs ends after 80 s.')")
 }
 
+// The headline names what the example or lesson is about, in three lines on a phone.
+func TestTheHeadlineNamesTheCauseOnAPhone(t *testing.T) {
+	tab := open(t, serve(t, t.TempDir(), "ui"))
+	do(t, tab, chromedp.EmulateViewport(390, 844))
+	until(t, tab, "document.querySelector('#mistake.good') !== null")
+	headline := "document.querySelector('#headline').textContent"
+	for _, c := range [][2]string{
+		{"straggler", "where 2 copies won."}, {"overlap", "Waiting reduces held slots for 1800 s"}, {"spill", "but maps took 1.5 times as long: 3 ran at a time, 2 under fair."},
+		{"fig5", "pool1 was below its share of all slots for 23.9 s, not 74.5 s."}, {"#lesson=spill", "10 spills (kvbuffer 4 MiB), not 0 (25 MiB)."},
+	} {
+		do(t, tab, chromedp.Evaluate(fmt.Sprintf("(e => { e.value = %q; e.dispatchEvent(new Event('change')); })(document.querySelector('#example'))", c[0]), nil))
+		if strings.HasPrefix(c[0], "#lesson") {
+			until(t, tab, "document.querySelector('#lesson button') !== null")
+			do(t, tab, chromedp.Evaluate("Array.from(document.querySelectorAll('#lesson button')).find(b => b.textContent === 'Show all').click()", nil))
+		}
+		until(t, tab, fmt.Sprintf("%s.includes(%q)", headline, c[1]))
+		if got := eval(t, tab, "(e => { const s = getComputedStyle(e); return Math.round((e.clientHeight - parseFloat(s.paddingTop) - parseFloat(s.paddingBottom)) / parseFloat(s.lineHeight)); })(document.querySelector('#headline'))"); got > "3" {
+			t.Errorf("%s: %s lines: %s", c[0], got, eval(t, tab, headline))
+		}
+	}
+}
+
 // More than 40 slots are folded into a band for each kind. A click shows each slot, and runs scroll together.
 func TestManySlotsAreFolded(t *testing.T) {
 	dir, names := recorded(t, fromFile(t, "../../../bench/workloads/fig5.yaml"), "pi-dhfs", "pd-dhfs")

@@ -61,6 +61,9 @@ func TestShare(t *testing.T) {
 	eval(t, tab, "fetch('api/picture?run=0&run=1&link=' + encodeURIComponent(location.href)).then((r) => r.json()).then(({ svg }) => { window.given = svg })")
 	until(t, tab, "window.given")
 	shared := eval(t, tab, "window.given")
+	if words := eval(t, tab, "document.querySelector('#headline').textContent"); !strings.Contains(shared, "<title>"+words+"</title>") {
+		t.Errorf("the picture does not have the headline of the page: %s", words)
+	}
 	c := exec.Command(program, append([]string{"show", "--svg", "runs.svg"}, names...)...)
 	c.Dir = dir
 	if text, err := c.CombinedOutput(); err != nil {
