@@ -59,7 +59,7 @@ func (m *selection) add(p paragraph) {
 	// lentWords say what all lines of this list have in common.
 	if m.t.o.Lent {
 		text, _, _ = strings.Cut(firstSentence(text), lentWords)
-		text = strings.ReplaceAll(fmt.Sprintf("%s (%v).", text, p.rule), " ", errs.Sticky) + "\n" // one line, however long
+		text = fmt.Sprintf("%s (%v).\n", text, p.rule)
 	}
 	m.text.WriteString(text)
 	if p.topic.decision() {
