@@ -257,7 +257,8 @@ func (c *session) outcomes() error {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(c.Stdout, "\nNext: %s\n", strings.ReplaceAll(cmp.Or(c.lesson.Next, "mrlocal demo "+c.lesson.Name+" --ui shows each decision with its reason."), "mrlocal", Program(c.Arg0)))
+	next := strings.ReplaceAll(cmp.Or(c.lesson.Next, "mrlocal demo "+c.lesson.Name+" --ui"), "mrlocal", Program(c.Arg0))
+	_, err = fmt.Fprint(c.Stdout, errs.Fit("\nNext, each decision with its reason:\n   "+errs.Command+next+"\n", c.width))
 	return err
 }
 

@@ -42,7 +42,7 @@ func lint(ctx context.Context, args []string, e Env) (int, error) {
 	}
 	job, err := streaming.Args(args)
 	if err == nil && job.Help {
-		return Done, e.Write([]byte(helpText("streaming")))
+		return Done, e.Print([]byte(helpText("streaming")))
 	}
 	// An error in the arguments leaves nothing to check. It is reported below.
 	var found []string

@@ -149,7 +149,7 @@ type uiCommand struct {
 func makeUI(e Env) *flags.Command {
 	c := &uiCommand{Env: e}
 	return &flags.Command{Usage: "show recorded runs, or a playground, on a page in the browser", Args: "[RUN…]", Long: helpText("ui"), Run: c.run,
-		Examples: []string{"mrlocal ui run.jsonl", "mrlocal ui"},
+		Examples: []string{"mrlocal ui", "mrlocal ui run.jsonl", "mrlocal sim two.yaml --sched fair,pi-dhfs --events run.jsonl", "mrlocal ui run.jsonl.fair run.jsonl.pi-dhfs", "mrlocal ui --addr 127.0.0.1:8080", "mrlocal ui --export site"},
 		Settings: append(c.page.Settings(),
 			setting.Of("export", "", "write the page with the playground, and the RUNs if there are any, as files into `DIR`, for any web host. The simulator runs in the browser. Needs Go and the sources of mrlocal, unless mrlocal was built after go generate ./view/web", "", setting.Text(&c.dir)),
 		)}

@@ -191,7 +191,7 @@ func (c *session) prepare(ctx context.Context) (cleanUp func(), err error) {
 		return func() {}, nil
 	case in.Wiki:
 		c.input = wikiDir
-		return func() {}, makeWiki(ctx, in.Bytes, c.Stdout)
+		return func() {}, c.makeWiki(ctx, in.Bytes)
 	}
 	dir, err := os.MkdirTemp("", "mrlocal-lesson-")
 	if err != nil {
@@ -208,13 +208,13 @@ func (c *session) prepare(ctx context.Context) (cleanUp func(), err error) {
 
 // makeWiki makes wiki/ of that size unless it exists. If it exists, makeWiki reads its files into the page cache.
 // Otherwise the first run alone would wait for the disk, and the comparison would be wrong.
-func makeWiki(ctx context.Context, bytes int64, stdout io.Writer) error {
+func (c *session) makeWiki(ctx context.Context, bytes int64) error {
 	info, err := os.Stat(wikiDir)
 	switch {
 	case err == nil && !info.IsDir():
 		return errs.Optionf(wikiDir, "is not a directory; the demo needs that name for its input")
 	case err == nil:
-		fmt.Fprintf(stdout, "%s/ exists already: the demo uses it\n", wikiDir)
+		c.say("%s/ exists already: the demo uses it\n", wikiDir)
 		return warm(ctx, wikiDir)
 	// For any other error, such as a missing permission, this message is clearer than that of the
 	// generator.
@@ -225,8 +225,8 @@ func makeWiki(ctx context.Context, bytes int64, stdout io.Writer) error {
 	if err := datagen.Generate(ctx, datagen.Wiki, wikiDir, bytes, 1); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "made %s/: %s of wiki articles in %.1fs\n", wikiDir, humanize.IBytes(uint64(bytes)), time.Since(started).Seconds())
-	return err
+	c.say("made %s/: %s of wiki articles in %.1fs\n", wikiDir, humanize.IBytes(uint64(bytes)), time.Since(started).Seconds())
+	return nil
 }
 
 // warm reads up to warmBytes of the files below dir into the page cache. It fails only if ctx ends.

@@ -40,7 +40,7 @@ func makeStreaming(e Env) *flags.Command {
 // hadoop-streaming. After the first error, all later steps are skipped.
 func runStreaming(ctx context.Context, args []string, e Env) (int, error) {
 	if len(args) == 1 && args[0] == "-h" {
-		return Done, e.Write([]byte(helpText("streaming")))
+		return Done, e.Print([]byte(helpText("streaming")))
 	}
 	var j *streamingUse
 	named := streamingJob(func(use *job) { j = newStreaming(use) })
@@ -52,7 +52,7 @@ func runStreaming(ctx context.Context, args []string, e Env) (int, error) {
 		job, err = streaming.Args(theirs)
 	}
 	if err == nil && job.Help {
-		return Done, e.Write([]byte(helpText("streaming")))
+		return Done, e.Print([]byte(helpText("streaming")))
 	}
 	code := Done
 	if err == nil {

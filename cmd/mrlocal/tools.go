@@ -33,10 +33,11 @@ import (
 //go:embed help
 var helps embed.FS
 
-// helpText returns the text of --help of a command, with the end of its last line.
+// helpText returns the text of --help of a command for errs.Fit, with the end of its last line. In the file, a tab
+// stands for errs.Beside.
 func helpText(name string) string {
 	text, _ := helps.ReadFile("help/" + name + ".txt") // it is embedded, so this cannot fail
-	return string(text)
+	return strings.ReplaceAll(string(text), "\t", errs.Beside)
 }
 
 // tool is what the tools share: streams, the options of the engine, and the output.

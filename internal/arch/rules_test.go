@@ -73,7 +73,7 @@ func bans() []ban {
 		{"log/...", everywhere, []string{"view/web", "examples/...", "engine"}, "the engine writes to the Logger of its user; libraries return errors; programs print them, in one line"},
 		{"flag", everywhere, []string{"cmd/mrlocal/...", "internal/testkit", "examples/..."}, "flags belong to programs; libraries take Options"},
 		{"github.com/urfave/cli/v2", everywhere, command, "types of the flag library stay inside internal/flags, so that it can be replaced"},
-		{"github.com/rivo/uniseg", everywhere, command, "only the command draws; libraries append events"},
+		{"github.com/rivo/uniseg", everywhere, []string{"cmd/mrlocal", "internal/errs", "internal/flags", "internal/term"}, "only the command draws, and errs.Fit lays out what it prints; libraries append events"},
 		{"github.com/dustin/go-humanize", everywhere, command, "only the command words things for people"},
 		{"golang.org/x/term", everywhere, command, "only the command knows that there is a terminal"},
 		{"os/signal", everywhere, command, "a library is stopped by its context"},

@@ -423,27 +423,3 @@ func Shorten(text string, most int) string {
 	}
 	return head + "…" + tail
 }
-
-// Wrap returns text in lines of at most most characters, but a longer word is not broken. The first line begins with
-// first and the others with next. There is no newline at the end. All white space counts as a blank.
-func Wrap(text, first, next string, most int) string {
-	var b strings.Builder
-	column := 0
-	for word := range strings.FieldsSeq(text) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case b.Len() == 0:
-			b.WriteString(first)
-			column = utf8.RuneCountInString(first)
-		case column+1+n > most:
-			b.WriteString("\n" + next)
-			column = utf8.RuneCountInString(next)
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += n
-	}
-	return b.String()
-}

@@ -49,3 +49,45 @@ func TestFitKeepsEveryWord(t *testing.T) {
 		}
 	})
 }
+
+// TestFitCountsColumns: a wide character takes two columns of a terminal, and a combining mark none.
+func TestFitCountsColumns(t *testing.T) {
+	for _, c := range []struct {
+		what, text string
+		width      int
+		want       string
+	}{
+		{"wide characters", "世界 世界 世界", 9, "世界 世界\n  世界"},
+		{"combining marks", "e\u0301e\u0301 e\u0301e\u0301 x", 7, "e\u0301e\u0301 e\u0301e\u0301 x"},
+		{"a table", "job\tmaps\n世界\t1\nab\t2\n", 80, "job   maps\n世界     1\nab       2\n"},
+	} {
+		if got := errs.Fit(c.text, c.width); got != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.what, got, c.want)
+		}
+	}
+}
+
+// TestFitKnowsItsMarks has lists, commands and choices.
+func TestFitKnowsItsMarks(t *testing.T) {
+	list := "  -a\x02one two three\n  --long-name X\x02four\n  -b\x02\n"
+	for _, c := range []struct {
+		what, text string
+		width      int
+		want       string
+	}{
+		{"a list", list, 80, "  -a             one two three\n  --long-name X  four\n  -b\n"},
+		{"a list with a name above its text", list, 24, "  -a  one two three\n  --long-name X\n      four\n  -b\n"},
+		{"a word that does not fit behind its name", "  -a\x02" + "123456789 x\n", 12, "  -a\n    123456789\n    x\n"},
+		{"paragraphs", "   \x02one two three\n\x02one two three\n", 12, "   one two\n   three\none two\nthree\n"},
+		{"a command that fits", "   \x03a 'b  c' | d\n", 20, "   a 'b  c' | d\n"},
+		{"a longer command", "   \x03run -e 'b  c' --to out\n", 19, "   run -e 'b  c' \\\n       --to out\n"},
+		{"choices that fit", "--way a|\x01b|\x01c", 20, "--way a|b|c"},
+		{"choices below", "--way aa|\x01bb|\x01cc", 12, "--way\n  aa|bb|cc"},
+		{"choices that are longer than a line", "--way aa|\x01bb|\x01cc|\x01dd", 12, "--way aa|bb|\n  cc|dd"},
+		{"things side by side", "  -a, --all   -b, --bare   -c", 20, "  -a, --all\n  -b, --bare\n  -c"},
+	} {
+		if got := errs.Fit(c.text, c.width); got != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.what, got, c.want)
+		}
+	}
+}

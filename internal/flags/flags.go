@@ -1,6 +1,6 @@
 // Package flags reads the command line. A command has a table of settings. normalise puts the words of a GNU command
-// line into plain form. The flag library (urfave/cli/v2) then parses this form and sets the values. It also lays out
-// the help. help.go makes manual pages and completion.
+// line into plain form. The flag library (urfave/cli/v2) then parses this form and sets the values. help.go makes help,
+// which errs.Fit lays out, manual pages and completion.
 package flags
 
 import (
@@ -36,7 +36,7 @@ type Command struct {
 	// flag has. nil: there are no old forms.
 	OldWords   func(args []string) (flag string, used int, err error)
 	OldLetters func(letters string) (flag string, used int)
-	Help       string // the text of --help of a tool, one screen; "": the library lays out the help
+	Help       string // the text of --help of a tool for errs.Fit, one screen; "": the library lists the flags
 
 	// Raw stands in place of Run for a command that parses its arguments itself; nil: none does.
 	Raw func(ctx context.Context, args []string) (code int, err error)

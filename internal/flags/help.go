@@ -55,28 +55,6 @@ func (p *page) add(heading, name, text string) {
 	p.Lists[i].Rows = append(p.Lists[i].Rows, [2]string{name, text})
 }
 
-// mostNames is the largest number of columns that the names of a flag take in front of its text.
-const mostNames = 26
-
-// Column returns the column of the texts of rows.
-func (p *page) Column() int {
-	column := 0
-	for _, l := range p.Lists {
-		for _, row := range l.Rows {
-			column = max(column, min(mostNames, 3+len(row[0])+2))
-		}
-	}
-	return column
-}
-
-// Pad returns the beginning of a row, up to the column of its text.
-func (p *page) Pad(name string) string {
-	if room := p.Column() - 3 - 2 - len(name); room >= 0 {
-		return name + strings.Repeat(" ", room+2)
-	}
-	return name + "\n" + strings.Repeat(" ", p.Column())
-}
-
 // groups are the headings of flags, in the order of the help; others follow.
 func groups() []string {
 	return []string{"", "INPUT AND OUTPUT", "SLOTS", "POLICIES", "SIMULATION", "MEMORY", "FAULTS AND EFFECTS", "PAGE"}
@@ -139,12 +117,22 @@ func (p *Program) page() *page {
 //go:embed help.tmpl
 var helpLayout string
 
-// text returns the page for a terminal of that width. The library lays it out.
+// text returns the page for a terminal of that width.
 func (p *page) text(width int) string {
 	var b bytes.Buffer // the library ignores errors of its writer
-	cli.HelpPrinterCustom(&b, helpLayout, p, map[string]any{"wrapAt": func() int { return width }})
-	return b.String()
+	cli.HelpPrinterCustom(&b, helpLayout, p, map[string]any{
+		"command": func(line string) string { return errs.Command + line },
+		"row":     func(row [2]string) string { return choices(row[0] + errs.Beside + row[1]) },
+		"indented": func(blanks int, text string) string {
+			begins := strings.Repeat(" ", blanks) + errs.Beside
+			return begins + strings.ReplaceAll(choices(text), "\n", "\n"+begins)
+		},
+	})
+	return errs.Fit(b.String(), width)
 }
+
+// choices returns text in which errs.Fit may break a long a|b|c.
+func choices(text string) string { return strings.ReplaceAll(text, "|", "|"+errs.Choice) }
 
 //go:embed manual.tmpl
 var manualLayout string
@@ -152,18 +140,27 @@ var manualLayout string
 // manual returns the manual page, in ASCII. The library's own layout lists all flags in the synopsis.
 func (p *page) manual() string {
 	var b bytes.Buffer
-	cli.HelpPrinterCustom(&b, manualLayout, p, map[string]any{"text": markdown, "title": func() string { return strings.ReplaceAll(p.Name, " ", "-") }})
+	cli.HelpPrinterCustom(&b, manualLayout, p, map[string]any{"text": markdown, "command": commandOfManual, "title": func() string { return strings.ReplaceAll(p.Name, " ", "-") }})
 	return strings.ReplaceAll(string(md2man.Render(b.Bytes())), "…", "...")
 }
 
-// markdown returns paragraphs in Markdown. A paragraph with indented lines keeps them.
+// manualWidth is the number of columns of the lines in a manual page that man does not fill: examples and lists. With
+// its margins, man then shows them in 80 columns.
+const manualWidth = 66
+
+// commandOfManual returns a command as lines of a block in Markdown.
+func commandOfManual(line string) string {
+	return strings.ReplaceAll(errs.Fit(errs.Command+line, manualWidth), "\n", "\n    ")
+}
+
+// markdown returns paragraphs in Markdown. A paragraph with a list or indented lines keeps its lines.
 func markdown(text string) string {
 	all := strings.Split(text, "\n\n")
 	for i, paragraph := range all {
 		if strings.HasPrefix(paragraph, " ") || strings.Contains(paragraph, "\n ") {
-			all[i] = "```\n" + paragraph + "\n```"
+			all[i] = "```\n" + errs.Fit(paragraph, manualWidth) + "\n```"
 		} else {
-			all[i] = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "<", `\<`, "[", `\[`, "|", `\|`).Replace(paragraph)
+			all[i] = strings.NewReplacer(errs.Beside, "", `\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "<", `\<`, "[", `\[`, "|", `\|`).Replace(paragraph)
 		}
 	}
 	return strings.Join(all, "\n\n")
@@ -172,10 +169,11 @@ func markdown(text string) string {
 // helpOf writes the help of the command that line names.
 func (p *Program) helpOf(line *Line, all bool) error {
 	c := line.Command
-	if c.Help != "" && !all {
-		return p.print(c.Help)
+	text := errs.Fit(c.Help, p.Width())
+	if c.Help == "" || all {
+		text += c.page(line.Path, all).text(p.Width())
 	}
-	return p.print(c.Help + c.page(line.Path, all).text(p.Width()))
+	return p.print(text)
 }
 
 // Each calls f for each command that does work, and for each subcommand, with its names.
@@ -203,7 +201,7 @@ func (p *Program) Page(path []string) (string, error) {
 		return "", unknownCommand("subcommand", rest[0], line.Command.Sub)
 	}
 	h := line.Command.page(line.Path, true)
-	if line.Command.Help != "" { // a screen that is laid out by itself
+	if line.Command.Help != "" { // a screen of its own
 		h.About = strings.TrimSpace(" " + line.Command.Help + "\n\n" + h.About)
 	}
 	return h.manual(), nil

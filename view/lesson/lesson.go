@@ -70,7 +70,7 @@ type Lesson struct {
 	Claims []Claim  `json:"claims"`
 	Input  *Input   `json:"input"`  // nil: the tasks of a real run sleep
 	Papers []string `json:"papers"` // keys of docs/papers
-	Next   string   `json:"next"`   // commands to try after the lesson; "": its page
+	Next   string   `json:"next"`   // a command of a shell to try after the lesson; "": its page
 }
 
 // Run is a run of a lesson.
