@@ -1,6 +1,6 @@
 // This module turns a run into a workload of the playground, with the times that its tasks took.
 
-import { MAP, span } from './model.js';
+import { counted, MAP, span } from './model.js';
 
 const MOST_TIMES = 2000; // of the tasks of one kind of a job; of more, every so many-th is taken
 
@@ -183,7 +183,7 @@ function against(base, run) {
   const ends = Math.abs(later) < 1e6 ? `ends at the same time, after ${short(b.makespan)}` : `ends ${short(later)} ${later < 0 ? 'earlier' : 'later'}, after ${short(b.makespan)} instead of ${short(a.makespan)}`;
   const parts = [`${policy} ${ends}`];
   for (const [x, word] of [[b.lent - a.lent, 'loan'], [b.copies - a.copies, 'copied task'], [b.failed - a.failed, 'failure']]) {
-    if (x) parts.push(`${Math.abs(x)} ${x < 0 ? 'fewer' : 'more'} ${word}${Math.abs(x) === 1 ? '' : 's'}`);
+    if (x) parts.push(counted(Math.abs(x), `${x < 0 ? 'fewer' : 'more'} ${word}`));
   }
   let most = a.makespan / 100, job = ''; // the job that changes most, unless all change as the run does
   for (const j of run.jobs.length > 1 ? run.jobs : []) {

@@ -179,7 +179,7 @@ export class Inspector {
       element('h2', { textContent: 'Why did a slot go to a task?' }),
       element('p', { textContent: 'Click a bar or a decision: here are the rule, its numbers and the candidates that it beat. Click a blank stretch of a slot for the reason why it was idle.' }));
     if (!run || !run.bars.seq.length) return;
-    const words = lent ? `Show the first of ${lent} loans` + (this.page.shown().length > 1 ? ' under ' + this.page.called(lender) : '') : 'Show the first decision';
+    const words = lent ? `Show ${lent === 1 ? 'the loan' : `the first of ${lent} loans`}` + (this.page.shown().length > 1 ? ' under ' + this.page.called(lender) : '') : 'Show the first decision';
     const button = element('button', { textContent: words });
     button.addEventListener('click', () => {
       this.page.focus(lender);

@@ -2,7 +2,7 @@
 // and hatched where they are lent.
 
 import { labels, sign, Stack } from './draw.js';
-import { firstAfter, lettered } from './model.js';
+import { counted, firstAfter, lettered } from './model.js';
 
 const MOST_BANDS = 12, MOST_GROUPS = 12;
 
@@ -118,7 +118,7 @@ class Band {
       lent += g.lent[at];
       return `${nameOf(run, g.group, by)} ${round(g.own[at] + g.lent[at])}`;
     });
-    return `${round(busy)} of ${this.slots} ${this.name} slots busy, ${round(lent)} lent${each.length ? ': ' + each.join(', ') : ''}. A click unfolds the slots.`;
+    return `${round(busy)} of ${counted(this.slots, this.name + ' slot')} busy, ${round(lent)} lent${each.length ? ': ' + each.join(', ') : ''}. A click unfolds the slots.`;
   }
 }
 

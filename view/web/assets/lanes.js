@@ -2,7 +2,7 @@
 
 import { axis, AXIS, fit, LEAST_NAMED, LEAST_WIDE, sample, sign } from './draw.js';
 import { bandsOf, count, LEAST, MOST_ROWS, place } from './folded.js';
-import { firstAfter, MAP, span } from './model.js';
+import { counted, firstAfter, MAP, span } from './model.js';
 
 const EVERY = 'every band'; // unfolded, instead of the name of one band
 export const GUTTER = 84; // the width of the labels, in CSS pixels
@@ -179,7 +179,7 @@ export class Lanes {
       ctx.fillStyle = paint.ink;
       ctx.fillText(band.name, 4, band.top - scrolled + 10);
       ctx.fillStyle = paint.quiet;
-      ctx.fillText(`${band.slots} slots`, 4, band.top - scrolled + 24);
+      ctx.fillText(counted(band.slots, 'slot'), 4, band.top - scrolled + 24);
       this.drawn += band.drawn;
       this.lent += band.lentBars;
       this.lost += band.lostLanes;
@@ -259,10 +259,10 @@ export class Lanes {
     else if (page.unknown(run)) words.push('cut off at ' + span(run.last));
     else if (!run.over) words.push('goes on, ' + span(run.last));
     else words.push('ended early');
-    if (m) words.push(`mean ${m.mean_job_s === undefined ? '-' : +m.mean_job_s.toFixed(1) + ' s'}`, `Jain ${m.jain.toFixed(3)}`, `use ${(m.utilisation * 100).toFixed(1)} %`, `${m.moves} moves`);
-    if (run.dropped) words.push(`${run.dropped} rows left out: the run has too many`);
+    if (m) words.push(`mean ${m.mean_job_s === undefined ? '-' : +m.mean_job_s.toFixed(1) + ' s'}`, `Jain ${m.jain.toFixed(3)}`, `use ${(m.utilisation * 100).toFixed(1)} %`, counted(m.moves, 'move'));
+    if (run.dropped) words.push(`${counted(run.dropped, 'row')} left out: the run has too many`);
     this.words.textContent = words.join(' · ') + ' '; // it may be cut on the screen; the tab Differences shows all
-    this.canvas.setAttribute('aria-label', `Slots of ${words.join(', ')}. ${run.bars.seq.length} attempts on ${this.all.length} slots. The table next to it lists those near the moment that is shown.`);
+    this.canvas.setAttribute('aria-label', `Slots of ${words.join(', ')}. ${counted(run.bars.seq.length, 'attempt')} on ${counted(this.all.length, 'slot')}. The table next to it lists those near the moment that is shown.`);
     this.title.title = page.time.at === null ? '' : 'at ' + span(page.time.at);
   }
 

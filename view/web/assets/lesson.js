@@ -3,7 +3,7 @@
 
 import { ask } from './api.js';
 import { element } from './lanes.js';
-import { MAP, span } from './model.js';
+import { counted, MAP, span } from './model.js';
 
 const byID = (id) => document.getElementById(id);
 
@@ -46,7 +46,7 @@ export class Lesson {
   // progress draws a dot for each note. Those that were shown are filled.
   progress() {
     this.dots.textContent = this.items.map((item, i) => (i < this.next ? '●' : '○')).join(' ');
-    this.dots.title = `${this.next} of ${this.items.length} moments`;
+    this.dots.title = `${this.next} of ${counted(this.items.length, 'moment')}`;
   }
 
   // strip returns the way of the data: a row for each run, with a cell for each stage. flow fills it.
@@ -82,7 +82,7 @@ export class Lesson {
         sum.doneReduces += done.reduces;
       }
       const spills = run.spills.from.filter((t) => t <= now).length, slots = run.lanes.filter((l) => !l.extra).length;
-      const parts = [[begun.size / sum.maps, `${begun.size} of ${sum.maps}`], [running / slots, `${running} in use`], [sum.doneMaps / sum.maps, spills ? `${spills} spills` : `${sum.doneMaps} outputs`],
+      const parts = [[begun.size / sum.maps, `${begun.size} of ${sum.maps}`], [running / slots, `${running} in use`], [sum.doneMaps / sum.maps, spills ? counted(spills, 'spill') : counted(sum.doneMaps, 'output')],
         [sum.copied / sum.reduces, `${Math.round((100 * sum.copied) / Math.max(1, sum.reduces))} %`], [sum.doneReduces / sum.reduces, `${sum.doneReduces} of ${sum.reduces}`]];
       parts.forEach(([share, text], c) => {
         this.cells[i][c].p.value = Math.min(1, share || 0);

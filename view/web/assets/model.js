@@ -310,6 +310,9 @@ export function span(ns) {
   return ns + ' ns';
 }
 
+/** counted returns a number with its noun, which gets an s unless the number is 1. */
+export function counted(n, noun) { return `${n} ${noun}${n === 1 ? '' : 's'}`; }
+
 /** size returns a number of bytes with its unit. */
 export function size(bytes) {
   if (bytes < 0) return '–';

@@ -2,7 +2,7 @@
 
 import { fit, Stack } from './draw.js';
 import { cursor, GUTTER, wheel } from './lanes.js';
-import { span } from './model.js';
+import { counted, span } from './model.js';
 
 /** Overview is the strip that shows whole runs: busy and lent slots over time. */
 export class Overview {
@@ -40,7 +40,7 @@ export class Overview {
     if (page.hides) return '';
     const each = page.shown().map((run) => {
       const c = this.count(run), i = Math.min(c.busy.length - 1, Math.floor((t / page.time.end) * c.busy.length));
-      return `${page.called(run)} ${+c.busy[i].toFixed(1)} of ${c.slots} slots busy, ${+c.lent[i].toFixed(1)} lent`;
+      return `${page.called(run)} ${+c.busy[i].toFixed(1)} of ${counted(c.slots, 'slot')} busy, ${+c.lent[i].toFixed(1)} lent`;
     });
     return `${span(Math.round(t))} · ${each.join('; ')}`;
   }

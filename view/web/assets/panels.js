@@ -4,7 +4,7 @@
 import { ask } from './api.js';
 import { axis, AXIS, fit, labels, sample, Stack } from './draw.js';
 import { cursor, element, GUTTER, table, wheel } from './lanes.js';
-import { letter, lettered, MAP, REDUCE, size, span } from './model.js';
+import { counted, letter, lettered, MAP, REDUCE, size, span } from './model.js';
 
 /** Jobs lists the jobs of a run. Each has three bars with its progress at the moment that is shown. */
 export class Jobs {
@@ -159,10 +159,7 @@ class Panel {
 const definitions = [['own', 'of the policy'], ['per-kind', 'by kind of slots'], ['together', 'of all slots together']], words = (sharing) => definitions.find(([value]) => value === sharing)[1];
 
 // slots returns a number of slots in words.
-function slots(n) {
-  const number = +n.toFixed(1);
-  return `${number} slot${number === 1 ? '' : 's'}`;
-}
+function slots(n) { return counted(+n.toFixed(1), 'slot'); }
 
 // cut returns the end of a text that is as wide as fits. The names of files differ at their ends.
 function cut(ctx, text, width) {
@@ -339,7 +336,7 @@ export class Shares extends Panel {
     if (!o) return '';
     const { run, curves: c } = o, i = Math.min(c.steps - 1, Math.max(0, Math.floor((t - c.from) / c.step)));
     const round = (v) => +v.toFixed(1);
-    return c.pools.map((p) => `${run.pools[p.pool]?.name ?? 'other pools'} ${round(p.maps[i])} maps, ${round(p.reduces[i])} reduces` + (p.share.length ? `, fair share ${round(p.share[i])}` : '')).join('; ');
+    return c.pools.map((p) => `${run.pools[p.pool]?.name ?? 'other pools'} ${counted(round(p.maps[i]), 'map')}, ${counted(round(p.reduces[i]), 'reduce')}` + (p.share.length ? `, fair share ${round(p.share[i])}` : '')).join('; ');
   }
 
   describe() {
@@ -457,7 +454,7 @@ export class Buffers extends Panel {
     this.described = key;
     const b = run.buffers, rows = [];
     for (let i = Math.max(0, b.seq.length - 60); i < b.seq.length; i++) rows.push([run.taskName(b.bar[i]), span(b.at[i]), run.stepNames[b.step[i]], size(b.bytes[i]), size(b.to_bytes[i])]);
-    this.canvas.setAttribute('aria-label', `kvbuffers: ${b.seq.length} steps, ${run.spills.seq.length} spills. Line: size; dashes: spill mark; cross: growth refused; black: spill. The table next to it has the last steps.`);
+    this.canvas.setAttribute('aria-label', `kvbuffers: ${counted(b.seq.length, 'step')}, ${counted(run.spills.seq.length, 'spill')}. Line: size; dashes: spill mark; cross: growth refused; black: spill. The table next to it has the last steps.`);
     this.table.replaceChildren(table('Steps of kvbuffers', ['task', 'at', 'step', 'bytes#', 'to#'], rows));
   }
 }
@@ -479,9 +476,8 @@ function grown(run, at) {
     bytes += s.bytes[i];
   }
   const most = [...grew].sort(([, x], [, y]) => y.to - x.to), names = most.slice(0, 3).map(([bar, g]) => `${run.taskName(bar)} from ${size(g.from)} to ${size(g.to)} at ${span(g.at)}`);
-  const growth = grew.size ? `${grew.size} of ${bars.size} kvbuffers grew: ${names.join(', ')}${grew.size > 3 ? ` and ${grew.size - 3} more` : ''}.` : `None of ${bars.size} kvbuffers grew.`;
-  const count = (n, word) => `${n} ${word}${n === 1 ? '' : 's'}`;
-  return `By ${span(at)}: ${growth}${refused.size ? ` ${refused.size} could not grow further.` : ''} ${spills ? `${count(spills, 'spill')} wrote ${size(bytes)}.` : 'Nothing was spilled.'}`;
+  const growth = grew.size ? `${grew.size} of ${counted(bars.size, 'kvbuffer')} grew: ${names.join(', ')}${grew.size > 3 ? ` and ${grew.size - 3} more` : ''}.` : `None of ${counted(bars.size, 'kvbuffer')} grew.`;
+  return `By ${span(at)}: ${growth}${refused.size ? ` ${refused.size} could not grow further.` : ''} ${spills ? `${counted(spills, 'spill')} wrote ${size(bytes)}.` : 'Nothing was spilled.'}`;
 }
 
 // named returns the name of row or column i of n, which has one or several of total tasks.
@@ -520,7 +516,7 @@ export class Shuffle extends Panel {
       this.answer = answer;
       this.largest = Math.max(0, ...whole.cells.map((c) => c.bytes));
       this.whole = whole;
-      this.about.textContent = `${answer.maps} maps × ${answer.reduces} reduces · ${answer.measured ? 'measured' : 'estimated: output of the map ÷ reduces'}`;
+      this.about.textContent = `${counted(answer.maps, 'map')} × ${counted(answer.reduces, 'reduce')} · ${answer.measured ? 'measured' : 'estimated: output of the map ÷ reduces'}`;
       this.line.textContent = (page.shown().length > 1 ? page.called(run) + ': ' : '') + waits(run, answer, at);
       this.describe(run);
     });
@@ -608,16 +604,17 @@ function waits(run, m, at) {
   const bytes = m.cells.reduce((sum, c) => sum + c.bytes, 0), share = m.cells.reduce((sum, c) => sum + c.done, 0) / Math.max(1, m.cells.length);
   const copied = bytes ? `${m.measured ? '' : 'about '}${size(bytes)}` : `${Math.round(share * 100)} %`, by = span(at);
   const left = Array.from({ length: m.maps }, (_, i) => i).filter((i) => !done.has(i)), names = (all, of) => all.slice(0, 4).map((i) => of + i).join(', ') + (all.length > 4 ? ` and ${all.length - 4} more` : '');
-  if (!begun.size) return `By ${by} no reduce has started, so nothing is copied; ${done.size} of ${m.maps} maps are done.`;
+  const maps = `${counted(m.maps, 'map')} ${m.maps === 1 ? 'is' : 'are'}`;
+  if (!begun.size) return `By ${by} no reduce has started, so nothing is copied; ${done.size} of ${maps} done.`;
   const who = copying.size ? `${names([...copying].sort((x, y) => x - y), 'r')} ${copying.size > 1 ? 'wait' : 'waits'}` : '';
-  if (left.length) return `By ${by} the reduces have copied ${copied}. ${who ? `${who} for ${left.length} of ${m.maps} maps: ${names(left, 'm')}.` : `${left.length} of ${m.maps} maps are not done.`}`;
+  if (left.length) return `By ${by} the reduces have copied ${copied}. ${who ? `${who} for ${left.length} of ${counted(m.maps, 'map')}: ${names(left, 'm')}.` : `${left.length} of ${maps} not done.`}`;
   const early = [...begun.values()].filter((from) => from < run.to[last]), most = Math.max(...early.map((from) => run.to[last] - from));
   const waited = early.length ? ` ${early.length === 1 ? 'One reduce' : early.length + ' reduces'} waited for the last map, m${b.task[last]} on slot ${b.slot[last]}, for up to ${span(most)}.` : ' No reduce had to wait: each started after the last map.';
   if (share < 0.9999) return `By ${by} all maps are done, and the reduces have copied ${copied}, ${Math.floor(share * 100)} % of the pairs.${who ? ` ${who.replace(/ waits?$/, '')} still ${copying.size > 1 ? 'copy' : 'copies'}.` : ''}${waited}`;
   const sums = Array.from({ length: m.columns }, (_, col) => m.cells.reduce((sum, c, i) => sum + (i % m.columns === col ? c.bytes : 0), 0)), [least, largest] = [Math.min(...sums), Math.max(...sums)];
   const name = (sum) => `${m.columns < m.reduces ? 'those around r' : 'r'}${Math.floor((sums.indexOf(sum) * m.reduces) / m.columns)}`, mean = (sum) => size(Math.round((sum * m.columns) / m.reduces));
   const parts = largest - least < largest / 100 ? 'equal parts' : `${name(largest)} the most, ${mean(largest)}, and ${name(least)} the least, ${mean(least)}`;
-  return `The ${m.reduces} reduces have copied all outputs of the ${m.maps} maps${bytes ? `, ${copied}: ${parts}` : ''}.${waited}`;
+  return `${m.reduces === 1 ? 'The reduce has' : `The ${m.reduces} reduces have`} copied ${m.maps === 1 ? 'the output of the map' : `all outputs of the ${m.maps} maps`}${bytes ? `, ${copied}: ${parts}` : ''}.${waited}`;
 }
 
 /** Differences compares the runs that are shown in a table. */
@@ -679,7 +676,7 @@ export class Differences {
       p.textContent = 'Both runs made the same decisions about attempts.';
       return p;
     }
-    p.append(`The first ${i} decisions about attempts are the same. Then they differ: `);
+    p.append(i === 1 ? 'The first decision about an attempt is the same. Then they differ: ' : `The first ${i} decisions about attempts are the same. Then they differ: `);
     for (const [run, row] of [[a, da[i]], [b, db[i]]]) {
       if (row === undefined) continue;
       const button = element('button', { textContent: `${this.page.called(run)} at ${span(run.decisions.at[row])}` });

@@ -3,6 +3,7 @@
 
 import { ask, simulate } from './api.js';
 import { element } from './lanes.js';
+import { counted } from './model.js';
 
 const MOST_LINES = 10_000;
 const byID = (id) => document.getElementById(id);
@@ -110,7 +111,7 @@ export class Playground {
       this.count();
       const stalled = answer.results.filter((r) => r.error).map((r) => `${r.policy}: ${r.error}`);
       const notes = [...new Set(answer.results.flatMap((r) => r.notes ?? []))];
-      this.say([...stalled, ...notes].join(' ') || `${answer.tasks} tasks under ${answer.results.length} policies, simulated in ${answer.simulated_ms.toFixed(0)} ms`, !stalled.length);
+      this.say([...stalled, ...notes].join(' ') || `${counted(answer.tasks, 'task')} under ${answer.results.length === 1 ? 'one policy' : answer.results.length + ' policies'}, simulated in ${answer.simulated_ms.toFixed(0)} ms`, !stalled.length);
       this.sliders(answer);
     } catch (e) {
       if (e.name === 'AbortError' || e.status === 409) return;
