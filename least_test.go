@@ -61,7 +61,7 @@ func leastSettings() map[string]leastSetting {
 		"MaxTempBytes": {
 			set:   func(o *mrlocal.Options) { o.MaxTempBytes, o.SortBufferBytes, o.NoGrowth = 1, 16<<10, true },
 			below: func(o *mrlocal.Options) { o.MaxTempBytes = -1 },
-			fails: "temporary files would take more than the 1 bytes of Options.MaxTempBytes",
+			fails: "temporary files would take more than the 1 byte of Options.MaxTempBytes",
 		},
 		"TaskTimeout": {
 			set:   func(o *mrlocal.Options) { o.TaskTimeout = 1 },

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mrlocal/internal/errs"
 	"mrlocal/internal/stats"
 	"mrlocal/slots/policy/ras"
 )
@@ -140,7 +141,7 @@ func (e *evaluation) margins(a, b value, sign string) (all []margin) {
 // different lengths, because they come from different sweeps.
 func (e *evaluation) pair(a, b value, f func(x, y float64) float64) value {
 	if len(a.v) != len(b.v) && len(a.v) != 1 && len(b.v) != 1 {
-		return e.fail("%d numbers against %d", len(a.v), len(b.v))
+		return e.fail("%s against %d", errs.Counted(len(a.v), "number"), len(b.v))
 	}
 	r := value{v: make([]float64, max(len(a.v), len(b.v))), x: a.x}
 	if len(b.v) > len(a.v) || r.x == nil {

@@ -165,7 +165,7 @@ func Summary(all []*Result) string {
 			}
 		}
 	}
-	return fmt.Sprintf("%s, %s: %d exact, %d inside, %d outside; %d comparisons hold, %d do not; not built: %d; apart: %d fitted, %d withdrawn; %s\n",
+	return fmt.Sprintf("%s, %s: %d exact, %d inside, %d outside; comparisons: %d hold, %d do not; not built: %d; apart: %d fitted, %d withdrawn; %s\n",
 		errs.Counted(len(all), "experiment"), errs.Counted(figures, "figure"), counts[Exact], counts[Inside], counts[Outside], counts[Words], wrong, missing, fitted, withdrawn, errs.Counted(checks, "check"))
 }
 

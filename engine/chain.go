@@ -246,7 +246,7 @@ func (j *job) repeats(text []byte) (again bool, err error) {
 	if again && j.round+1 >= j.spec.Rounds {
 		again = false
 		if j.spec.Converged != nil {
-			j.chain.note(fmt.Sprintf("%s: has not converged after %d rounds", j.spec.Name, j.spec.Rounds))
+			j.chain.note(fmt.Sprintf("%s: has not converged after %s", j.spec.Name, errs.Counted(j.spec.Rounds, "round")))
 		}
 	}
 	return again, err

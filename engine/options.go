@@ -323,7 +323,7 @@ func (o *Options) validate(jobCount int) error {
 	case o.memoryByDefault: // so the caller has chosen the slots
 		return errs.Fieldf("Options.Trackers, Options.MapSlots, Options.ReduceSlots", "%d slots take at least %dMiB, and a run may take %dMiB of memory by default; give fewer, or %s", o.slotCount(), least>>20, o.MemoryBytes>>20, errs.Field("Options.MemoryBytes"))
 	default:
-		return errs.Fieldf("Options.MemoryBytes", "%d: too little for %d slots: at least %dMiB", o.MemoryBytes, o.slotCount(), least>>20)
+		return errs.Fieldf("Options.MemoryBytes", "%d: too little for %s: at least %dMiB", o.MemoryBytes, errs.Counted(o.slotCount(), "slot"), least>>20)
 	}
 	return nil
 }

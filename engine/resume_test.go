@@ -237,7 +237,7 @@ func TestWhatDoesNotFitAJournalIsRefused(t *testing.T) {
 		`Options.ResumeSettings: "x": not of the form name=value`: func(o *engine.Options) { o.ResumeSettings = append(o.ResumeSettings, "x") },
 		"Options.NoDecode was not given and is given":             func(o *engine.Options) { o.NoDecode = true },
 		"Options.Codec was auto and is zstd":                      func(o *engine.Options) { o.Codec = 3 },
-		"2 input files and are 1":                                 func(o *engine.Options) { o.Inputs = o.Inputs[:1] },
+		"2 input files and has 1":                                 func(o *engine.Options) { o.Inputs = o.Inputs[:1] },
 		"stands where":                                            func(o *engine.Options) { o.Inputs = []string{o.Inputs[1], o.Inputs[0]} },
 		"Options.OutputDir was not given and is given":            func(o *engine.Options) { o.OutputDir = filepath.Join(t.TempDir(), "out") },
 	} {

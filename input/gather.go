@@ -310,7 +310,7 @@ func (p *Plan) check(f *File) error {
 		return nil
 	}
 	if r := int64(p.o.RecordBytes); r > 0 && f.Bytes%r != 0 {
-		return errs.Inputf(shown(f.Path), "its %d bytes are not a whole number of records of %d bytes", f.Bytes, r)
+		return errs.Inputf(shown(f.Path), "its size, %s, is not a whole number of records of %s", errs.Counted(f.Bytes, "byte"), errs.Counted(r, "byte"))
 	}
 	if !p.readsHead(f) {
 		if f.kind != regular || f.mayRead {

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"mrlocal/input/codec"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/hdfs"
 )
 
@@ -224,7 +225,7 @@ func (f *File) unchanged(h *handle) error {
 	}
 	switch {
 	case st.bytes != f.Bytes:
-		return fmt.Errorf("%s: %w: it had %d bytes and has %d", shown(f.Path), ErrChanged, f.Bytes, st.bytes)
+		return fmt.Errorf("%s: %w: it had %s and has %d", shown(f.Path), ErrChanged, errs.Counted(f.Bytes, "byte"), st.bytes)
 	case f.Bytes == 0:
 		return nil
 	case st.id != f.id:
@@ -235,7 +236,7 @@ func (f *File) unchanged(h *handle) error {
 
 // endedAt returns the error of a file that has ended at offset, before its planned end.
 func (f *File) endedAt(offset int64) error {
-	return fmt.Errorf("%s: %w: it has no byte at offset %d and had %d bytes when the run began", shown(f.Path), ErrChanged, offset, f.Bytes)
+	return fmt.Errorf("%s: %w: it has no byte at offset %d and had %s when the run began", shown(f.Path), ErrChanged, offset, errs.Counted(f.Bytes, "byte"))
 }
 
 // Shorter returns the error of a file that has ended after read bytes, but had more when it was
@@ -245,5 +246,5 @@ func Shorter(f *os.File, read, bytes int64) error {
 	if read >= bytes || rawFileOf(f).sizeIsMadeUp() {
 		return nil
 	}
-	return fmt.Errorf("%w: it has no byte at offset %d and had %d bytes when it was opened", ErrChanged, read, bytes)
+	return fmt.Errorf("%w: it has no byte at offset %d and had %s when it was opened", ErrChanged, read, errs.Counted(bytes, "byte"))
 }

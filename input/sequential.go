@@ -174,7 +174,7 @@ func (s *sequential) next(h *hold) (block, error) {
 	}
 	if s.eof {
 		if r, bytes := int64(s.plan.o.RecordBytes), s.off+int64(n); r > 0 && bytes%r != 0 {
-			return block{}, errs.Inputf(s.path(), "it ends inside of a record of %d bytes, after %d bytes", r, bytes)
+			return block{}, errs.Inputf(s.path(), "it ends inside of a record of %s, after %s", errs.Counted(r, "byte"), errs.Counted(bytes, "byte"))
 		}
 		return s.cut(block{data: data, last: true})
 	}

@@ -247,7 +247,7 @@ func TestARunThatCannotGoOnSaysWhy(t *testing.T) {
 		o    sim.Options
 		want []string
 	}{
-		{"a policy that starts nothing", sim.Options{Policy: idler{}}, []string{"job first has 1 map and 0 reduces to do", "idler starts none of them, with 2 map and 2 reduce slots idle"}},
+		{"a policy that starts nothing", sim.Options{Policy: idler{}}, []string{"job first has 1 map and 0 reduces to do", "idler starts none of them, with 2 map slots and 2 reduce slots idle"}},
 		{"the same under a heartbeat, though it beats", sim.Options{Policy: idler{}, Heartbeat: 1e9}, []string{"job first has 1 map and 0 reduces to do", "idler starts none of them"}},
 		{"a policy that always wants to be woken", sim.Options{Policy: idler{wake: 1e6}}, []string{"job first has 1 map and 0 reduces to do", "idler starts none of them"}},
 		{"a policy that kills what it starts", sim.Options{Policy: killer{}}, []string{"killer kills and starts without end at 0s"}},

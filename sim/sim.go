@@ -197,7 +197,7 @@ func (d *driver) report() *report.Report {
 		r.Describe(id, &d.jobs[i].spec)
 		r.Jobs[id].StepOf = d.file.Jobs[i].StepOf
 		if a, failed := d.ledger.FailedBy(id); failed {
-			r.Jobs[id].Error = fmt.Sprintf("%s %d failed %d times", a.Kind, a.Task, d.ledger.Config().MaxAttempts)
+			r.Jobs[id].Error = fmt.Sprintf("%s %d failed %s", a.Kind, a.Task, errs.Counted(d.ledger.Config().MaxAttempts, "time"))
 		}
 		if d.ledger.JobState(id) == slots.Killed { // by failAll
 			r.Jobs[id].State, r.Jobs[id].Error = slots.Failed.String(), everyTrackerLost
@@ -364,7 +364,7 @@ func (d *driver) waitsFor() string {
 		return j.state == jobRunning && d.ledger.JobState(j.id) == slots.Running
 	})
 	if id < 0 {
-		return fmt.Sprintf(" with %d jobs to come", d.left)
+		return fmt.Sprintf(" with %s to come", errs.Counted(d.left, "job"))
 	}
 	j := &d.jobs[id]
 	var unfinished [2]int32
@@ -373,7 +373,7 @@ func (d *driver) waitsFor() string {
 		unfinished[k] = total - done
 	}
 	_, idle := d.ledger.Idle()
-	why := fmt.Sprintf("%s starts none of them, with %d map and %d reduce slots idle", d.o.Policy.Traits().Name, idle[slots.Map], idle[slots.Reduce])
+	why := fmt.Sprintf("%s starts none of them, with %s and %s idle", d.o.Policy.Traits().Name, errs.Counted(idle[slots.Map], "map slot"), errs.Counted(idle[slots.Reduce], "reduce slot"))
 	if idle[slots.Map] == 0 && idle[slots.Reduce] == 0 {
 		why = "no slot is left"
 	}

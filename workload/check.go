@@ -186,12 +186,12 @@ func (d *decoder) checkFault(i int, jobs map[string]int) {
 	f.Job, f.Task = job, task
 	f.Reduce = kind == "r"
 	j := &d.file.Jobs[job]
-	n, what := j.Maps, "maps"
+	n, what := j.Maps, "map"
 	if f.Reduce {
-		n, what = j.Reduces, "reduces"
+		n, what = j.Reduces, "reduce"
 	}
 	if task >= n && (n > 0 || j.Job == "") { // a real job may leave its number of tasks to the run
-		d.failAt(s.at, "task", "%s has %d %s, counted from 0", errs.Quote(j.Name), n, what)
+		d.failAt(s.at, "task", "%s has %s, counted from 0", errs.Quote(j.Name), errs.Counted(n, what))
 	}
 	if f.Reduce && f.Lost {
 		d.failAt(s.at, "task", "only the output of a map can be lost")

@@ -340,7 +340,7 @@ func (v *Validation) Text() []byte {
 		b.WriteString("machine: the profile has no speed probe, so its times are taken as they are; make it again with mrlocal profile\n")
 	}
 	if v.Drifted > 0 {
-		fmt.Fprintf(&b, "warning: in %d runs the speed of the machine changed by more than %.0f %% each time; they count nevertheless\n", v.Drifted, 100*(mostDrift-1))
+		fmt.Fprintf(&b, "warning: in %s the speed of the machine changed by more than %.0f %% each time; the times count nevertheless\n", errs.Counted(v.Drifted, "run"), 100*(mostDrift-1))
 	}
 	return b.Bytes()
 }

@@ -260,5 +260,5 @@ func replay(ctx context.Context, e Env, words []string) (int, error) {
 		// Names of jobs come from the file and may have control characters.
 		return Differs, e.Write([]byte(errs.OneLine(diff.String()) + "\n"))
 	}
-	return Done, e.Write(fmt.Appendf(nil, "the same %d decisions\n", decisions))
+	return Done, e.Write(fmt.Appendf(nil, "the same %s\n", errs.Counted(decisions, "decision")))
 }

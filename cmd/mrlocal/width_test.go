@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -162,6 +163,33 @@ jobs:
 				}
 			}
 			fits(t, strings.Join(lines, ""), columns, args...)
+		}
+	}
+}
+
+// TestOneThingIsNotSeveral: in what the commands say of one job with one map and one reduce, in one slot each, no 1
+// stands before a plural.
+func TestOneThingIsNotSeveral(t *testing.T) {
+	dir := t.TempDir()
+	one, events := filepath.Join(dir, "one.yaml"), filepath.Join(dir, "e.jsonl")
+	if err := os.WriteFile(one, []byte("cluster: {trackers: 1, map_slots: 1, reduce_slots: 1}\njobs:\n  - {name: A, maps: 1, reduces: 1, map_time: 10ms, reduce_time: 5ms}\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	several := regexp.MustCompile(`(?m)(^|[^\d.,:=/-])1 ([a-z]+ )?(maps|reduces|slots|jobs|tasks|moves|loans|runs|seeds|attempts|decisions|trackers|times|rounds|bytes|lines|rows|pools|pairs|figures|checks|comparisons)\b.*`)
+	for _, args := range [][]string{
+		{"sim", one, "--sched", "fair,pi-dhfs", "--events", events}, {"sim", one, "--verbose", "--gantt"}, {"sim", one, "--sched", "dynsplit"},
+		{"explain", events + ".fair"}, {"explain", events + ".fair", "--why-idle", "0"}, {"explain", events + ".fair", "--task", "0/r/0"},
+		{"explain", events + ".pi-dhfs", "--job", "A"}, {"compare", events + ".fair", events + ".pi-dhfs"}, {"replay", events + ".fair"},
+		{"show", events + ".fair", "--gantt"}, {"show", events + ".fair", "--svg", filepath.Join(dir, "one.svg")}, {"sweep", one, "--map-slots", "1..2"},
+		{"workload", "generate", "--jobs", "1"}, {"run", "randomtext", "--bytes", "64KiB", "--output", filepath.Join(dir, "out"), "--map-slots", "1", "--reduce-slots", "0", "--verbose"},
+		{"reproduce", "fig4"},
+	} {
+		out, notes := printed(t, "", args...)
+		if picture, err := os.ReadFile(args[len(args)-1]); err == nil && strings.HasSuffix(args[len(args)-1], ".svg") {
+			out += string(picture)
+		}
+		if found := several.FindString(out + notes); found != "" {
+			t.Errorf("%v: %s", args, found)
 		}
 	}
 }

@@ -174,7 +174,7 @@ func (j *Journal) otherRun(was, now []byte) error {
 			return j.refuse("%s was %s and is %s; repeat the command, or name another directory", errs.Field(name), x, y)
 		}
 	}
-	return j.refuse("there were %d input files and are %d; repeat the command, or name another directory", a.Inputs, b.Inputs)
+	return j.refuse("it had %s and has %d; repeat the command, or name another directory", errs.Counted(a.Inputs, "input file"), b.Inputs)
 }
 
 const notGiven = "not given" // the value of a name that a run does not have
@@ -211,7 +211,7 @@ func (j *Journal) otherInput(was, now []byte) error {
 	case a.Of != b.Of:
 		return j.refuse("input %q belonged to path %d of the command and belongs to path %d; repeat the command, or name another directory", b.Path, a.Of+1, b.Of+1)
 	case a.Bytes != b.Bytes:
-		why = fmt.Sprintf("it had %d bytes and has %d", a.Bytes, b.Bytes)
+		why = fmt.Sprintf("it had %s and has %d", errs.Counted(a.Bytes, "byte"), b.Bytes)
 	case a.ModNanos != b.ModNanos:
 		why = "it was written to since"
 	// Only the ctime or the inode differs here. The bytes that were sampled are the same.

@@ -371,7 +371,7 @@ func (j *Journal) Outputs(parts int, note func(string)) map[int]*Output {
 		found[task] = &Output{Output: out, Counters: r.Counters}
 		found[task].Counters.ResumedMaps = 1
 	}
-	note(fmt.Sprintf("goes on with a run that has ended early: %d of %d maps are done", len(found), j.splits))
+	note(fmt.Sprintf("goes on with a run that has ended early, with %d of %s done", len(found), errs.Counted(j.splits, "map")))
 	for _, text := range lost {
 		note(text)
 	}

@@ -298,9 +298,9 @@ func (d *Decoders) Explain(err error, at int64) error {
 	case d.codec == S2 && d.stored.ended: // the decoder of s2 has one error for both
 		what = "corrupt or cut short"
 	case errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		return &FileError{fmt.Errorf("a zstd frame after %d decoded bytes needs a larger window than the first one: %w", at, err)}
+		return &FileError{fmt.Errorf("a zstd frame after %s needs a larger window than the first one: %w", errs.Counted(at, "decoded byte"), err)}
 	}
-	return &FileError{&damage{fmt.Sprintf("%s data is %s after %d decoded bytes", d.codec, what, at), err}}
+	return &FileError{&damage{fmt.Sprintf("%s data is %s after %s", d.codec, what, errs.Counted(at, "decoded byte")), err}}
 }
 
 // damage is the error of a decoder in words for users. The words of the decoder are those of its library.

@@ -21,6 +21,7 @@ import (
 
 	"mrlocal/input"
 	"mrlocal/input/codec"
+	"mrlocal/internal/errs"
 	"mrlocal/internal/guard"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
@@ -248,7 +249,7 @@ func (s Part) NextAttempt() (Source, error) { return s, nil }
 func (s Part) Open(mem Memory) (Blocks, error) {
 	bytes := s.Spool.Bytes()
 	if r := int64(s.RecordBytes); r > 0 && bytes%r != 0 {
-		return nil, fmt.Errorf("%s: %d bytes are not a whole number of records of %d bytes", s.Name, bytes, r)
+		return nil, fmt.Errorf("%s: its size, %s, is not a whole number of records of %s", s.Name, errs.Counted(bytes, "byte"), errs.Counted(r, "byte"))
 	}
 	return input.OpenText(s.Name, s.File, s.Spool.NewReader(), bytes, input.Options{Delim: s.Delim, RecordBytes: s.RecordBytes, Paired: s.Paired}, mem), nil
 }

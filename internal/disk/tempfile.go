@@ -179,7 +179,7 @@ func (r *TempRoot) charge(bytes int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.maxBytes > 0 && r.mu.used+bytes > r.maxBytes {
-		return errs.Errorf("temporary files would take more than the %d bytes of %s", r.maxBytes, errs.Field("Options.MaxTempBytes"))
+		return errs.Errorf("temporary files would take more than the %s of %s", errs.Counted(r.maxBytes, "byte"), errs.Field("Options.MaxTempBytes"))
 	}
 	r.mu.used += bytes
 	return nil

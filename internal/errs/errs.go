@@ -182,7 +182,7 @@ func (s *several) word(text func(error) string) string {
 	if more := len(s.all) - mostNamed; more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("%d of %d jobs failed: %s", len(s.all), s.jobs, strings.Join(texts, "; "))
+	return fmt.Sprintf("%d of %s failed: %s", len(s.all), Counted(s.jobs, "job"), strings.Join(texts, "; "))
 }
 
 // Cause returns err without the operation and the paths that package os adds, for

@@ -109,10 +109,10 @@ func (l Limits) Check(slots int, bufferBytes int64) error {
 	case l.Files < leastFiles:
 		return errs.Optionf("open files", "%d are allowed; at least %d are needed (ulimit -n)", l.Files, leastFiles)
 	case l.Threads < threads(slots):
-		return errs.Optionf("threads", "%d are allowed; at least %d are needed for %d slots (ulimit -u, or pids.max of the control group)", l.Threads, threads(slots), slots)
+		return errs.Optionf("threads", "%d are allowed; at least %d are needed for %s (ulimit -u, or pids.max of the control group)", l.Threads, threads(slots), errs.Counted(slots, "slot"))
 	case l.AddressSpaceBytes < least:
-		return errs.Optionf("address space", "%dMiB are allowed; at least %dMiB are needed for %d slots with %s %d (ulimit -v %d); fewer slots or a smaller one need less",
-			l.AddressSpaceBytes>>20, (least+1<<20-1)>>20, slots, errs.Field("Options.MemoryBytes"), bufferBytes, (least+1<<10-1)>>10)
+		return errs.Optionf("address space", "%dMiB are allowed; at least %dMiB are needed for %s with %s %d (ulimit -v %d); fewer slots or a smaller one need less",
+			l.AddressSpaceBytes>>20, (least+1<<20-1)>>20, errs.Counted(slots, "slot"), errs.Field("Options.MemoryBytes"), bufferBytes, (least+1<<10-1)>>10)
 	}
 	return nil
 }

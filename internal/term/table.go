@@ -29,7 +29,7 @@ func table(r *report.Report, width int) string {
 		row(&b, &r.Jobs[i])
 	}
 	if more := len(r.Jobs) - mostRows; more > 0 {
-		fmt.Fprintf(&b, "and %d more jobs, which --report lists\n", more)
+		fmt.Fprintf(&b, "and %s, which --report lists\n", errs.Counted(more, "more job"))
 	}
 	return errs.Fit(b.String()+summary(r), width)
 }
@@ -70,8 +70,8 @@ func summary(r *report.Report) string {
 	if r.Moves > 0 || r.LentSlotSeconds > 0 {
 		lent = fmt.Sprintf("%s, %s of slot time lent", errs.Counted(r.Moves, "move"), seconds(r.LentSlotSeconds))
 	}
-	return fmt.Sprintf("%s in all%s under %s; %d slots %.0f%% used, %s; peak memory %s\n",
-		seconds(r.MakespanSeconds), rate, r.Policy, len(r.Slots), 100*r.Utilisation, lent, bytesOf(r.PeakRSSBytes))
+	return fmt.Sprintf("%s in all%s under %s; %s %.0f%% used, %s; peak memory %s\n",
+		seconds(r.MakespanSeconds), rate, r.Policy, errs.Counted(len(r.Slots), "slot"), 100*r.Utilisation, lent, bytesOf(r.PeakRSSBytes))
 }
 
 // bytesOf formats a number of bytes with a binary unit, for errs.Fit. A negative number counts as 0.
@@ -108,7 +108,7 @@ func Failures(r *report.Report) []string {
 	if len(failed) > mostNamed {
 		names = append(names, "…")
 	}
-	return []string{fmt.Sprintf("under %s %d of %d jobs did not succeed: %s", r.Policy, len(failed), len(r.Jobs), strings.Join(names, ", "))}
+	return []string{fmt.Sprintf("under %s %d of %s did not succeed: %s", r.Policy, len(failed), errs.Counted(len(r.Jobs), "job"), strings.Join(names, ", "))}
 }
 
 // defaultWidth is the width of pictures without a terminal, in columns.

@@ -284,7 +284,7 @@ func writeJobs(w *strings.Builder, both [2]*outline) bool {
 	}
 	fmt.Fprintf(w, "whole run\t%s\t%s\t%s\t%d\t%d\n", seconds(a.line.End), seconds(b.line.End), signed(b.line.End-a.line.End), a.loans(), b.loans())
 	if len(rows) > mostDifferent {
-		fmt.Fprintf(w, "(and %d more jobs)\n", len(rows)-mostDifferent)
+		fmt.Fprintf(w, "(and %s)\n", errs.Counted(len(rows)-mostDifferent, "more job"))
 	}
 	return true
 }

@@ -376,13 +376,13 @@ func (t *explainer) gateWords(id slots.JobID) string {
 	j, name := t.v.Job(id), t.jobName(id)
 	done := doneOf(j)
 	if !t.jobs[id].gate {
-		return fmt.Sprintf("the gate of %s closed again: %s, and %d are needed.", name, done, t.need(j))
+		return fmt.Sprintf("the gate of %s closed again: %s, and %d %s needed.", name, done, t.need(j), verb(t.need(j), "is", "are"))
 	}
 	if t.c.Slowstart == 0 {
 		return fmt.Sprintf("the gate of %s opened at once, because slowstart is 0: its reduces may start and wait for maps on their slots.", name)
 	}
 	if need := t.need(j); need < j.Total(slots.Map) {
-		done += fmt.Sprintf(", and %d were needed", need)
+		done += fmt.Sprintf(", and %d %s needed", need, verb(need, "was", "were"))
 	}
 	// The gate may have opened before and closed for a lost output, so reduces may have started.
 	text := fmt.Sprintf("the gate of %s opened: %s", name, done)
@@ -402,8 +402,10 @@ func doneOf(j slots.JobView) string {
 	switch {
 	case total == 0:
 		return "there are no maps"
+	case done < total && total == 1:
+		return "its only map is not done"
 	case done < total:
-		return fmt.Sprintf("%d of %s are done", done, errs.Counted(total, "map"))
+		return fmt.Sprintf("%d of %d maps are done", done, total)
 	case total == 1:
 		return "its only map is done"
 	}

@@ -239,7 +239,7 @@ func (c *Config) Check(jobs int) error {
 		return errs.Fieldf("Options.MaxSlots", "%d: must be at least %d, the home slots of a tracker", c.MaxSlots, home)
 	}
 	if c.MaxSlots > MostSlots/c.Trackers {
-		return errs.Fieldf("Options.Trackers, Options.MapSlots, Options.ReduceSlots", "%d trackers with %d slots each, extra slots included; at most %d slots in all", c.Trackers, c.MaxSlots, MostSlots)
+		return errs.Fieldf("Options.Trackers, Options.MapSlots, Options.ReduceSlots", "%s with %s each, extra slots included; at most %d slots in all", errs.Counted(c.Trackers, "tracker"), errs.Counted(c.MaxSlots, "slot"), MostSlots)
 	}
 	if d := c.LocalityDelay; d != nil && (*d < 0 || *d > MostTime) {
 		return errs.Fieldf("Options.LocalityDelay", "%v: must be from 0 to %v", *d, MostTime)
@@ -345,7 +345,7 @@ func (c *Config) Warnings(p slots.Policy, simulated bool) (lines []string) {
 			least += int64(c.Pools[i].Min(kind))
 		}
 		if least > int64(slotCount) && p.Traits().Uses&slots.MinShare != 0 {
-			lines = append(lines, fmt.Sprintf("pools: the minimum shares are %d %s slots of the %d there are: pools below them share the slots in proportion to the lesser of min share and demand", least, kind, slotCount))
+			lines = append(lines, fmt.Sprintf("pools: the minimum shares are %s of the %d there are: pools below them share the slots in proportion to the lesser of min share and demand", errs.Counted(least, kind.String()+" slot"), slotCount))
 		}
 	}
 	if c.Replicas > c.Trackers {

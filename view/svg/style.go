@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"mrlocal/internal/errs"
 	"mrlocal/trace"
 	"mrlocal/view"
 )
@@ -130,7 +131,7 @@ func (p *picture) names() (signs []sign) {
 		}
 	}
 	if len(p.rest) > 0 {
-		sample(view.HueCount, "", fmt.Sprintf("%d others", len(p.rest)))
+		sample(view.HueCount, "", errs.Counted(len(p.rest), "other"))
 	}
 	return signs
 }

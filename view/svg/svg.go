@@ -92,7 +92,7 @@ func Write(w io.Writer, runs []view.Named, o Options) error {
 	words := view.Headline(runs)
 	for _, r := range runs {
 		if r.Model.Dropped > 0 {
-			words += fmt.Sprintf(" %d events of %s did not fit.", r.Model.Dropped, r.Name)
+			words += fmt.Sprintf(" %s of %s did not fit.", errs.Counted(r.Model.Dropped, "event"), r.Name)
 		}
 	}
 	fmt.Fprintf(p.w, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" role="img" aria-label="%s">`+"\n", p.width, p.height, p.width, p.height, Escape(words))
@@ -237,17 +237,17 @@ func (p *picture) block(m *view.Model) *block {
 // loans, and how attempts ended.
 func Summary(m *view.Model) string {
 	t := m.Totals()
-	text := fmt.Sprintf("%d attempts on %d slots in %s; %d on a lent slot, %s of %s busy slot time", t.Bars, len(shown(m)), view.Words(m.Last), t.Lent, view.Words(t.LentTime), view.Words(t.Busy))
+	text := fmt.Sprintf("%s on %s in %s; %d on a lent slot, %s of %s busy slot time", errs.Counted(t.Bars, "attempt"), errs.Counted(len(shown(m)), "slot"), view.Words(m.Last), t.Lent, view.Words(t.LentTime), view.Words(t.Busy))
 	for _, part := range []struct {
 		n    int
 		word string
-	}{{t.Speculative, "copies"}, {t.Ends[trace.EndKilled] + t.Ends[trace.EndLost], "killed"}, {t.Ends[trace.EndFailed], "failed"}, {t.Ends[trace.EndNone], "running"}} {
+	}{{t.Speculative, "speculative"}, {t.Ends[trace.EndKilled] + t.Ends[trace.EndLost], "killed"}, {t.Ends[trace.EndFailed], "failed"}, {t.Ends[trace.EndNone], "running"}} {
 		if part.n > 0 {
 			text += fmt.Sprintf(", %d %s", part.n, part.word)
 		}
 	}
 	if m.Dropped > 0 {
-		text += fmt.Sprintf("; %d events did not fit", m.Dropped)
+		text += fmt.Sprintf("; %s did not fit", errs.Counted(m.Dropped, "event"))
 	}
 	return text
 }

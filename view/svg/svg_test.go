@@ -263,7 +263,7 @@ func TestTheLegendHasTheSignsThatOccur(t *testing.T) {
 func TestTheSummaryCountsTheSlotsThatAreDrawn(t *testing.T) {
 	m := view.New()
 	_ = m.Open(&trace.Header{Slots: []trace.Slot{{ID: 0, Core: -1}, {ID: 1, Core: -1, Extra: true}}})
-	if got := svg.Summary(m); !strings.HasPrefix(got, "0 attempts on 1 slots ") {
+	if got := svg.Summary(m); !strings.HasPrefix(got, "0 attempts on 1 slot ") {
 		t.Error(got)
 	}
 }

@@ -211,14 +211,14 @@ func (o *Options) notes() []string {
 	arrivals := map[string]string{
 		"poisson": fmt.Sprintf("a Poisson process, %v between two jobs on average", o.Every),
 		"fixed":   fmt.Sprintf("every %v", o.Every),
-		"bursts":  fmt.Sprintf("bursts of %d jobs at once, as a Poisson process, %v a job on average", o.Burst, o.Every),
+		"bursts":  fmt.Sprintf("bursts of %s at once, as a Poisson process, %v a job on average", errs.Counted(o.Burst, "job"), o.Every),
 	}
 	sizes := map[string]string{
 		"lognormal": fmt.Sprintf("lognormal, median %d bytes, sigma %v, at most %d", o.Sizes.Bytes, o.Sizes.Shape, o.Sizes.Most),
 		"pareto":    fmt.Sprintf("Pareto, at least %d bytes, alpha %v, at most %d", o.Sizes.Bytes, o.Sizes.Shape, o.Sizes.Most),
 		"fb-2009":   "the ten classes of the Facebook trace FB-2009, by their shares of its jobs; after Chen, Alspaugh, Katz, VLDB 2012, Table 2, but not compared with it",
 	}
-	n := []string{fmt.Sprintf("%d jobs drawn with seed %d", o.Jobs, o.Seed), "arrivals: " + arrivals[o.Arrivals], "sizes: " + sizes[o.Sizes.Law]}
+	n := []string{fmt.Sprintf("%s drawn with seed %d", errs.Counted(o.Jobs, "job"), o.Seed), "arrivals: " + arrivals[o.Arrivals], "sizes: " + sizes[o.Sizes.Law]}
 	if o.Bytes > 0 && o.Bytes != ppm.One {
 		n = append(n, fmt.Sprintf("bytes times %v", o.Bytes))
 	}

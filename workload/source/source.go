@@ -122,7 +122,7 @@ func (s *Scaling) Fields() []setting.Setting {
 func (s *Set) Scale(by Scaling) {
 	slices.SortStableFunc(s.Jobs, func(a, b TraceJob) int { return cmp.Compare(a.Submit, b.Submit) })
 	if by.Jobs > 0 && by.Jobs < len(s.Jobs) {
-		s.Notes = append(s.Notes, fmt.Sprintf("only the first %d of %d jobs", by.Jobs, len(s.Jobs)))
+		s.Notes = append(s.Notes, fmt.Sprintf("only the first %d of %s", by.Jobs, errs.Counted(len(s.Jobs), "job")))
 		s.Jobs = s.Jobs[:by.Jobs]
 	}
 	if len(s.Jobs) == 0 {

@@ -343,7 +343,7 @@ func (s *Set) Account(c Cluster, t Tasks) []string {
 	}
 	if c.Trackers == 0 && s.Trackers == 0 || c.MapSlots == 0 || c.ReduceSlots == 0 {
 		c = c.withDefaults(s.Trackers)
-		assumed = append(assumed, fmt.Sprintf("cluster: %d trackers, each with %d map slots and %d reduce slots", c.Trackers, c.MapSlots, c.ReduceSlots))
+		assumed = append(assumed, fmt.Sprintf("cluster: %s, each with %s and %s", errs.Counted(c.Trackers, "tracker"), errs.Counted(c.MapSlots, "map slot"), errs.Counted(c.ReduceSlots, "reduce slot")))
 	}
 	return []string{read, "dropped: " + s.dropped.String(), "assumed: " + cmp.Or(strings.Join(assumed, "; "), "nothing")}
 }

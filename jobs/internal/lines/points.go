@@ -108,7 +108,7 @@ func parsePoints(text []byte) (s points, err error) {
 			return points{}, fmt.Errorf("line %d: there is no centroid", s.Number+1)
 		}
 		if s.Number > 0 && len(point) != s.Dimension {
-			return points{}, fmt.Errorf("line %d: a centroid has %d coordinates and those before have %d", s.Number+1, len(point), s.Dimension)
+			return points{}, fmt.Errorf("line %d: a centroid has %s and those before have %d", s.Number+1, errs.Counted(len(point), "coordinate"), s.Dimension)
 		}
 		s.Dimension, s.Number = len(point), s.Number+1
 		for _, n := range point {
@@ -181,7 +181,7 @@ func (r *PointReader) Each(b jobs.Block, visit func(line []byte, cluster int)) (
 			continue
 		}
 		if len(r.Point) != r.Centroids.Dimension {
-			return errs.Inputf(b.Path, "a point has %d coordinates and the centroids have %d", len(r.Point), r.Centroids.Dimension)
+			return errs.Inputf(b.Path, "a point has %s and the centroids have %d", errs.Counted(len(r.Point), "coordinate"), r.Centroids.Dimension)
 		}
 		visit(line, r.Centroids.Nearest(r.Point))
 	}

@@ -373,6 +373,6 @@ func (s *Split) stopped(v *slots.View, k slots.Kind, started bool) string {
 		policy.If(reduce && !within(copying(v, t), s.options.ReduceShuffle),
 			fmt.Sprintf("as many reduces of the tracker copy as may, %d", s.options.ReduceShuffle)),
 		policy.If(s.early.Len() > 0,
-			fmt.Sprintf("%d reduces run, as many as R_R, and the maps of the jobs that want more are not all done", v.Running(k))),
+			fmt.Sprintf("as many reduces run as R_R, %d, and the maps of the jobs that want more are not all done", v.Running(k))),
 		"the pending reduces have no share yet: too few of their jobs' maps are done")
 }
