@@ -141,6 +141,57 @@ func TestTheSameErrorInTheSamePlaceIsNotTriedAgain(t *testing.T) {
 	}
 }
 
+// failsAt is a mapper, a combiner and a reducer in one, whose method of the given name returns an error.
+type failsAt struct {
+	method string
+	calls  *atomic.Int32
+}
+
+func (f failsAt) fail(method string) error {
+	if f.method != method {
+		return nil
+	}
+	f.calls.Add(1)
+	return errors.New("no number")
+}
+func (f failsAt) Flush(jobs.Emitter) error { return f.fail("flush") }
+func (f failsAt) Close() error             { return f.fail("close") }
+func (f failsAt) Begin(jobs.OwnAttempt)    {}
+func (f failsAt) Map(b jobs.Block, out jobs.Emitter) error {
+	out.Emit(b.Data, b.Data)
+	return f.fail("map")
+}
+func (f failsAt) Reduce(key []byte, _ *jobs.Values, out jobs.Emitter) error {
+	out.Emit(key, nil)
+	return f.fail("reduce")
+}
+
+// TestTheSameErrorIsNotTriedAgainWhereverUserCodeReturnsIt: the job fails at the second time, without a stack.
+func TestTheSameErrorIsNotTriedAgainWhereverUserCodeReturnsIt(t *testing.T) {
+	for who, methods := range map[string][]string{"mapper": {"map", "flush", "close"}, "combiner": {"reduce", "flush", "close"}, "reducer": {"reduce", "flush", "close"}} {
+		for _, method := range methods {
+			var calls atomic.Int32
+			made := func(as string) failsAt {
+				if as == who {
+					return failsAt{method, &calls}
+				}
+				return failsAt{calls: &calls}
+			}
+			j := jobs.Job{
+				Name: "fails", NewMapper: func() jobs.Mapper { return made("mapper") },
+				NewCombiner: func() jobs.Reducer { return made("combiner") }, NewReducer: func() jobs.Reducer { return made("reducer") },
+			}
+			var stderr bytes.Buffer
+			o := input(t, "a\n")
+			o.Reducers = 1
+			_, err := mrlocal.Run(t.Context(), j, mrlocal.Options{JobOptions: o, Stderr: &stderr})
+			if calls.Load() != 2 || err == nil || !strings.HasSuffix(err.Error(), "no number") || stderr.Len() > 0 {
+				t.Errorf("%s of a %s: %d attempts, want 2: %v\n%s", method, who, calls.Load(), err, &stderr)
+			}
+		}
+	}
+}
+
 // TestAnErrorOfMapNamesTheRecord: the offset is that of the record that Lines, Records or Fixed has yielded. A mapper
 // that divides the block itself gets that of the block.
 func TestAnErrorOfMapNamesTheRecord(t *testing.T) {

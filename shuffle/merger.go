@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 	"sync/atomic"
 
@@ -530,8 +529,9 @@ func (g *prefixGroups) step() {
 // keys in ascending order.
 type Combining struct {
 	combiner jobs.Reducer
-	flusher  jobs.Flusher            // nil: the combiner is none
-	late     func()                  // called for a record that is emitted outside of partitions
+	flusher  jobs.Flusher // nil: the combiner is none
+	late     func()       // called for a record that is emitted outside of partitions
+	failed   func(error) error
 	add      func(key, value []byte) // nil: there is no partition
 	key      []byte                  // of the group; for a flusher, the key that was emitted last
 	groups   int64                   // of the partition
@@ -540,10 +540,10 @@ type Combining struct {
 }
 
 // NewCombining makes a Combining without a partition. It calls late for a record that the combiner emits
-// outside of partitions. Such a record is lost.
-func NewCombining(combiner jobs.Reducer, late func()) *Combining {
+// outside of partitions. Such a record is lost. failed makes the error of user code of one that the combiner returns.
+func NewCombining(combiner jobs.Reducer, late func(), failed func(error) error) *Combining {
 	flusher, _ := combiner.(jobs.Flusher)
-	return &Combining{combiner: combiner, flusher: flusher, late: late}
+	return &Combining{combiner: combiner, flusher: flusher, late: late, failed: failed}
 }
 
 // Begin begins a partition. It calls add with each record that the combiner emits; key and value are
@@ -561,7 +561,7 @@ func (c *Combining) Group(key []byte, vs *jobs.Values) error {
 		c.key = key
 	}
 	if err := c.combiner.Reduce(key, vs, c); err != nil {
-		return fmt.Errorf("combiner: %w", err)
+		return c.failed(err)
 	}
 	return c.err
 }
@@ -571,7 +571,7 @@ func (c *Combining) End() error {
 	defer c.leave()
 	if c.flusher != nil && c.groups > 0 {
 		if err := c.flusher.Flush(c); err != nil {
-			return fmt.Errorf("combiner: %w", err)
+			return c.failed(err)
 		}
 	}
 	return c.err

@@ -84,7 +84,7 @@ func (b *Buffer) combineWith(l *load, slices []record.Slice) func(*shuffle.Merge
 	return func(m *shuffle.Merger, add func(key, value []byte)) error {
 		return b.o.Guard("combine", func() error {
 			if b.combiner == nil {
-				b.combiner = shuffle.NewCombining(b.o.Combiner(), b.o.Late)
+				b.combiner = shuffle.NewCombining(b.o.Combiner(), b.o.Late, guard.Failed("combiner"))
 			}
 			in, out, err := b.combiner.Partition(m, add)
 			b.countCombined(in, out)

@@ -143,7 +143,7 @@ func (c *child) runCombine(stdin io.Reader) error {
 		combiner := c.job.NewCombiner()
 		c.begin(combiner)
 		_, late = combiner.(jobs.Flusher)
-		combining = shuffle.NewCombining(combiner, c.emittedLate)
+		combining = shuffle.NewCombining(combiner, c.emittedLate, guard.Failed("combiner"))
 		combining.Begin(add)
 	}
 	for g.NextGroup() {

@@ -57,6 +57,11 @@ func Run(what string, f func() error) (err error) {
 	return nil
 }
 
+// Failed returns a function that makes a *Error of one that user code has returned.
+func Failed(what string) func(error) error {
+	return func(err error) error { return &Error{What: what, Cause: err} }
+}
+
 // Own is Run for our own code that calls user code: it returns an error of f as it is.
 func Own(what string, f func() error) (err error) {
 	if panicked := Run(what, func() error { err = f(); return nil }); panicked != nil {
