@@ -177,6 +177,7 @@ func (c *uiCommand) run(ctx context.Context, line *flags.Line) (int, error) {
 		}
 		runs = append(runs, run)
 	}
+	lab.Shorten(runs)
 	if c.dir != "" {
 		note := func(text string) { fmt.Fprintf(c.Stderr, "mrlocal: page: %s\n", text) }
 		if err := site.Write(ctx, c.dir, site.Options{Runs: runs, Notices: []byte(thirdParty), Note: note}); err != nil {

@@ -133,6 +133,23 @@ func TestADraftAnswersQuestionsLikeARun(t *testing.T) {
 	}
 }
 
+func TestRunsHaveTheShortestNamesThatDiffer(t *testing.T) {
+	var runs []*lab.Run
+	for _, path := range []string{"/a/b/run.jsonl", "/a/c/run.jsonl", "./half.jsonl", "other/a/c/run.jsonl", "half.jsonl", "pi.jsonl.zst"} {
+		runs = append(runs, lab.NewRun(path, nil))
+	}
+	for range 2 { // names that are short stay
+		lab.Shorten(runs)
+		var got []string
+		for _, r := range runs {
+			got = append(got, r.Name)
+		}
+		if want := "b/run.jsonl /a/c/run.jsonl half.jsonl other/a/c/run.jsonl half.jsonl pi.jsonl.zst"; strings.Join(got, " ") != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // TestAPictureOfDrafts asks for pictures of two drafts, in the order of the question, and with mistakes.
 func TestAPictureOfDrafts(t *testing.T) {
 	var l lab.Lab

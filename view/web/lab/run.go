@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -53,6 +56,24 @@ func Recorded(name string, open Opener) (*Run, error) {
 	}
 	r.mu.over = true
 	return r, nil
+}
+
+// Shorten names runs of event files by the shortest ends of their paths that tell them apart.
+func Shorten(runs []*Run) {
+	paths := make([]string, len(runs))
+	for i, r := range runs {
+		paths[i] = filepath.ToSlash(filepath.Clean(r.Name))
+	}
+	for i, r := range runs {
+		r.Name = paths[i]
+		for at := strings.LastIndex(paths[i], "/"); at >= 0; at = strings.LastIndex(paths[i][:at], "/") {
+			end := paths[i][at:]
+			if !slices.ContainsFunc(paths, func(p string) bool { return p != paths[i] && strings.HasSuffix("/"+p, end) }) {
+				r.Name = end[1:]
+				break
+			}
+		}
+	}
 }
 
 // Open opens the events of the run as its event file has them. Opener describes wait and the

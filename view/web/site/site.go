@@ -31,7 +31,7 @@ import (
 
 // Options are the options of Write. The zero value gives a site with only the playground.
 type Options struct {
-	Runs []*lab.Run // recorded runs
+	Runs []*lab.Run // recorded runs, whose names everyone may see
 	// Notices is the text with the licences of third-party code, for a file of the site; nil: no file.
 	Notices []byte
 	Note    func(text string) // gets what Write does while it takes long; nil: nobody does
@@ -135,7 +135,7 @@ func fill(dir string, mode fs.FileMode, m module, o *Options) error {
 		if err := pack(filepath.Join(dir, at), run); err != nil {
 			return err
 		}
-		c.Runs = append(c.Runs, runOfDir{filepath.Base(run.Name), at})
+		c.Runs = append(c.Runs, runOfDir{run.Name, at})
 	}
 	first, err := firstScreen(o.Runs)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 func recorded(t *testing.T) (*lab.Run, []byte) {
 	t.Helper()
 	events := viewtest.Runs()[1].Simulate(t).Events
-	run := lab.NewRun("/dir/run <b>.jsonl", func(<-chan struct{}) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(events)), nil })
+	run := lab.NewRun("run <b>.jsonl", func(<-chan struct{}) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(events)), nil })
 	return run, events
 }
 
