@@ -24,6 +24,7 @@ type collector struct {
 	users          map[string]int32 // limits on running jobs; 0: no limit
 	signs          [SignCount]bool  // those that a picture needs
 	config         columns          // slots.Config in JSON
+	ownSlowstart   bool             // the policy ignores the slowstart that is set
 	changes        []change         // a table like those of the Model, for Curves only
 }
 
@@ -102,7 +103,7 @@ func (m *Model) Open(h *trace.Header) error {
 	}
 	c.PolicyName = h.Policy
 	if p, err := registry.ForReplay(c); err == nil { // a policy of the user has no entry there
-		m.Sharing = p.Traits().Sharing
+		m.Sharing, m.ownSlowstart = p.Traits().Sharing, p.Traits().OwnSlowstart
 	}
 	// Pools of the configuration come first, even if no job uses them.
 	for i := range c.Pools {

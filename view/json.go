@@ -21,7 +21,7 @@ const jsonSchema = 1
 // gets the whole model. Times are integers in nanoseconds; -1: the event has not happened.
 func (m *Model) AppendJSON(dst []byte, from uint64) []byte {
 	fields := []any{
-		"kind", "mrlocal-view", "schema", jsonSchema, "policy", m.Policy, "sharing", m.Sharing.String(), "seed", m.Seed, "from", from, "seq", m.Seq,
+		"kind", "mrlocal-view", "schema", jsonSchema, "policy", m.Policy, "sharing", m.Sharing.String(), "own_slowstart", m.ownSlowstart, "seed", m.Seed, "from", from, "seq", m.Seq,
 		"last", m.Last, "ended", m.Ended, "dropped", m.Dropped,
 	}
 	fields = append(fields, m.names()...)

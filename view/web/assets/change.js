@@ -2,6 +2,7 @@
 
 import { counted, MAP, span } from './model.js';
 
+const ATTEMPTS = 4; // at each task, by default
 const MOST_TIMES = 2000; // of the tasks of one kind of a job; of more, every so many-th is taken
 
 // took returns the time that each task of a job needed, by number: of a map, that of its attempt that ended well; of
@@ -42,7 +43,7 @@ const priorities = ['very_low', 'low', 'normal', 'high', 'very_high'], NORMAL = 
 
 // poolOf returns a pool as YAML.
 function poolOf(run, p) {
-  const of = run.config.pools?.find((q) => q.name === p.name) ?? {}, parts = [`name: ${JSON.stringify(p.name)}`, `weight: ${share(p.weight || 1e6)}`];
+  const of = run.config.pools?.find((q) => q.name === p.name) ?? {}, parts = [`name: ${JSON.stringify(p.name)}`, ...(p.weight && p.weight !== 1e6 ? [`weight: ${share(p.weight)}`] : [])];
   for (const [key, [name, write]] of Object.entries(poolKeys)) if (of[name]) parts.push(`${key}: ${write(of[name])}`);
   return `  - {${parts.join(', ')}}\n`;
 }
@@ -108,11 +109,12 @@ export function workloadOf(run) {
     return `  - {${parts.join(', ')}}\n`;
   });
   const { slowstart, max_attempts: attempts, replicas, group_trackers: group, capacities } = run.config;
-  const defaults = [`slowstart: ${share(slowstart ?? 1e6)}`, ...(attempts ? [`attempts: ${attempts}`] : [])];
+  const defaults = [...(run.ownSlowstart || slowstart === 1e6 ? [] : [`slowstart: ${share(slowstart)}`]), ...(attempts === ATTEMPTS ? [] : [`attempts: ${attempts}`])];
   const locality = [...(replicas ? [`replicas: ${replicas}`] : []), ...(group ? [`group_trackers: ${group}`] : [])];
   return `# ${run.name.replace(/\s+/g, ' ')} under ${run.policy.replace(/\s+/g, ' ')}: its jobs, with the times that its tasks took\n` +
     '# Not here: the speed of slow trackers (their tasks have the long times), and copying (choose a cost level)\n' +
-    `cluster: {trackers: ${trackers}, map_slots: ${slots('map')}, reduce_slots: ${slots('reduce')}}\ndefaults: {${defaults.join(', ')}}\n` +
+    `cluster: {trackers: ${trackers}, map_slots: ${slots('map')}, reduce_slots: ${slots('reduce')}}\n` +
+    (defaults.length ? `defaults: {${defaults.join(', ')}}\n` : '') +
     (locality.length ? `locality: {${locality.join(', ')}}\n` : '') +
     (capacities?.length ? `capacities:\n${capacities.map((c) => `  - {tracker: ${c.tracker}, cpu: ${share(c.cpu)}, io: ${share(c.io)}, mem: ${share(c.mem)}}\n`).join('')}` : '') +
     `${faults(run)}${usersOf(run)}pools:\n${run.pools.map((p) => poolOf(run, p)).join('')}jobs:\n${jobs.join('')}`;
@@ -127,7 +129,7 @@ export function unsaid(run) {
   const parts = [];
   if (fixed.length) parts.push(`The events do not say that these jobs waited for others, so they come at their recorded times: ${list(fixed.map((j) => j.name))}.`);
   if (chained.length) parts.push(`By name and time: ${list(chained.map((j) => `${j.name} follows ${chainOf(run, j).name}`))}.`);
-  parts.push('Not in the text, so as by default: the speed of trackers, copying, profiles of jobs, slot weights, extra slots, options of the policy.');
+  parts.push(`Not in the text, so as by default: ${run.ownSlowstart ? 'slowstart, ' : ''}the speed of trackers, copying, profiles of jobs, slot weights, extra slots, options of the policy.`);
   return parts.join(' ');
 }
 

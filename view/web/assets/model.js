@@ -31,6 +31,7 @@ export class Run {
     this.name = name;
     this.policy = '';
     this.sharing = 'none'; // the definition of the policy's fair shares
+    this.ownSlowstart = false; // the policy ignores the one that is set
     this.signs = []; // names of the signs that a picture needs
     this.seq = 0;
     this.last = 0;
@@ -65,7 +66,7 @@ export class Run {
   apply(d) {
     const fresh = d.seq > this.seq || d.ended !== this.ended || this.lanes.length === 0;
     Object.assign(this, {
-      policy: d.policy, sharing: d.sharing, signs: d.signs, seq: d.seq, last: d.last, ended: d.ended, dropped: d.dropped,
+      policy: d.policy, sharing: d.sharing, ownSlowstart: d.own_slowstart, signs: d.signs, seq: d.seq, last: d.last, ended: d.ended, dropped: d.dropped,
       seed: d.seed, config: d.config, lanes: d.lanes, pools: d.pools, rules: d.rules,
       opNames: d.ops, phaseNames: d.phases, howNames: d.hows, stepNames: d.steps,
     });
