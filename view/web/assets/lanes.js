@@ -6,7 +6,7 @@ import { counted, firstAfter, MAP, span } from './model.js';
 
 const EVERY = 'every band'; // unfolded, instead of the name of one band
 export const GUTTER = 84; // the width of the labels, in CSS pixels
-const LEAST_ROW = 7, MOST_ROW = 72, GAP = 4;
+const LEAST_ROW = 11, GOOD_ROW = 14, MOST_ROW = 72, GAP = 4;
 
 /** element returns an element with properties and children. A child that is a text never becomes markup. */
 export function element(name, properties = {}, ...children) {
@@ -47,10 +47,16 @@ export class Lanes {
     this.title.addEventListener('click', () => page.focus(run));
     this.title.addEventListener('keydown', (e) => e.key === 'Enter' && e.target === this.title && page.focus(run));
     this.table = element('div', { className: 'sr' });
-    this.root = element('div', { className: 'lanes' }, this.title, this.scroll, this.table);
+    this.root = element('div', { className: 'lanes' }, this.title, this.scroll);
     this.scroll.addEventListener('scroll', () => page.scrolled(this));
     this.listen();
     new ResizeObserver(() => page.draw()).observe(this.scroll);
+  }
+
+  /** remove takes the run off the page. */
+  remove() {
+    this.root.remove();
+    this.table.remove();
   }
 
   // layout sets the bands, the rows and their places. Extra slots have a row once something has run there.
@@ -67,7 +73,9 @@ export class Lanes {
     this.width = this.scroll.clientWidth;
     this.height = this.scroll.clientHeight;
     // One or two bands stay above the rows of another one, and more stand below, so that both kinds of slots are in sight.
-    const above = this.bands.length < 3, beside = Math.min(this.bands.length, 3) * (LEAST + GAP), room = this.height - AXIS - gaps * GAP - 2 - beside;
+    // If the rows can do with less, all bands are in sight, and otherwise three.
+    const above = this.bands.length < 3, high = LEAST + GAP, free = this.height - AXIS - gaps * GAP - 2;
+    const room = free - Math.max(Math.min(this.bands.length, 3) * high, Math.min(this.bands.length * high, free - this.rows.length * GOOD_ROW));
     this.fold.hidden = !many;
     this.fold.textContent = open ? 'fold the slots' : `unfold ${this.all.length} slots`;
     this.row = Math.min(MOST_ROW, Math.max(LEAST_ROW, room / Math.max(1, this.rows.length)));
@@ -91,6 +99,9 @@ export class Lanes {
 
   /** need returns the height that the run needs on the screen; Infinity: all that there is. */
   get need() { return this.rows && !this.folds.length ? this.root.offsetHeight - this.height + AXIS + this.rows.length * MOST_ROW + GAP * new Set(this.rows.map((l) => l.tracker)).size : Infinity; }
+
+  /** want returns the height at which the rows of the run are seen well. */
+  get want() { return this.rows ? this.title.offsetHeight + AXIS + this.bands.length * (LEAST + GAP) + this.rows.length * GOOD_ROW + GAP * new Set(this.rows.map((l) => l.tracker)).size : 0; }
 
   // hop offers the slots of the kind that has rows, but none in sight.
   hop() {
@@ -486,7 +497,8 @@ export class Lanes {
 
   /** reveal unfolds the band of a slot, and scrolls so that the slot is visible. */
   reveal(slot) {
-    if (!this.rows) return;
+    if (!this.run.lanes.length) return;
+    if (!this.rows) this.layout(); // before the first picture, as for an address with a selection
     const band = this.bands.find((b) => b.lanes.some((l) => l.slot === slot));
     if (band) this.unfold(band.name);
     for (const l of this.page.lanes.values()) l.layout(); // so that the others can scroll along

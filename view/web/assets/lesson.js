@@ -207,6 +207,7 @@ export class Lesson {
     const score = this.asked ? `You were right ${this.right} of ${this.asked} ${this.asked > 1 ? 'times' : 'time'}. ` : '';
     this.log.prepend(element('div', { className: 'claims' }, element('p', { textContent: score + 'What the lesson claims:' }), element('ul', {}, ...claims)));
     if (this.following) this.log.prepend(element('p', { className: 'following' }, element('a', { className: 'button', href: '#lesson=' + this.following.name, textContent: `Next lesson: ${this.following.title}` })));
+    this.page.top();
     this.page.time.follow();
     this.page.refreshed();
   }

@@ -14,6 +14,7 @@ import { Timeline } from './timeline.js';
 const byID = (id) => document.getElementById(id);
 const POLL = 500; // milliseconds between two questions about a live run
 const MOST_SHOWN = 6;
+const column = matchMedia('(max-width: 700px), (max-width: 1000px) and (max-height: 600px)'); // as in style.css: one column
 
 // stored reads and writes a choice of the reader in the browser's storage, which may be forbidden.
 const stored = {
@@ -28,6 +29,8 @@ class Page {
     this.metrics = new Map();
     this.selected = null; // {run, slot, bar, decision, at}
     this.hue = 'job';
+    this.early = []; // keys that were pressed before the first picture
+    this.address = location.hash; // as the page has written it last
     this.time = new Timeline();
     this.lanes = new Map();
     this.theme(stored.get('theme') ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'));
@@ -48,7 +51,7 @@ class Page {
 
   async open() {
     this.lasts('loading', 'Loading…');
-    const { runs, lesson } = await ask('runs').finally(() => this.lasts('loading'));
+    const { runs, lesson } = await ask('runs');
     const play = location.hash.startsWith('#play'), name = new URLSearchParams(location.hash.slice(1)).get('lesson');
     addEventListener('hashchange', () => location.reload()); // the reader has opened a link to another state
     this.other(play, runs, name);
@@ -78,13 +81,24 @@ class Page {
     this.taught = true;
     this.lessonName = name;
     this.lasts('loading', 'Simulating the lesson…');
-    const answer = await ask('lesson', { name }).finally(() => this.lasts('loading')), { Lesson } = await import('./lesson.js');
+    const answer = await ask('lesson', { name }), { Lesson } = await import('./lesson.js');
     this.time.show(0);
     for (const r of answer.runs) this.add(new Run(r.id, r.title));
     await this.load();
     await (this.lesson = new Lesson(this)).open(answer);
     this.taught = false;
     this.restore();
+  }
+
+  /** ready shows the first picture, and does what the keys that were pressed before it ask for. */
+  ready() {
+    if (!this.early) return;
+    const { early } = this;
+    this.early = null;
+    this.lasts('loading');
+    byID('clock').inert = false;
+    this.draw();
+    for (const e of early) this.key(e);
   }
 
   // behind loads the run that the playground shows behind each variant; id is null if there is none.
@@ -219,7 +233,7 @@ class Page {
     this.metrics = new Map(results.map((r) => [r.run, r]));
     this.runs = runs;
     this.on = new Set(runs.map((r) => r.id));
-    for (const l of this.lanes.values()) l.root.remove();
+    for (const l of this.lanes.values()) l.remove();
     this.lanes.clear();
     this.focused = runs.find((r) => r.policy === focus)?.id;
     this.selected = null;
@@ -256,7 +270,7 @@ class Page {
     const shown = this.shown(), stack = byID('stack');
     for (const [id, l] of this.lanes) {
       if (!shown.some((r) => r.id === id)) {
-        l.root.remove();
+        l.remove();
         this.lanes.delete(id);
       }
     }
@@ -265,6 +279,7 @@ class Page {
         const l = new Lanes(this, run);
         this.lanes.set(run.id, l);
         stack.append(l.root);
+        byID('attempts').append(l.table);
       }
     }
     const key = this.runs.map((r) => r.id + r.policy + this.on.has(r.id)).join() + this.run?.id;
@@ -296,7 +311,7 @@ class Page {
 
   /** draw draws everything at the next frame of the browser. */
   draw() {
-    if (this.waits) return;
+    if (this.waits || this.early) return;
     this.waits = true;
     requestAnimationFrame(() => {
       this.waits = false;
@@ -311,15 +326,20 @@ class Page {
       this.legend();
       this.decisions.paint();
       this.head();
+      if (this.rises) byID('stage').scrollIntoView();
+      this.rises = false;
       clearTimeout(this.describes);
       this.describes = setTimeout(() => { for (const l of this.lanes.values()) l.describe(); }, 250);
     });
   }
 
-  // fit gives the height that few slots do not need to what is below them. A lesson's card changes its height too often.
+  // fit gives the height that few slots do not need to what is below them, and many slots what they need. A lesson's card
+  // changes its height too often.
   fit() {
-    const need = [...this.lanes.values()].reduce((sum, l) => sum + l.need, byID('stage').offsetHeight - byID('stack').offsetHeight);
-    document.documentElement.style.setProperty('--need', need < Infinity && byID('lesson').hidden ? need + 'px' : '100vh');
+    const taught = byID('stage').contains(byID('lesson')), rest = byID('stage').offsetHeight - byID('stack').offsetHeight - byID('attempts').offsetHeight;
+    const [need, want] = ['need', 'want'].map((name) => [...this.lanes.values()].reduce((sum, l) => sum + l[name], rest)), { style } = document.documentElement;
+    style.setProperty('--need', need < Infinity && !taught ? need + 'px' : '100vh');
+    style.setProperty('--want', taught ? '0px' : want + 'px');
   }
 
   // live says what live runs use: cores since the measurement before, memory of buffers, temporary files, and the
@@ -368,6 +388,13 @@ class Page {
     this.inspector.show();
     if (s && s.decision >= 0) this.decisions.reveal(s.decision);
     this.save();
+    if (s) this.top();
+    else this.draw();
+  }
+
+  /** top scrolls a page of one column to the headline, after the next drawing. The slots and the inspector are below it. */
+  top() {
+    this.rises = column.matches;
     this.draw();
   }
 
@@ -397,7 +424,6 @@ class Page {
     this.time.show(d.at[row]);
     if (d.slot[row] >= 0) this.lanes.get(run.id)?.reveal(d.slot[row]);
     this.select({ run, slot: d.slot[row], bar: d.bar[row], decision: row });
-    if (matchMedia('(max-width: 700px)').matches) byID('inspector').scrollIntoView({ block: 'nearest' });
   }
 
   step(by) {
@@ -495,9 +521,15 @@ class Page {
       if (s) at.set('run', s.run.id);
       if (s?.decision >= 0) at.set('seq', s.run.decisions.seq[s.decision]);
       else if (s?.at !== undefined) { at.set('slot', s.slot); at.set('at', Math.round(s.at)); }
-      const hash = at.toString();
-      history.replaceState(null, '', hash ? '#' + hash : location.pathname + location.search);
+      this.write(at.toString());
     }, 200);
+  }
+
+  /** write puts a state into the address, unless the reader has opened a link to another one. */
+  write(hash) {
+    if (location.hash !== this.address) return;
+    history.replaceState(null, '', hash ? '#' + hash : location.pathname + location.search);
+    this.address = location.hash;
   }
 
   // restore shows what the address says.
@@ -505,7 +537,12 @@ class Page {
     const at = new URLSearchParams(location.hash.slice(1)), find = (id) => this.runs.find((r) => r.id === id);
     this.restored = true;
     this.save(); // what was chosen while the runs were loaded
-    if (this.hides) return;
+    if (!this.hides) this.recall(at, find);
+    this.ready();
+  }
+
+  // recall shows what the parameters of the address say. find returns a run by its id.
+  recall(at, find) {
     const on = (at.get('on') ?? '').split(',').filter(find);
     if (on.length) this.on = new Set(on);
     if (['job', 'pool'].includes(at.get('hue'))) {
@@ -603,11 +640,13 @@ class Page {
       l: () => { const w = byID('which'); w.value = w.value === 'lent' ? 'matters' : 'lent'; this.decisions.refresh(true); },
       t: () => this.tables(), c: () => this.critical(), d: () => this.swapTheme(), s: () => this.share(), '?': () => byID('help').showModal(), Escape: () => this.select(null),
     }[e.key];
-    if (!act || act() === null) return;
+    if (!act) return;
+    if (this.early) this.early.push(e);
+    else if (act() === null) return;
     e.preventDefault();
   }
 }
 
 byID('disk').remove();
 const page = new Page();
-page.open().catch((e) => page.lasts('failed', 'The page could not load the runs: ' + e.message));
+page.open().catch((e) => page.lasts('loading', 'The page could not load the runs: ' + e.message));

@@ -97,7 +97,7 @@ class Panel {
   begin(least = 60) {
     const box = this.canvas.parentElement, { paint } = this.page;
     this.width = box.clientWidth;
-    this.height = Math.max(least, box.clientHeight - 2 - (this.line?.offsetHeight ?? 0));
+    this.height = Math.max(least, box.clientHeight - 2 - (this.line?.offsetHeight ?? 0) - (document.body.classList.contains('tables') ? this.table.offsetHeight : 0));
     this.canvas.style.height = this.height + 'px';
     const ctx = fit(this.canvas, this.width, this.height, paint.ratio);
     ctx.fillStyle = paint.ground;

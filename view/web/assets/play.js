@@ -122,6 +122,7 @@ export class Playground {
   }
 
   say(text, good) {
+    this.page.ready();
     const box = byID('mistake');
     box.textContent = text;
     box.classList.toggle('good', !!good);
@@ -190,7 +191,7 @@ export class Playground {
   async save(draft) {
     const { client, ...state } = draft;
     const turn = (this.saving = (this.saving ?? 0) + 1), hash = await address(state), { base } = this.page;
-    if (turn === this.saving) history.replaceState(null, '', '#' + hash + (base ? '&base=' + base.id : ''));
+    if (turn === this.saving) this.page.write(hash + (base ? '&base=' + base.id : ''));
   }
 
   // restore takes the state from the address. It returns whether the address has a valid one.

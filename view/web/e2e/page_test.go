@@ -28,7 +28,7 @@ func TestBarsAreThoseOfTheEvents(t *testing.T) {
 	if got := eval(t, tab, "document.querySelector('.lanes canvas').dataset.lent"); got != strconv.Itoa(lent) {
 		t.Errorf("the page draws %s lent bars, want %d", got, lent)
 	}
-	until(t, tab, "document.querySelectorAll('.lanes .sr tbody tr').length === 16") // the table for screen readers
+	until(t, tab, "document.querySelectorAll('#attempts tbody tr').length === 16") // the table for screen readers
 }
 
 // A task counts once, whatever attempts it has: one of the reduces fails twice, and the outputs of a lost tracker
@@ -563,7 +563,7 @@ func TestAPhoneShowsOneColumn(t *testing.T) {
 	for _, width := range []int64{390, 640} {
 		do(t, tab, chromedp.EmulateViewport(width, 844))
 		until(t, tab, "document.querySelectorAll('.lanes canvas').length === 2 && document.documentElement.scrollWidth <= innerWidth")
-		until(t, tab, "(top => top('#stage') < top('#below') && top('#below') < top('#left') && top('#left') < top('#side'))(s => document.querySelector(s).getBoundingClientRect().top)")
+		until(t, tab, "(top => top('#stage') < top('#inspector') && top('#inspector') < top('#below') && top('#below') < top('#left') && top('#left') < top('#list'))(s => document.querySelector(s).getBoundingClientRect().top)")
 		until(t, tab, "document.documentElement.scrollHeight > innerHeight && Array.from(document.querySelectorAll('.lanes canvas')).every(c => c.dataset.bars === '16' && c.clientWidth > innerWidth / 2)")
 	}
 }
