@@ -55,6 +55,7 @@ func TestUserCodeThatBreaksARuleFailsWithOneMessage(t *testing.T) {
 		"a group that comes back":   {grouped(func(key []byte) int { return len(key) - 1 }), "words r-000000_1: reduce: GroupBytes: the group a comes back at the key az; its name must not be a prefix of another one"},
 		"a group of -1 bytes":       {grouped(func([]byte) int { return -1 }), "words r-000000_1: reduce: GroupBytes: returned -1 for a key of 2 bytes"},
 		"a group that is too long":  {grouped(func(key []byte) int { return len(key) + 1 }), "words r-000000_1: reduce: GroupBytes: returned 3 for a key of 2 bytes"},
+		"a Partition of groups":     {func(j *jobs.Job) { grouped(func([]byte) int { return 1 })(j); divided(j) }, `words m-000000_1: in at byte 0: map: Partition: sends keys of the group "a" to the reduces 1 and 0`},
 		"Ordered with Partition":    {func(j *jobs.Job) { j.Ordered, j.Partition = true, func([]byte, int) int { return 0 } }, "job words: Ordered and a Partition exclude each other: ranges of keys divide an ordered job"},
 		"Sum as a combiner":         {func(j *jobs.Job) { j.NewCombiner = func() jobs.Reducer { return jobs.NewSum() } }, "words m-000000_1: new combiner: jobs.Sum is a Folder, for Job.NewFolder; as a combiner it would emit text"},
 		"Sum of other values":       {sumOf("1"), "words r-000000_1: reduce: jobs.Sum: a value of 1 bytes, want 8"},
@@ -69,6 +70,11 @@ func TestUserCodeThatBreaksARuleFailsWithOneMessage(t *testing.T) {
 			t.Errorf("%s: %v\nwant %s\n%s", name, err, c.want, &stderr)
 		}
 	}
+}
+
+// divided makes a job send keys to one of two reduces by their last byte.
+func divided(j *jobs.Job) {
+	j.Reduces, j.Partition = 2, func(key []byte, parts int) int { return int(key[len(key)-1]) % parts }
 }
 
 // sumOf makes the values of a job text, and its reducer a jobs.Sum.

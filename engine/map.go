@@ -284,6 +284,8 @@ func (a *mapAttempt) bufferOptions() spill.Options {
 	}
 	if group := j.spec.GroupBytes; group != nil && o.Partition == nil {
 		o.Partition = func(key []byte, parts int) int { return spill.HashPartition(jobs.GroupOf(key, group), parts) }
+	} else if group != nil {
+		o.Partition = jobs.OneReduce(o.Partition, group)
 	}
 	// A total order without cut points has one part. An empty list, unlike nil, keeps the
 	// kvbuffer from dividing keys by their hashes.

@@ -412,7 +412,8 @@ type Job struct {
 	// GroupBytes, if set, returns how many leading bytes of a key name its group. Reduce is
 	// called once for all keys of a group, with the first of them. Values.Key is then the key
 	// of the current value. So values come in the order of the rest of their keys (Hadoop's
-	// secondary sort). All keys of a group go to one reduce.
+	// secondary sort). All keys of a group go to one reduce: a map fails if it finds that a Partition sends them to
+	// several ones.
 	//
 	// The name of a group must not be a prefix of another one. A last byte that occurs nowhere
 	// else in names ensures that. A reduce fails if a group comes back after another one has begun. Several

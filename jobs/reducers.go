@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"iter"
 	"strconv"
+	"sync"
 
 	"mrlocal/internal/scan"
 )
@@ -421,4 +423,26 @@ func GroupOf(key []byte, group func(key []byte) int) []byte {
 		panic(Mistakef("GroupBytes: returned %d for a key of %d bytes", n, len(key)))
 	}
 	return key[:n:n]
+}
+
+// OneReduce returns partition, a Job.Partition, with a check: it panics with a Mistake if keys of one group go to
+// different reduces. It remembers some of the groups that it has met. Any number of goroutines may call it.
+func OneReduce(partition func(key []byte, parts int) int, group func(key []byte) int) func(key []byte, parts int) int {
+	var mu sync.Mutex
+	var met [256]struct {
+		name []byte
+		part int // plus 1; 0: none
+	}
+	seed := maphash.MakeSeed()
+	return func(key []byte, parts int) int {
+		part, name := partition(key, parts), GroupOf(key, group)
+		mu.Lock()
+		defer mu.Unlock()
+		m := &met[maphash.Bytes(seed, name)%uint64(len(met))]
+		if m.part > 0 && m.part != part+1 && bytes.Equal(m.name, name) {
+			panic(Mistakef("Partition: sends keys of the group %q to the reduces %d and %d", name, m.part-1, part))
+		}
+		m.name, m.part = append(m.name[:0], name...), part+1
+		return part
+	}
 }

@@ -94,6 +94,8 @@ func newWire(job *jobs.Job, o Options, input int) wire {
 	}
 	group := job.GroupBytes
 	switch {
+	case w.target != nil && group != nil:
+		w.target = jobs.OneReduce(w.target, group)
 	case w.target != nil || w.ordered:
 	case group != nil: // all keys of a group go to one reduce, as in package engine
 		w.target = func(key []byte, parts int) int { return spill.HashPartition(jobs.GroupOf(key, group), parts) }

@@ -160,6 +160,9 @@ func mapReduce(job jobs.Job, splits [][]jobs.Block, cut Cut, out *writer, all *s
 	partitions := make([][]pair, 1)
 	if n := cmp.Or(job.Reduces, cut.Reduces, 1); job.Partition != nil {
 		partitions = make([][]pair, n)
+		if job.GroupBytes != nil {
+			job.Partition = jobs.OneReduce(job.Partition, job.GroupBytes)
+		}
 	}
 	for i, split := range splits {
 		a := &attempt{job: &job, task: i, maps: true, shared: all}
