@@ -227,7 +227,7 @@ export class Paint {
   /** label writes the letter on a bar, and the task if there is room. b.over: the letter stands for several bars. */
   label(ctx, b, hue) {
     const { x, y, w, h } = b;
-    if (h < LEAST_NAMED || w < LEAST_WIDE) return;
+    if (h < LEAST_NAMED + (b.copy ? 6 : 0) || w < LEAST_WIDE) return; // the dashes of a copy take room
     const px = Math.min(13, Math.floor(h * 0.8));
     ctx.font = `600 ${px}px system-ui, sans-serif`;
     ctx.textBaseline = 'middle';

@@ -78,6 +78,24 @@ func TestUnfoldedSlotsHaveTheRoom(t *testing.T) {
 	until(t, open(t, eval(t, tab, "location.href")), "document.querySelector('.lanes canvas').dataset.bands === '1' && document.querySelector('#inspector .sentence')")
 }
 
+// A bar has its letter at 11 pixels, but a copy only where the dashes of its outline do not cover the letter.
+func TestLettersOfCopiesAreNotBehindDashes(t *testing.T) {
+	tab := open(t, serve(t, t.TempDir(), "ui"))
+	var got string
+	do(t, tab, chromedp.Evaluate(`import('./draw.js').then(({ Paint, fit }) => {
+  const paint = new Paint('light', 1), ctx = fit(document.createElement('canvas'), 60, 20, 1), all = [];
+  ctx.fillText = () => all.push(true);
+  return [11, 13, 20].flatMap((h) => [false, true].map((copy) => {
+    all.length = 0;
+    paint.label(ctx, { x: 0, y: 0, w: 60, h, letter: 'A', task: 'm1', segments: [['compute', 0, 60]], copy }, paint.hue(0));
+    return all.length;
+  })).join(' ');
+})`, &got, awaited))
+	if got != "1 0 1 0 1 1" {
+		t.Errorf("letters of bars and copies at 11, 13 and 20 pixels: %s", got)
+	}
+}
+
 // still is true if no height on the page has changed for a while.
 const still = `(() => {
   const now = Array.from(document.querySelectorAll('canvas, #headline, #inspector, main > *'), e => e.clientHeight).join();
