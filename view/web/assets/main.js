@@ -337,9 +337,10 @@ class Page {
   // changes its height too often.
   fit() {
     const taught = byID('stage').contains(byID('lesson')), rest = byID('stage').offsetHeight - byID('stack').offsetHeight - byID('attempts').offsetHeight;
-    const [need, want] = ['need', 'want'].map((name) => [...this.lanes.values()].reduce((sum, l) => sum + l[name], rest)), { style } = document.documentElement;
-    style.setProperty('--need', need < Infinity && !taught ? need + 'px' : '100vh');
-    style.setProperty('--want', taught ? '0px' : want + 'px');
+    const [need, want] = ['need', 'want'].map((name) => [...this.lanes.values()].reduce((sum, l) => sum + l[name], rest));
+    const heights = `--need: ${need < Infinity && !taught ? need + 'px' : '100vh'}; --want: ${taught ? 0 : want}px`;
+    if (this.fitted !== heights) document.documentElement.style.cssText = heights;
+    this.fitted = heights;
   }
 
   // live says what live runs use: cores since the measurement before, memory of buffers, temporary files, and the
