@@ -35,7 +35,7 @@ type Report struct {
 	Kind                string      `json:"kind"` // run, batch or sim
 	Policy              string      `json:"policy"`
 	Config              Config      `json:"config"`
-	MakespanSeconds     float64     `json:"makespan_s"`      // from the start of the run to its latest fact
+	MakespanSeconds     float64     `json:"makespan_s"`      // from the start of the run to the end of its last job
 	Utilisation         float64     `json:"utilisation"`     // busy slot time without waiting reduces, divided by the time of open home slots, and of extra slots as far as more tasks work than there are home slots
 	Moves               int64       `json:"moves"`           // grants by a borrowing rule
 	LentSlotSeconds     float64     `json:"lent_slot_s"`     // slot time with a task of the other kind
@@ -323,14 +323,14 @@ func (r *Report) chains() iter.Seq2[*JobReport, *JobReport] {
 	}
 }
 
-// FromLedger returns a report with the figures of l. kind is run, batch or sim. The makespan
-// is the time of the latest fact. The Ledger does not expose the names of its jobs; Describe
-// adds them. The report keeps nothing of l.
+// FromLedger returns a report with the figures of l. kind is run, batch or sim. The makespan is the end of the last
+// job: the ends of attempts that are killed then come later. It is the time of the latest fact if a job has not ended.
+// The Ledger does not expose the names of its jobs; Describe adds them. The report keeps nothing of l.
 func FromLedger(kind string, l *slots.Ledger) *Report {
 	// Slots and Jobs are not nil, so that JSON has [] and not null.
 	c, st := l.Config(), l.Stats()
 	r := &Report{
-		Schema: 1, Kind: kind, Policy: c.PolicyName, MakespanSeconds: seconds(l.Now()), Utilisation: st.Utilisation(), Moves: st.Moves,
+		Schema: 1, Kind: kind, Policy: c.PolicyName, MakespanSeconds: seconds(makespan(l)), Utilisation: st.Utilisation(), Moves: st.Moves,
 		LentSlotSeconds: seconds(st.Lent), Jain: st.Jain, JainInTime: st.JainInTime, HoardingSlotSeconds: seconds(st.WaitingReduce), Config: config(&c),
 		Slots: make([]Slot, 0, len(c.Slots)), Jobs: make([]JobReport, 0, l.Jobs()),
 	}
@@ -350,6 +350,18 @@ func FromLedger(kind string, l *slots.Ledger) *Report {
 		r.Jobs = append(r.Jobs, job(l, id))
 	}
 	return r
+}
+
+// makespan returns the end of the last job, or the time of the latest fact if a job has not ended.
+func makespan(l *slots.Ledger) (last time.Duration) {
+	for id := range slots.JobID(l.Jobs()) {
+		end := l.JobTimes(id).Finish
+		if end < 0 {
+			return l.Now()
+		}
+		last = max(last, end)
+	}
+	return last
 }
 
 // config returns the settings of a Ledger. Its driver adds others.

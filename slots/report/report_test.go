@@ -59,6 +59,19 @@ func TestAReportHoldsWhatTheLedgerKnows(t *testing.T) {
 	}
 }
 
+// TestTheMakespanEndsWithTheLastJob: what happens later, such as the end of a copy that was killed, does not count.
+func TestTheMakespanEndsWithTheLastJob(t *testing.T) {
+	l := ledger(t)
+	l.AssignAll(9 * time.Second)
+	if got := report.FromLedger("sim", l).MakespanSeconds; l.Now() != 9*time.Second || got != 4 {
+		t.Errorf("the makespan is %v s and the latest fact at %v, want 4 s and 9 s", got, l.Now())
+	}
+	l.Submit(9*time.Second, slots.JobSpec{Name: "J01", Maps: 1, MapsSealed: true})
+	if got := report.FromLedger("sim", l).MakespanSeconds; got != 9 {
+		t.Errorf("the makespan of a run that goes on is %v s, want 9 s", got)
+	}
+}
+
 func TestTheMeanIsOverJobsThatSucceeded(t *testing.T) {
 	r := &report.Report{Jobs: []report.JobReport{
 		{State: "succeeded", SubmitS: 1, FinishS: 4}, {State: "failed", SubmitS: 0, FinishS: 100}, {State: "succeeded", SubmitS: 2, FinishS: 3},
