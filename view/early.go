@@ -96,7 +96,7 @@ func (e *early) reason() string {
 	for k := range trace.Kind(trace.Kinds) {
 		a, b := e.than.model.tasksOf(e.job, k), e.run.model.tasksOf(e.job, k)
 		if shorter := a.to - a.from - (b.to - b.from); b.slots() > a.slots() && float64(shorter) >= leastCause*float64(e.by) {
-			return fmt.Sprintf("its %vs had %.3g, not %.3g slots on average", k, b.slots(), a.slots())
+			return fmt.Sprintf("its %s had %.3g, not %.3g slots on average", y.tasks(k), b.slots(), a.slots())
 		}
 	}
 	return ""

@@ -47,6 +47,7 @@ func Headline(runs []Named) string {
 		text = why(first, last)
 	}
 	if text == "" && first.end == last.end {
+		last.books = nil // what alone tells is compared with no run
 		text = alone(last)
 		if len(all) > 1 && text != "" && !strings.HasPrefix(text, last.name) {
 			text = strings.TrimSuffix(text, ".") + " under " + last.name + "."
@@ -69,6 +70,7 @@ type outcome struct {
 	end   time.Duration
 	bad   int // jobs that did not succeed
 	slots [trace.Kinds]int32
+	room  [trace.Kinds]time.Duration // slot time while the slots are open
 	busy  [trace.Kinds]time.Duration
 	loans [trace.Kinds]int
 	lent  [trace.Kinds]time.Duration // slot time of loans
@@ -94,6 +96,17 @@ func outcomeOf(r Named) outcome {
 		}
 	}
 	home := m.Slots
+	for k, n := range o.slots {
+		o.room[k] = time.Duration(n) * o.end
+	}
+	for i := range m.Decisions { // a slot is closed with a tracker that is lost
+		d := &m.Decisions[i]
+		if rest := max(0, o.end-d.At); d.Op == trace.OpClose && !home[d.Slot].Extra {
+			o.room[home[d.Slot].Home] -= rest
+		} else if d.Op == trace.OpOpen && !home[d.Slot].Extra {
+			o.room[home[d.Slot].Home] += rest
+		}
+	}
 	for i := range m.Bars {
 		b := &m.Bars[i]
 		took := min(m.Until(b), o.end) - min(b.From, o.end)
@@ -143,12 +156,32 @@ func order(all []outcome, odd early) string {
 		}
 		text = fmt.Sprintf("%s ends first, after %s; %s", first.name, Words(first.end), strings.Join(later, ", "))
 	}
+	return text + failures(all) + "."
+}
+
+// failures says how many jobs did not succeed. It names up to two runs.
+func failures(all []outcome) (text string) {
+	n, equal := 0, true
 	for i := range all {
-		if o := &all[i]; o.bad > 0 {
-			text += fmt.Sprintf("; %d of %s of %s did not succeed", o.bad, errs.Counted(len(o.model.Jobs), "job"), o.name)
+		o := &all[i]
+		if o.bad > 0 {
+			n++
+			text += "; " + o.failed(" of "+o.name) + " did not succeed"
 		}
+		equal = equal && o.bad == all[0].bad && len(o.model.Jobs) == len(all[0].model.Jobs)
 	}
-	return text + "."
+	switch {
+	case n <= 2:
+		return text
+	case equal:
+		return "; " + all[0].failed("") + " did not succeed in each run"
+	}
+	return fmt.Sprintf("; in %d of %d runs not all jobs succeeded", n, len(all))
+}
+
+// failed says how many jobs of the run did not succeed: 1 of 3 jobs, with of behind it.
+func (o *outcome) failed(of string) string {
+	return fmt.Sprintf("%d of %s%s", o.bad, errs.Counted(len(o.model.Jobs), "job"), of)
 }
 
 // ratio says that one time is about two, three or four times another.

@@ -18,6 +18,18 @@ jobs:
   - {name: A, maps: 12, reduces: 4}
 `
 
+const lostAt50 = `
+cluster: {trackers: 3, map_slots: 1, reduce_slots: 1}
+faults: [{at: 50s, tracker: 2, lost: true}]
+jobs:
+  - {name: A, maps: 1, reduces: 1, map_time: 25s, reduce_time: 75s}
+`
+
+const oneFails = oneOfEach + `
+  - {name: B, maps: 1, reduces: 0}
+faults: [{task: B/m/0, fail: 4}]
+`
+
 // stopped is a run whose events end before any job has ended.
 func stopped() *view.Model {
 	m := view.New()
@@ -25,12 +37,15 @@ func stopped() *view.Model {
 	return m
 }
 
-func headline(t *testing.T, workload string, policies ...string) string {
-	var all []view.Named
+func named(t *testing.T, workload string, policies ...string) (all []view.Named) {
 	for _, name := range policies {
 		all = append(all, view.Named{Name: name, Model: viewtest.Simulate(t, workload, name, "l0").Model})
 	}
-	return view.Headline(all)
+	return all
+}
+
+func headline(t *testing.T, workload string, policies ...string) string {
+	return view.Headline(named(t, workload, policies...))
 }
 
 // TestHeadlines compares the words with the runs, whose numbers are worked out by hand: fair runs 12 maps and then 4
@@ -44,7 +59,12 @@ func TestHeadlines(t *testing.T) {
 		"no run":            {view.Headline(nil), ""},
 		"a live run":        {view.Headline([]view.Named{{Name: "fair", Model: view.New()}}), "fair goes on; so far 0 s."},
 		"a run that failed": {view.Headline([]view.Named{{Name: "fair", Model: stopped()}}), "fair stopped after 0 s; not all jobs had ended."},
-		"all that is":       {headline(t, oneOfEach, "pi-dhfs"), "pi-dhfs ends after 80 s. pi-dhfs lent the map slot 2 times and the reduce slot 6 times."},
+		// A slot is not idle once its tracker is lost: 225 s of 250 s, and not 275 s of 300 s.
+		"a lost tracker":  {headline(t, lostAt50, "fair"), "fair ends after 100 s. Map slots were 90 % idle."},
+		"two runs fail":   {headline(t, oneFails, "fair", "fifo"), "Both runs end after 160 s; 1 of 2 jobs of fair did not succeed; 1 of 2 jobs of fifo did not succeed. The reduce slot was idle for 120 s of 160 s under fifo."},
+		"three runs fail": {headline(t, oneFails, "fair", "fifo", "late"), "All 3 runs end after 160 s; 1 of 2 jobs did not succeed in each run. The reduce slot was idle for 120 s of 160 s under late."},
+		"three of four":   {view.Headline(append(named(t, oneFails, "fair", "fifo", "late"), named(t, oneOfEach, "pi-dhfs")...)), "pi-dhfs ends first, after 80 s; fair 80 s later, fifo 80 s later, late 80 s later; in 3 of 4 runs not all jobs succeeded."},
+		"all that is":     {headline(t, oneOfEach, "pi-dhfs"), "pi-dhfs ends after 80 s. pi-dhfs lent the map slot 2 times and the reduce slot 6 times."},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, c.got, c.want)

@@ -218,6 +218,12 @@ func tellSlow(w, b *outcome) string {
 	return text + "."
 }
 
+// tasks returns the word for the job's tasks of a kind: map if there is one, else maps.
+func (j *DrawnJob) tasks(k trace.Kind) string {
+	_, word, _ := strings.Cut(errs.Counted([...]int32{j.Maps, j.Reduces}[k], k.String()), " ")
+	return word
+}
+
 // capital returns the kind as the first word of a sentence.
 func capital(k trace.Kind) string { return [...]string{"Map", "Reduce"}[k] }
 
@@ -243,6 +249,9 @@ func tellLonger(w, b *outcome) string {
 		}
 	}
 	text := capital(kind) + "s"
+	if w.model.Jobs[job].tasks(kind) == kind.String() {
+		text = "The " + kind.String()
+	}
 	if len(x.longer) > 1 {
 		text += " of " + w.model.Jobs[job].Name
 	}
@@ -370,18 +379,17 @@ func offset(a, b *outcome) string {
 // idled says for how long the slots of a kind were idle.
 func (o *outcome) idled(k trace.Kind) string {
 	if o.slots[k] == 1 {
-		return fmt.Sprintf("The %v slot was idle for %s of %s", k, Words(o.end-o.busy[k]), Words(o.end))
+		return fmt.Sprintf("The %v slot was idle for %s of %s", k, Words(o.room[k]-o.busy[k]), Words(o.room[k]))
 	}
 	return fmt.Sprintf("%s slots were %.0f %% idle", capital(k), 100*o.idle(k))
 }
 
-// idle returns the share of time in which the slots of a kind were idle.
+// idle returns the share of time in which the open slots of a kind were idle.
 func (o *outcome) idle(k trace.Kind) float64 {
-	whole := time.Duration(o.slots[k]) * o.end
-	if whole <= 0 {
+	if o.room[k] <= 0 {
 		return 0
 	}
-	return 1 - float64(o.busy[k])/float64(whole)
+	return 1 - float64(o.busy[k])/float64(o.room[k])
 }
 
 // idleKind says which kind of slots was idle most, and for how long. It returns "" below a tenth of the time.

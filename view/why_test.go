@@ -199,11 +199,11 @@ func TestTheHeadlineNamesTheCause(t *testing.T) {
 		},
 		"spills": {
 			tape{slots: "M", spills: 2, sleep: []string{"A/m/0 0 0 3"}}, tape{slots: "M", sleep: []string{"A/m/0 0 0 2"}},
-			"Maps took 1.5 times as long under bad: 2 spills, not 0.",
+			"The map took 1.5 times as long under bad: 2 spills, not 0.",
 		},
 		"longer tasks": {
 			tape{slots: "M", sleep: []string{"A/m/0 0 0 3"}}, tape{slots: "M", sleep: []string{"A/m/0 0 0 2"}},
-			"Maps took 1.5 times as long under bad.",
+			"The map took 1.5 times as long under bad.",
 		},
 		"longer tasks beside an idle slot": {
 			tape{slots: "MR", sleep: []string{"A/m/0 0 0 2", "A/m/1 0 2 4", "A/m/2 0 4 6"}}, tape{slots: "MR", sleep: serial[:3]},
@@ -224,7 +224,7 @@ func TestTheHeadlineNamesTheCause(t *testing.T) {
 		// Reduces wait on their slots here, and these slots are idle there: that is no difference.
 		"slots that wait in two ways": {
 			tape{slots: "MR", gate: 1, sleep: append(ten, "A/r/0 1 1 13")}, tape{slots: "MR", sleep: append(ten, "A/r/0 1 10 11")},
-			"Reduces took 3 times as long under bad.",
+			"The reduce took 3 times as long under bad.",
 		},
 	} {
 		got := view.Headline([]view.Named{c.bad.run(t, "bad"), c.good.run(t, "good")})
@@ -256,6 +256,15 @@ func TestTheHeadlineOfOneRun(t *testing.T) {
 	}
 }
 
+// TestTheHeadlineOfEqualRuns tells of the last run what it would tell of that run alone.
+func TestTheHeadlineOfEqualRuns(t *testing.T) {
+	x := tape{slots: "MM", sleep: []string{"A/m/0 0 0 1", "A/m/1 0 1 2", "A/m/2 1 0 8"}}
+	want := "Both runs end after 8 s. Map 2 of A took 8 s, 8 times the median under two."
+	if got := view.Headline([]view.Named{x.run(t, "one"), x.run(t, "two")}); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 // TestTheHeadlineNamesAnotherJob has jobs that end earlier in the run that ends later, each for another reason.
 func TestTheHeadlineNamesAnotherJob(t *testing.T) {
 	long := []string{"A/m/0 0 0 6", "B/m/0 0 6 8"}
@@ -275,13 +284,17 @@ func TestTheHeadlineNamesAnotherJob(t *testing.T) {
 			tape{slots: "MM", sleep: []string{"A/m/0 0 0 6", "A/m/1 0 6 8", "B/m/0 1 0 4", "B/m/1 1 4 8"}}, tape{slots: "MM", sleep: []string{"B/m/0 0 0 4", "B/m/1 1 0 4", "A/m/0 0 4 9", "A/m/1 1 4 9"}},
 			"first ends first, after 8 s; second 1 s later. But second ends job B 4 s earlier: its maps had 2, not 1 slots on average.",
 		},
+		"its only map has more slots": {
+			tape{slots: "MM", sleep: []string{"A/m/0 0 0 8", "B/m/0 1 0 1 failed", "B/m/0 1 5 6"}}, tape{slots: "MM", sleep: []string{"A/m/0 0 0 9", "B/m/0 1 0 1"}},
+			"first ends first, after 8 s; second 1 s later. But second ends job B 5 s earlier: its map had 1, not 0.333 slots on average.",
+		},
 		"nothing explains it": {
 			tape{slots: "MM", sleep: []string{"A/m/0 0 0 8", "B/m/0 1 0 6"}}, tape{slots: "MM", sleep: []string{"A/m/0 0 0 9", "B/m/0 1 0 2"}},
 			"first ends first, after 8 s; second 1 s later. But second ends job B 4 s earlier.",
 		},
 		"less than the runs differ by": {
 			tape{slots: "MM", sleep: []string{"A/m/0 0 0 8", "B/m/0 1 0 6"}}, tape{slots: "MM", sleep: []string{"A/m/0 0 0 16", "B/m/0 1 0 2"}},
-			"first ends first, after 8 s; second 8 s later (twice the time), but its job B 4 s earlier. Maps of A took 2 times as long under second.",
+			"first ends first, after 8 s; second 8 s later (twice the time), but its job B 4 s earlier. The map of A took 2 times as long under second.",
 		},
 		"its deadline": {
 			tape{slots: "M", deadline: 7, sleep: []string{"B/m/0 0 0 7", "A/m/0 0 7 8"}}, tape{slots: "M", deadline: 7, sleep: []string{"A/m/0 0 0 1", "B/m/0 0 1 8"}},
