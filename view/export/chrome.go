@@ -99,10 +99,13 @@ func (t *chromeWriter) slices() {
 	})
 }
 
-// letter returns the letter of a bar's job or pool, as pictures show it. Perfetto takes the colour of a slice from
-// its name without digits, so names that differ only in digits need it.
-func (t *chromeWriter) letter(b *view.Bar) string {
-	return string(trace.Letter(t.m.Group(b.Job, t.m.ByPool()), b.Lent || b.Moved))
+// letter returns the letter of a bar's job or pool, as pictures show it, but after Z come AA, AB, and so on. Perfetto
+// takes the colour of a slice from its name without digits, so names that differ only in digits need it.
+func (t *chromeWriter) letter(b *view.Bar) (text string) {
+	for n := t.m.Group(b.Job, t.m.ByPool()); n >= 0; n = n/26 - 1 {
+		text = string(trace.Letter(n%26, b.Lent || b.Moved)) + text
+	}
+	return text
 }
 
 // spills writes spills as asynchronous slices, because a spill may last into the next phase. It

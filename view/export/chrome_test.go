@@ -227,7 +227,7 @@ func TestCountersChange(t *testing.T) {
 // TestNamesDifferWithoutDigits, because Perfetto colours slices by their names without digits.
 func TestNamesDifferWithoutDigits(t *testing.T) {
 	var jobs strings.Builder
-	for i := range 26 {
+	for i := range 40 {
 		fmt.Fprintf(&jobs, "  - {name: J%02d, maps: 1, reduces: 0, map_time: 5s}\n", i)
 	}
 	s := viewtest.Simulate(t, "cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}\njobs:\n"+jobs.String(), "fair", "l0")
@@ -239,7 +239,7 @@ func TestNamesDifferWithoutDigits(t *testing.T) {
 	for _, m := range regexp.MustCompile(`"ph":"X","name":"([^"]*/m/[^"]*)"`).FindAllStringSubmatch(b.String(), -1) {
 		names[regexp.MustCompile(`[0-9]`).ReplaceAllString(m[1], "")] = true
 	}
-	if len(names) != 26 {
+	if len(names) != 40 {
 		t.Errorf("%d names: %v", len(names), names)
 	}
 }
