@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"mrlocal/internal/errs"
 )
@@ -309,7 +308,7 @@ func axis(b *strings.Builder, label, columns, width int, cell time.Duration) {
 	line, used := "", 0
 	for c := 0; c < columns; c += 10 {
 		mark := (time.Duration(c) * cell).String()
-		at, n := label+c, utf8.RuneCountInString(mark)
+		at, n := label+c, errs.Columns(mark)
 		// A mark is left out if it would touch the one before.
 		if c == 0 || at > used && at+n <= max(width, label+columns) {
 			line += strings.Repeat(" ", at-used) + mark
@@ -399,12 +398,15 @@ func (t *Timeline) lettered(names []string, drawn map[byte]bool, by Grouping) []
 	return entries
 }
 
-// writeWrapped writes entries, two blanks apart, in lines of at most width columns. A rune counts
-// as one column.
+// writeWrapped writes entries, two blanks apart, in lines of at most width columns. Only a longer word makes a longer
+// line.
 func writeWrapped(b *strings.Builder, entries []string, width int) {
 	used := 0
 	for i, e := range entries {
-		n := utf8.RuneCountInString(e)
+		n := errs.Columns(e)
+		if n > width {
+			e = errs.Wrap(e, "", "  ", width)
+		}
 		switch {
 		case i == 0:
 		case used+2+n > width:

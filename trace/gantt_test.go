@@ -21,3 +21,12 @@ func TestAnAxisFitsItsWidth(t *testing.T) {
 		}
 	}
 }
+
+// TestALegendFitsItsWidth: a wide character takes two columns, and a long entry goes on below.
+func TestALegendFitsItsWidth(t *testing.T) {
+	var b strings.Builder
+	writeWrapped(&b, []string{"A " + strings.Repeat("日", 8), "B b", "C " + strings.Repeat("long ", 5) + "name", "- goes on"}, 22)
+	if want := "A 日日日日日日日日\nB b\nC long long long long\n  long name\n- goes on\n"; b.String() != want {
+		t.Errorf("got\n%swant\n%s", &b, want)
+	}
+}

@@ -75,7 +75,7 @@ func runStreaming(ctx context.Context, args []string, e Env) (int, error) {
 	if err == nil {
 		return code, nil
 	}
-	if code, ok := refused(err, e.Stderr, e.Stdout); ok {
+	if code, ok := refused(err, e); ok {
 		return code, nil
 	}
 	if code, ok := interrupted(ctx, e, "streaming"); ok {
@@ -113,18 +113,18 @@ func divide(args []string, all []setting.Setting) (ours, theirs []string) {
 
 // refused writes err as StreamJob does if it is an error in the arguments, and returns the exit code of
 // StreamJob. For any other error it does nothing and returns ok as false.
-func refused(err error, stderr, stdout io.Writer) (code int, ok bool) {
+func refused(err error, e Env) (code int, ok bool) {
 	p, ok := errors.AsType[*streaming.Error](err)
 	if !ok {
 		return 0, false
 	}
 	if p.Usage {
-		_, _ = io.WriteString(stdout, helpText("streaming"))
+		_ = e.Print([]byte(helpText("streaming")))
 	}
 	for _, l := range p.Lines {
-		fmt.Fprintln(stderr, l)
+		fmt.Fprintln(e.Stderr, l)
 	}
-	fmt.Fprintln(stderr, "Streaming Command Failed!")
+	fmt.Fprintln(e.Stderr, "Streaming Command Failed!")
 	return p.Exit, true
 }
 

@@ -73,6 +73,7 @@ func TestHelpFitsItsWidth(t *testing.T) {
 	if len(pages) < 100 {
 		t.Errorf("only %d pages", len(pages))
 	}
+	pages = append(pages, []string{"streaming", "--unknown"}) // Hadoop prints the options after such an error
 	for _, args := range pages {
 		for _, columns := range widths() {
 			help, _ := printed(t, columns, args...)

@@ -37,8 +37,8 @@ func Fit(text string, width int) string {
 	var rows [][]string
 	names, room := 0, min(mostNames, width/3)
 	for line := range strings.Lines(text) {
-		if name := line[:max(0, strings.LastIndex(line, Beside))]; strings.TrimSpace(name) != "" && columns(name)+2 <= room {
-			names = max(names, columns(name)+2)
+		if name := line[:max(0, strings.LastIndex(line, Beside))]; strings.TrimSpace(name) != "" && Columns(name)+2 <= room {
+			names = max(names, Columns(name)+2)
 		}
 	}
 	for _, line := range strings.SplitAfter(text, "\n") {
@@ -70,7 +70,7 @@ func beside(name, text string, column, width int) string {
 		column = min(column, indent)
 	}
 	blanks := strings.Repeat(" ", column)
-	switch room := column - columns(name); {
+	switch room := column - Columns(name); {
 	case text == "":
 		return folded(name, "    ", width)
 	case room >= 2:
@@ -82,7 +82,7 @@ func beside(name, text string, column, width int) string {
 // folded returns a line in lines of at most width columns. hang is the indent of the others, behind that of the
 // first.
 func folded(line, hang string, width int) string {
-	if columns(line) <= width {
+	if Columns(line) <= width {
 		return line
 	}
 	body := strings.TrimLeft(line, " ")
@@ -110,7 +110,7 @@ func Wrap(text, first, next string, most int) string {
 	var b strings.Builder
 	column := 0
 	for word := range strings.FieldsSeq(text) {
-		if columns(next)+columns(word) > most {
+		if Columns(next)+Columns(word) > most {
 			word = strings.ReplaceAll(strings.ReplaceAll(word, Sticky, " "), Choice, " "+Choice)
 		}
 		for part := range strings.FieldsSeq(word) {
@@ -118,13 +118,13 @@ func Wrap(text, first, next string, most int) string {
 			if strings.HasPrefix(part, Choice) {
 				gap = ""
 			}
-			switch n := columns(part); {
+			switch n := Columns(part); {
 			case b.Len() == 0:
 				b.WriteString(first)
-				column = columns(first) + n
+				column = Columns(first) + n
 			case column+len(gap)+n > most:
 				b.WriteString("\n" + next)
-				column = columns(next) + n
+				column = Columns(next) + n
 			default:
 				b.WriteString(gap)
 				column += len(gap) + n
@@ -135,9 +135,9 @@ func Wrap(text, first, next string, most int) string {
 	return b.String()
 }
 
-// columns returns the number of columns that a text takes on a terminal: two for each wide character, and none for a
+// Columns returns the number of columns that a text takes on a terminal: two for each wide character, and none for a
 // combining mark or a mark of Fit.
-func columns(text string) (n int) {
+func Columns(text string) (n int) {
 	for _, r := range text {
 		switch {
 		case r >= 0x80: // uniseg is slow
@@ -152,7 +152,7 @@ func columns(text string) (n int) {
 // longest returns the columns of the longest part of a text that Wrap does not break.
 func longest(text string) (n int) {
 	for word := range strings.FieldsSeq(strings.ReplaceAll(text, Choice, " ")) {
-		n = max(n, columns(word))
+		n = max(n, Columns(word))
 	}
 	return n
 }
@@ -174,7 +174,7 @@ func writeTable(b *strings.Builder, rows [][]string, width int) {
 				all = append(all, column{right: true})
 			}
 			c := &all[x]
-			c.width = max(c.width, columns(cell))
+			c.width = max(c.width, Columns(cell))
 			c.least = max(c.least, len(cell)-len(strings.TrimLeft(cell, " "))+longest(cell))
 			c.right = c.right && (y == 0 || cell == "" || strings.IndexAny(cell, "0123456789+-±") == 0)
 		}
@@ -234,7 +234,7 @@ func writeRow(b *strings.Builder, all []column, gap int, cells []string) {
 			var part string
 			part, cells[x], _ = strings.Cut(folded(cell, "", c.width), "\n")
 			more = more || cells[x] != ""
-			blanks := strings.Repeat(" ", max(0, c.width-columns(part)))
+			blanks := strings.Repeat(" ", max(0, c.width-Columns(part)))
 			if c.right {
 				part, blanks = blanks+part, ""
 			}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"mrlocal/internal/errs"
 )
@@ -67,7 +66,7 @@ const (
 	chartBelow       = 56 // room below the plot, for ticks and the name of the x axis
 	legendGap        = 20 // room between plot and legend
 	chartLegendRow   = 22
-	chartLetterWidth = 7.2 // approximate width of a letter in 12 px text
+	chartLetterWidth = 7.2 // approximate width of a letter in 12 px text; a wide one, as of Japanese, has two
 	markerSize       = 4   // half the width of a marker
 
 	mostMarkers = plotWidth / (2 * markerSize) // a line of more points has no markers, and the axis no short ticks
@@ -84,7 +83,7 @@ func (c *Chart) WriteSVG(w io.Writer) error {
 	// The legend stands right of the plot, so the longest name decides the width of the picture.
 	longest := 0
 	for _, s := range c.Series {
-		longest = max(longest, utf8.RuneCountInString(s.Name))
+		longest = max(longest, errs.Columns(s.Name))
 	}
 	// 34 pixels are the sample of the line and a gap; 12 are the right margin.
 	width := chartLeft + plotWidth + legendGap + 34 + int(float64(longest)*chartLetterWidth) + 12

@@ -136,6 +136,18 @@ func TestManyPointsHaveNoMarkers(t *testing.T) {
 	}
 }
 
+// TestALegendHasRoomForWideNames: a name of wide characters needs twice the room.
+func TestALegendHasRoomForWideNames(t *testing.T) {
+	width := func(name string) string {
+		c := &Chart{}
+		c.Add(name, Point{1, 1})
+		return regexp.MustCompile(` width="\d+"`).FindString(string(draw(t, c)))
+	}
+	if wide, twice := width("日本語日本語日本語"), width("abcdefghiabcdefghi"); wide != twice || wide == width("abc") {
+		t.Errorf("%s, want %s", wide, twice)
+	}
+}
+
 // TestNoSeriesCoversAnother draws series that are partly equal. On a shared segment each series has its
 // own dashes, and at a shared point its own marker.
 func TestNoSeriesCoversAnother(t *testing.T) {
