@@ -110,9 +110,10 @@ func TestAPolicyIsWokenWhenItWantsToBe(t *testing.T) {
 func TestAKillIsReportedAtTheNextBeat(t *testing.T) {
 	f := parse(t, "cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}", "faults: [{task: J/m/0, fail: 4}]", "jobs: [{name: J, maps: 2, map_time: {list: [1s, 100s]}}]")
 	for heartbeat, want := range map[time.Duration]float64{0: 4, 10 * time.Second: 50} { // its fourth failure is reported at 40
-		r, _, _ := recorded(t, f, sim.Options{Policy: named(t, "fair"), Heartbeat: heartbeat})
-		if j := job(t, r, "J"); j.State != "failed" || seconds(r) != want || j.Counters.KilledMaps != 1 {
-			t.Errorf("heartbeat %v: %s, %d killed, all reported at %v s, want %v s", heartbeat, j.State, j.Counters.KilledMaps, seconds(r), want)
+		r, events, _ := recorded(t, f, sim.Options{Policy: named(t, "fair"), Heartbeat: heartbeat})
+		reported := events[len(events)-1].At.Seconds()
+		if j := job(t, r, "J"); j.State != "failed" || reported != want || j.Counters.KilledMaps != 1 {
+			t.Errorf("heartbeat %v: %s, %d killed, all reported at %v s, want %v s", heartbeat, j.State, j.Counters.KilledMaps, reported, want)
 		}
 	}
 }

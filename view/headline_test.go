@@ -59,6 +59,7 @@ func TestHeadlines(t *testing.T) {
 		"no run":            {view.Headline(nil), ""},
 		"a live run":        {view.Headline([]view.Named{{Name: "fair", Model: view.New()}}), "fair goes on; so far 0 s."},
 		"a run that failed": {view.Headline([]view.Named{{Name: "fair", Model: stopped()}}), "fair stopped after 0 s; not all jobs had ended."},
+		"runs of no time":   {headline(t, "jobs: [{name: A, maps: 1, reduces: 0, map_time: 0s}]", "fair", "pi-dhfs"), "Both runs end after 0 s."},
 		// A slot is not idle once its tracker is lost: 225 s of 250 s, and not 275 s of 300 s.
 		"a lost tracker":  {headline(t, lostAt50, "fair"), "fair ends after 100 s. Map slots were 90 % idle."},
 		"two runs fail":   {headline(t, oneFails, "fair", "fifo"), "Both runs end after 160 s; 1 of 2 jobs of fair did not succeed; 1 of 2 jobs of fifo did not succeed. The reduce slot was idle for 120 s of 160 s under fifo."},

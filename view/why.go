@@ -28,7 +28,7 @@ func why(b, w *outcome) string {
 	}
 	w.books, b.books = accountOf(w.model, b.model), accountOf(b.model, w.model)
 	late := float64(w.end - b.end)
-	if late < leastEnds*float64(b.end) {
+	if late <= leastEnds*float64(b.end) {
 		return cmp.Or(offset(w, b), offset(b, w))
 	}
 	best, most := itemNothing, leastCause*w.open()*late
@@ -369,7 +369,7 @@ func alone(o *outcome) string {
 func offset(a, b *outcome) string {
 	x, y := a.account(), b.account()
 	longer := x.time[itemLonger] - y.time[itemLonger]
-	if lent := float64(a.lentTime() - b.lentTime()); lent < leastShare*x.open || longer < leastCause*lent {
+	if lent := float64(a.lentTime() - b.lentTime()); lent <= leastShare*x.open || longer < leastCause*lent {
 		return ""
 	}
 	text := strings.TrimSuffix(tellLonger(a, b), ".")
