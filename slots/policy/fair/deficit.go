@@ -343,7 +343,7 @@ func (f *Deficit) updateFairShares(v *slots.View, k slots.Kind) {
 func (f *Deficit) why(v *slots.View, id slots.JobID, k slots.Kind) slots.Why {
 	a := &f.accounts[id].kinds[k]
 	numbers := append([]slots.Number{
-		slots.Decimal("deficit in slot-seconds", a.deficit), slots.Decimal("fair share", a.share),
+		slots.Decimal("deficit in slot-seconds", a.deficit), slots.Decimal("fair share of the job", a.share),
 		{Name: "running tasks of the job", Num: int64(v.Job(id).Running(k))}, {Name: "min slots", Num: int64(a.min)},
 	}, f.load(v, k)...)
 	return slots.Why{Numbers: numbers, Beaten: policy.Beaten(&f.ranks[k], id, v, func(j slots.JobView) string {
