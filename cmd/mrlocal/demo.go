@@ -355,6 +355,9 @@ func (c *session) pick(ctx context.Context, x *lesson.Item) (answer string, err 
 		select {
 		case text, open := <-c.ask:
 			if text = strings.TrimSpace(text); !open || text == "" || slices.Contains(x.Choices, text) {
+				if !open {
+					fmt.Fprintln(c.Stdout) // nobody has ended the line of the prompt
+				}
 				return text, nil
 			}
 		case <-ctx.Done():

@@ -146,8 +146,8 @@ func TestTheReaderPredictsFirst(t *testing.T) {
 // If the input ends, the questions have no answers, and the lesson goes on.
 func TestAReaderMayLeaveQuestionsOpen(t *testing.T) {
 	c, out := lessonOf(t, "pools")
-	c.ask = newAnswers(strings.NewReader("\n"))
-	if err := c.teach(t.Context()); err != nil || !strings.Contains(out.String(), "It was 2. pd-dhfs let") {
+	c.ask = newAnswers(strings.NewReader(""))
+	if err := c.teach(t.Context()); err != nil || !strings.Contains(out.String(), "\nIt was 2. pd-dhfs let") {
 		t.Errorf("%v:\n%s", err, out.String())
 	}
 }
