@@ -208,8 +208,13 @@ type Trial struct {
 	Seed   uint64
 }
 
-// Swept returns the number of settings that the plan sweeps.
-func (p *Plan) Swept() int { return len(p.dimensions) }
+// Swept returns the names of the settings that the plan sweeps. Those that change together have one name.
+func (p *Plan) Swept() (names []string) {
+	for i := range p.dimensions {
+		names = append(names, strings.Join(p.dimensions[i].names, "+"))
+	}
+	return names
+}
 
 // Runs returns the number of runs: configurations times policies times seeds.
 func (p *Plan) Runs() int { return p.cells() * p.seeds }

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 
 	"mrlocal"
 	"mrlocal/bench/study"
@@ -298,8 +299,8 @@ type sweep struct {
 // did not succeed, in the runs that the file of --results had too.
 func (s *sweepFiles) write(ctx context.Context, o *sweep, w work, e Env, note func(string)) (failed bool, err error) {
 	files, err := s.open(w)
-	if n := o.plan.Swept(); err == nil && s.heat != "" && n != 2 {
-		err = errs.Optionf("--heat", "needs two swept settings, and there are %d", n)
+	if swept := o.plan.Swept(); err == nil && s.heat != "" && len(swept) != 2 {
+		err = errs.Optionf("--heat", "needs two swept settings, and there are %d: %s", len(swept), strings.Join(swept, ", "))
 	}
 	if err != nil {
 		return false, err
@@ -325,7 +326,7 @@ func (s *sweepFiles) write(ctx context.Context, o *sweep, w work, e Env, note fu
 	}
 	heading := cmp.Or(s.title, filepath.Base(o.name))
 	csv, charts := done.CSV(), []func(io.Writer) error{done.Chart(heading, s.y).WriteSVG}
-	if o.plan.Swept() == 2 {
+	if len(o.plan.Swept()) == 2 {
 		charts = append(charts, done.Heat(heading, s.y).WriteSVG)
 	}
 	save := func(flag string, write func(io.Writer) error) {
