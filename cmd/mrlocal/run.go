@@ -137,13 +137,17 @@ func (c *runCommand) runChain(ctx context.Context, p *page, chain jobs.Chain, be
 		}
 		err = errors.Join(err, report.WriteJSON(files.report, []*report.Report{done}), files.report.Close())
 	}
-	if closed := files.CloseEvents(0); closed != nil && err == nil {
+	closed := files.CloseEvents(0)
+	// The gantt and the table come after the result, because all of them may go to the same terminal. A failed run has
+	// a gantt, too.
+	if done != nil {
+		s.Write(string(c.picture.Of("", 1, c.Stderr, c.Getenv)))
+	}
+	if closed != nil && err == nil {
 		return 0, fmt.Errorf("%w; the result is complete", closed)
 	} else if err = errors.Join(err, closed); err != nil {
 		return 0, err
 	}
-	// The gantt and the table come after the result, because all of them may go to the same terminal.
-	s.Write(string(c.picture.Of("", 1, c.Stderr, c.Getenv)))
 	s.Table(done)
 	if j.Matches && !done.Matched() { // the empty result is committed
 		return noMatch, nil
