@@ -313,7 +313,11 @@ func (c *coordinator) fail(ch *chain, cause error) {
 	}
 	if j.state < jobEnded {
 		invariant.Move(&j.state, jobEnded)
-		c.ledger.Abort(c.run.now(), j.id)
+		if ch.cancelled {
+			c.ledger.Abort(c.run.now(), j.id)
+		} else {
+			c.ledger.Fail(c.run.now(), j.id)
+		}
 		c.mayBeDone(j)
 	}
 	// Attempts notice the kill in Emit, between values or after a block. The tick abandons an

@@ -270,8 +270,7 @@ func (j *job) report(r *Report) {
 		return
 	}
 	if !ch.cancelled {
-		// The Ledger may have another state: killed if the engine aborted the job, or succeeded
-		// if only the result could not be written.
+		// The Ledger may have another state: succeeded if only the result could not be written.
 		rep.State = slots.Failed.String()
 	}
 	if !ch.run.single() {

@@ -427,10 +427,18 @@ func (l *Ledger) uncommit(j *ledgerJob, t TaskID) {
 
 // Abort reports that a job is cancelled. Its running attempts are killed.
 func (l *Ledger) Abort(now time.Duration, id JobID) {
-	j := l.fact(now, jobEvent(trace.OpAbort, id))
-	if j == nil {
-		return
+	l.abort(jobEvent(trace.OpAbort, id), now, Killed)
+}
+
+// Fail reports that a job fails although no task has failed too often. Its running attempts are killed.
+func (l *Ledger) Fail(now time.Duration, id JobID) {
+	l.abort(trace.Event{Op: trace.OpAbort, Job: int32(id), A: 1}, now, Failed)
+}
+
+func (l *Ledger) abort(e trace.Event, now time.Duration, s State) {
+	if j := l.fact(now, e); j != nil {
+		j.failedBy.Job = NoJob
+		l.endJob(j, s)
+		l.endFact(j)
 	}
-	l.endJob(j, Killed)
-	l.endFact(j)
 }

@@ -340,6 +340,20 @@ func TestDroppingAheadOfAStream(t *testing.T) {
 	d.wantStarts(2, mapOf(2, 0))
 }
 
+// TestADriverLetsAJobFail: no task has failed too often, and the job has failed all the same.
+func TestADriverLetsAJobFail(t *testing.T) {
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 1, 0)}, &anySlot{})
+	d.Submit(0, slots.JobSpec{Name: "J", Maps: 2, MapsSealed: true})
+	d.ask(0)
+	d.Fail(1, 0)
+	if o := d.ask(1); len(o.Kills) != 1 {
+		t.Errorf("orders %+v", o)
+	}
+	if _, byTask := d.FailedBy(0); byTask || d.JobState(0) != slots.Failed {
+		t.Errorf("state %v, by a task %v", d.JobState(0), byTask)
+	}
+}
+
 func TestAbortKillsAndForgets(t *testing.T) {
 	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 1, 0)}, &anySlot{})
 	d.Submit(0, slots.JobSpec{Name: "j", Maps: 3, MapsSealed: true})

@@ -291,10 +291,9 @@ func (l *Ledger) Done(id JobID) bool {
 // Active returns how many jobs have not ended.
 func (l *Ledger) Active() int { return int(l.total.active) }
 
-// FailedBy returns the attempt whose failure ended the job, and false if the job has
-// not failed.
+// FailedBy returns the attempt whose failure ended the job, and false if no task has failed too often.
 func (l *Ledger) FailedBy(id JobID) (AttemptID, bool) {
-	return l.jobs[id].failedBy, l.jobs[id].state == Failed
+	return l.jobs[id].failedBy, l.jobs[id].state == Failed && l.jobs[id].failedBy.Job == id
 }
 
 // JobTimes returns the times of a job.

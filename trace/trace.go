@@ -172,7 +172,7 @@ const (
 	OpFinish      // an attempt has ended
 	OpLostOutput  // the output of a committed map is gone
 	OpLostTracker // a tracker is gone
-	OpAbort       // a job is cancelled
+	OpAbort       // a job is cancelled, or its driver lets it fail
 	OpDemand      // what a task of a job needs in a phase
 	OpRestore     // the output of a map is left from a killed run
 	OpPlace       // a tracker has the input of a map
@@ -288,7 +288,7 @@ var shapes = [numOps]shape{
 	OpFinish:      {name: "finish", class: Fact, parts: ofAttempt, flags: OK | Killed, values: []string{"in_bytes", "out_bytes", "cpu_ns", "copy_bytes", "copy_ns"}},
 	OpLostOutput:  {name: "lost-output", class: Fact, parts: ofTask},
 	OpLostTracker: {name: "lost-tracker", class: Fact, values: []string{"tracker"}},
-	OpAbort:       {name: "abort", class: Fact, parts: hasJob},
+	OpAbort:       {name: "abort", class: Fact, parts: hasJob, values: []string{"failed"}, optional: 1},
 	OpDemand:      {name: "demand", class: Fact, parts: hasJob | hasPhase, values: []string{"cpu", "io", "mem"}},
 	OpRestore:     {name: "restore", class: Fact, parts: ofTask},
 	OpPlace:       {name: "place", class: Fact, parts: ofTask, values: []string{"tracker"}},

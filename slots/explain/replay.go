@@ -357,7 +357,11 @@ func (r *replayer) apply(e *trace.Event) error {
 		}
 		l.LostTracker(e.At, slots.TrackerID(e.A))
 	case trace.OpAbort:
-		l.Abort(e.At, j)
+		if e.A != 0 {
+			l.Fail(e.At, j)
+		} else {
+			l.Abort(e.At, j)
+		}
 	case trace.OpDemand:
 		if min(e.A, e.B, e.C) < 0 || max(e.A, e.B, e.C) > maxDemand {
 			return fmt.Errorf("job %d needs %d, %d and %d", e.Job, e.A, e.B, e.C)

@@ -348,6 +348,9 @@ func (t *explainer) eventWords(e *trace.Event, a about) string {
 	case trace.OpRestore:
 		return fmt.Sprintf("the output of %s was taken from the journal of a killed run, so the map did not run.", t.taskName(a.attempt))
 	case trace.OpAbort:
+		if e.A != 0 {
+			return name + " failed: the run gave it up."
+		}
 		return name + " was aborted."
 	case trace.OpGate:
 		return t.gateWords(a.job)
@@ -420,7 +423,10 @@ func (t *explainer) endWords(id slots.JobID) string {
 	after := seconds(t.now - t.v.Job(id).Submitted())
 	switch t.l.JobState(id) {
 	case slots.Failed:
-		a, _ := t.l.FailedBy(id)
+		a, ok := t.l.FailedBy(id)
+		if !ok {
+			return fmt.Sprintf("%s failed, %s after it was submitted.", t.jobName(id), after)
+		}
 		return fmt.Sprintf("%s failed, %s after it was submitted: %v %d failed %s.", t.jobName(id), after, a.Kind, a.Task, errs.Counted(t.c.MaxAttempts, "time"))
 	case slots.Killed:
 		because := ""
