@@ -67,18 +67,20 @@ type Shortfall struct {
 }
 
 // Shortfalls lists the times in which pools were below their fair shares by a slot or more, the largest first: at
-// most 100. Times that are less than 1 % of the run apart count as one, and shorter times are left out. Policies
-// without fair shares have none. large reports that the run is too large to compute them.
+// most 100. Times that are less than 1 % of the run apart count as one. Those in which a pool was below its share for
+// less than 1 % of the run are left out. Policies without fair shares have none. large reports that the run is too
+// large to compute them.
 func (m *Model) Shortfalls(sharing slots.Sharing) (all []Shortfall, large bool) {
 	if sharing == slots.NoShares || m.ManyShares() {
 		return nil, m.ManyShares()
 	}
 	least, open := m.Last/100, make([]Shortfall, len(m.Pools)) // Slots 0: the pool has none so far
-	keep := func(s *Shortfall) {
-		if s.Slots > 0 && s.To-s.From >= least {
-			all = append(all, *s)
+	below := make([]time.Duration, len(m.Pools))               // time of each Shortfall in open, without the gaps
+	keep := func(p int) {
+		if open[p].Slots > 0 && below[p] >= least {
+			all = append(all, open[p])
 		}
-		*s = Shortfall{}
+		open[p], below[p] = Shortfall{}, 0
 	}
 	before, since := make([]float64, len(m.Pools)), time.Duration(0) // what each pool lacks, since when
 	until := func(at time.Duration) {
@@ -88,12 +90,13 @@ func (m *Model) Shortfalls(sharing slots.Sharing) (all []Shortfall, large bool) 
 				continue
 			}
 			if s.Slots > 0 && since-s.To >= max(1, least) {
-				keep(s)
+				keep(p)
 			}
 			if s.Slots == 0 {
 				*s = Shortfall{Pool: int32(p), From: since}
 			}
 			s.To, s.Slots = at, max(s.Slots, lacks)
+			below[p] += at - since
 		}
 		since = at
 	}
@@ -105,7 +108,7 @@ func (m *Model) Shortfalls(sharing slots.Sharing) (all []Shortfall, large bool) 
 	})
 	until(m.Last)
 	for p := range open {
-		keep(&open[p])
+		keep(p)
 	}
 	slices.SortFunc(all, func(a, b Shortfall) int {
 		return cmp.Or(cmp.Compare(b.Slots*b.length(), a.Slots*a.length()), cmp.Compare(a.From, b.From), cmp.Compare(a.Pool, b.Pool))

@@ -330,6 +330,19 @@ jobs:
 	}
 }
 
+// Short gaps between the attempts of a pool are no shortfall, however close they are to each other.
+func TestGapsBetweenAttemptsAreNoShortfall(t *testing.T) {
+	var sleep []string
+	for i := range 20 {
+		from := 90 + float64(i)/2
+		sleep = append(sleep, fmt.Sprintf("A/m/%d 0 %g %g", i, from, from+0.48))
+	}
+	m := tape{slots: "M", arrive: 90, sleep: sleep}.run(t, "gaps").Model
+	if all, _ := m.Shortfalls(slots.PerKind); len(all) > 0 {
+		t.Errorf("pools that lack a slot for 0.02 s, 19 times in 100 s: %+v", all)
+	}
+}
+
 // A job that waits for a limit on running jobs has no demand, also if the model ends before the job
 // is admitted.
 func TestAWaitingJobHasNoDemand(t *testing.T) {
