@@ -197,8 +197,8 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// tellSlow says which task of a run w was slow, how long it took in the run b, and how many copies won there. b is nil
-// for a run that is alone.
+// tellSlow says which task of a run w was slow, how long it took in the run b, and how many copies won there, of it or
+// of other tasks. b is nil for a run that is alone.
 func tellSlow(w, b *outcome) string {
 	a := w.account()
 	if a.slowest < 0 {
@@ -211,7 +211,13 @@ func tellSlow(w, b *outcome) string {
 	}
 	text += fmt.Sprintf(" under %s, %s under %s", w.name, Words(a.there), b.name)
 	if x, y := a.copies, b.account().copies; y > x {
-		if text += ", where " + copies(y) + " won"; x > 0 {
+		won := ", where " + copies(y)
+		if !b.model.rescued(bar) {
+			if won = fmt.Sprintf("; %d others' copies", y); y == 1 {
+				won = "; another's copy"
+			}
+		}
+		if text += won + " won"; x > 0 {
 			text += fmt.Sprintf(", not %d", x)
 		}
 	}
@@ -222,6 +228,11 @@ func tellSlow(w, b *outcome) string {
 func (j *DrawnJob) tasks(k trace.Kind) string {
 	_, word, _ := strings.Cut(errs.Counted([...]int32{j.Maps, j.Reduces}[k], k.String()), " ")
 	return word
+}
+
+// rescued reports whether a copy has finished the task of a bar of another run.
+func (m *Model) rescued(b *Bar) bool {
+	return slices.ContainsFunc(m.Bars, func(c Bar) bool { return c.Done && c.Speculative && taskOf(&c) == taskOf(b) })
 }
 
 // capital returns the kind as the first word of a sentence.

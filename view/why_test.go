@@ -155,6 +155,10 @@ func TestTheHeadlineNamesTheCause(t *testing.T) {
 			tape{slots: "MMM", sleep: append(six, "A/m/2 2 0 8")}, tape{slots: "MMM", sleep: append(six, "A/m/2 2 0 3 race", "A/m/2 1 2 3 copy")},
 			"Map 2 of A took 8 s under bad, 1 s under good, where 1 copy won.",
 		},
+		"a copy of another task wins": {
+			tape{slots: "MMM", sleep: append(six, "A/m/2 2 0 8")}, tape{slots: "MMM", sleep: []string{"A/m/0 0 0 1", "A/m/2 1 0 1", "A/m/3 0 1 2", "A/m/4 1 1 2", "A/m/5 0 2 3", "A/m/1 2 0 3 race", "A/m/1 1 2 3 copy"}},
+			"Map 2 of A took 8 s under bad, 1 s under good; another's copy won.",
+		},
 		"a slow task": {
 			tape{slots: "MMM", sleep: append(six, "A/m/2 2 0 8")}, tape{slots: "MMM", sleep: append(six, "A/m/2 2 0 1")},
 			"Map 2 of A took 8 s under bad, 1 s under good.",

@@ -235,7 +235,7 @@ export class Paint {
     const whole = b.letter + ' ' + b.task;
     if (b.task && ctx.measureText(whole).width < w - 8) text = whole;
     const phase = this.phase(b.segments[0]?.[0]), width = ctx.measureText(text).width;
-    const plain = b.killed || b.over || phase.height < 1;
+    const plain = b.killed || b.copy || b.over || phase.height < 1;
     if (b.lent || phase.mark || plain) { // a plain ground, so that the letter is readable
       ctx.fillStyle = plain ? this.ground : hue.tones[phase.name];
       ctx.fillRect(x + 2, y + h / 2 - px * 0.55, width + 3, px * 1.1);

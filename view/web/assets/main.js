@@ -162,10 +162,14 @@ class Page {
   }
 
   // tell asks for the headline of the runs that are shown, and for the critical path of each run that has ended. During
-  // a live run it asks at most once a second.
+  // a live run it asks at most once a second, and the headline has the moment that the rest of the page shows.
   async tell() {
     const shown = this.shown().filter((r) => r.lanes.length), key = shown.map((r) => r.id + ':' + r.seq).join();
-    const over = shown.every((r) => r.over);
+    const going = shown.find((r) => !r.over), over = !going;
+    if (going && !this.hides && !this.away) {
+      const text = `${this.called(going)} goes on; so far ${span(going.last)}.`;
+      if (byID('headline').textContent !== text) byID('headline').textContent = text;
+    }
     if (this.told === key || !shown.length || this.hides || this.away || (this.telling && !over)) return;
     clearTimeout(this.telling);
     const wait = over || !this.told ? 0 : 1000;
@@ -173,9 +177,9 @@ class Page {
       this.telling = 0;
       this.told = key;
       try {
-        const { text } = await ask('headline', { run: shown.map((r) => r.id) });
+        const { text } = going ? {} : await ask('headline', { run: shown.map((r) => r.id) });
         const than = this.base && shown.length ? told(this.base, shown, this.playground.settings) : '';
-        if (this.told === key) byID('headline').replaceChildren(...(than || text).split(/(\S+-\S+)/).map((words, i) => (i % 2 ? element('span', { className: 'whole', textContent: words }) : words)));
+        if (!going && this.told === key) byID('headline').replaceChildren(...(than || text).split(/(\S+-\S+)/).map((words, i) => (i % 2 ? element('span', { className: 'whole', textContent: words }) : words)));
         if (this.told === key) byID('unsaid').textContent = than ? unsaid(this.base) : '';
         for (const run of shown) {
           if (run.over && run.path?.seq !== run.seq) run.path = { seq: run.seq, ...(await ask('path', { run: run.id })) };
@@ -586,6 +590,10 @@ class Page {
     byID('share').addEventListener('click', () => this.share());
     byID('keys').addEventListener('click', () => byID('help').showModal());
     byID('tabs').addEventListener('click', (e) => e.target.dataset.tab && this.tab(e.target.dataset.tab));
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', (e) => {
+      if (!stored.get('theme')) this.theme(e.matches ? 'dark' : 'light');
+      this.draw();
+    });
     document.addEventListener('keydown', (e) => this.key(e));
     document.addEventListener('scroll', () => this.hover(null), true);
   }

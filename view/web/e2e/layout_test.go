@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
@@ -255,5 +256,32 @@ func TestAChangedRunHasWhatWasGiven(t *testing.T) {
 				t.Errorf("want %q:\n%s", c.want, text)
 			}
 		})
+	}
+}
+
+// No button of the slots, no name of a setting and no name of a run is cut, on any screen.
+func TestNoButtonOrNameIsCut(t *testing.T) {
+	url := serve(t, t.TempDir(), "ui")
+	for _, size := range [][2]int64{{390, 844}, {1024, 768}, {1280, 800}, {1920, 1080}} {
+		tab := open(t, url)
+		do(t, tab, chromedp.EmulateViewport(size[0], size[1]))
+		until(t, tab, "document.querySelector('#mistake.good') !== null")
+		do(t, tab, chromedp.Evaluate("(e => { e.value = 'fig5'; e.dispatchEvent(new Event('change')); })(document.querySelector('#example'))", nil))
+		until(t, tab, "document.querySelectorAll('.lanes h2 button:not([hidden])').length === 2 && document.querySelectorAll('.slider label').length > 7 && "+still)
+		cut := "Array.from(document.querySelectorAll('.slider label, #filter h2, .lanes h2 button'), (e) => e.scrollWidth > e.clientWidth || e.getBoundingClientRect().right > e.parentElement.getBoundingClientRect().right ? e.textContent : '').filter(Boolean).join()"
+		if got := eval(t, tab, cut); got != "" {
+			t.Errorf("%d pixels: cut are %s", size[0], got)
+		}
+	}
+}
+
+// The page follows the theme of the system while it is open, until the reader chooses one.
+func TestThePageFollowsTheThemeOfTheSystem(t *testing.T) {
+	dir, names := recorded(t, borrow, "fair")
+	tab := open(t, serve(t, dir, "ui", names[0]))
+	until(t, tab, "document.querySelector('.lanes canvas')?.dataset.bars === '16'")
+	for _, scheme := range []string{"dark", "light"} {
+		do(t, tab, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+		until(t, tab, "document.documentElement.dataset.theme === '"+scheme+"'")
 	}
 }

@@ -245,6 +245,12 @@ func TestALiveRunSaysHowLongItStillTakes(t *testing.T) {
 	tab := open(t, serve(t, dir, "batch", "w.yaml", "--sched", "fair", "--ui", "--progress", "none"))
 	until(t, tab, "document.querySelector('#headline').textContent.startsWith('fair goes on; so far ')")
 	until(t, tab, "/, about [0-9.]+ m?s left$/.test(document.querySelector('#live').textContent)")
+	// The headline and the heading of the slots have one time.
+	do(t, tab, chromedp.Evaluate("window.apart = []; new MutationObserver(() => requestAnimationFrame(() => { const at = (e) => / ([0-9.]+ m?s)/.exec(document.querySelector(e).textContent.replace(/.*(so far|goes on,)/, ''))?.[1]; if (at('#headline') !== at('.lanes h2')) window.apart.push(at('#headline') + ' and ' + at('.lanes h2')); })).observe(document.querySelector('.lanes h2'), { childList: true, subtree: true, characterData: true }); 0", nil))
+	until(t, tab, "Number(document.querySelector('.job .bar span:last-child').textContent.split('/')[0]) > 30")
+	if got := eval(t, tab, "window.apart.join('; ')"); got != "" {
+		t.Errorf("the headline and the heading differ: %s", got)
+	}
 	until(t, tab, "/^[1-9][0-9]*\\/100$/.test(document.querySelector('.job .bar span:last-child').textContent)")
 }
 
@@ -260,6 +266,18 @@ func TestTheFirstScreenSaysWhatHappened(t *testing.T) {
 	until(t, tab, "document.querySelector('#headline').textContent.startsWith('pi-dhfs ends after 80 s.')")
 }
 
+// The name of a copy has the colour of text on a plain ground, because white dashes surround the bar.
+func TestTheNameOfACopyIsReadable(t *testing.T) {
+	tab := open(t, serve(t, t.TempDir(), "ui"))
+	until(t, tab, "document.querySelector('#mistake.good') !== null")
+	do(t, tab, chromedp.Evaluate("window.inks = []; const write = CanvasRenderingContext2D.prototype.fillText; CanvasRenderingContext2D.prototype.fillText = function (text, ...at) { if (text === 'A m22' && this.canvas === document.querySelectorAll('.lanes canvas')[2]) window.inks.push(this.fillStyle); write.call(this, text, ...at); }; (e => { e.value = 'straggler'; e.dispatchEvent(new Event('change')); })(document.querySelector('#example'))", nil))
+	until(t, tab, "window.inks.length > 1 && "+still)
+	// Under late, map 22 has an attempt that is killed and its copy.
+	if got := eval(t, tab, "[...new Set(window.inks)].join()"); got != "#16191d" {
+		t.Errorf("the names of the attempts of map 22 have the colours %s", got)
+	}
+}
+
 // The headline names what the example or lesson is about, in three lines on a phone.
 func TestTheHeadlineNamesTheCauseOnAPhone(t *testing.T) {
 	tab := open(t, serve(t, t.TempDir(), "ui"))
@@ -267,7 +285,7 @@ func TestTheHeadlineNamesTheCauseOnAPhone(t *testing.T) {
 	until(t, tab, "document.querySelector('#mistake.good') !== null")
 	headline := "document.querySelector('#headline').textContent"
 	for _, c := range [][2]string{
-		{"straggler", "where 2 copies won."}, {"overlap", "Waiting reduces held slots for 1800 s"}, {"spill", "but maps took 1.5 times as long: 3 ran at a time, 2 under fair."},
+		{"straggler", "; 2 others' copies won."}, {"overlap", "Waiting reduces held slots for 1800 s"}, {"spill", "but maps took 1.5 times as long: 3 ran at a time, 2 under fair."},
 		{"fig5", "pool1 was below its share of all slots for 23.9 s, not 74.5 s."}, {"#lesson=spill", "10 spills (kvbuffer 4 MiB), not 0 (25 MiB)."},
 	} {
 		do(t, tab, chromedp.Evaluate(fmt.Sprintf("(e => { e.value = %q; e.dispatchEvent(new Event('change')); })(document.querySelector('#example'))", c[0]), nil))

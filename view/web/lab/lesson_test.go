@@ -132,7 +132,7 @@ func TestHeadlinesOfExamplesAndLessons(t *testing.T) {
 		"example table1":     "pi-dhfs ends first, after 520 s; pd-dhfs at the same time, fair 500 s later. Map slots were 55 % idle under fair; pi-dhfs lent them 404 times.",
 		"example starving":   "fifo ends first, after 210 s; fair 40 s later. But fair ends job short 130 s earlier: it waited 10 s for a slot, not 160 s, as fair killed 2 attempts.",
 		"example deadline":   "Both runs end after 520 s. Job urgent misses its deadline by 30 s under fair, and meets it under ras: its maps had 7.06, not 6 slots on average.",
-		"example straggler":  "dynamicmr ends first, after 120 s; late 30 s later, fair 130 s later. Map 4 of A took 100 s under fair, 20 s under dynamicmr, where 2 copies won.",
+		"example straggler":  "dynamicmr ends first, after 120 s; late 30 s later, fair 130 s later. Map 4 of A took 100 s under fair, 20 s under dynamicmr; 2 others' copies won.",
 		"example overlap":    "omo ends first, after 153 s; fair 131 s later. Waiting reduces held slots for 1800 s of slot time under fair while tasks waited, 98.2 s under omo.",
 		"example spill":      "Both runs end after 140 s. pi-dhfs lent the reduce slot 2 times, but maps took 1.5 times as long: 3 ran at a time, 2 under fair.",
 		"lesson grep":        "pi-dhfs ends first, after 2.43 s; fair 1.9 s later. The reduce slot was idle for 3.4 s of 4.33 s under fair; pi-dhfs lent it 10 times.",
