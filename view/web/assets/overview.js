@@ -42,7 +42,8 @@ export class Overview {
       const c = this.count(run), i = Math.min(c.busy.length - 1, Math.floor((t / page.time.end) * c.busy.length));
       return `${page.called(run)} ${+c.busy[i].toFixed(1)} of ${counted(c.slots, 'slot')} busy, ${+c.lent[i].toFixed(1)} lent`;
     });
-    return `${span(Math.round(t))} · ${each.join('; ')}`;
+    const whole = page.time.to - page.time.from >= page.time.end;
+    return `${span(Math.round(t))} · ${each.join('; ')}${whole ? ' · a click shows this moment' : ''}`;
   }
 
   /** count returns the busy and lent slots of a run by pixel. It computes them again only after a change. */

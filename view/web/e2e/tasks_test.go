@@ -88,6 +88,19 @@ jobs:
 			s.sees("/: r\\d the most, [0-9.]+ MiB, and r\\d the least/.test(document.querySelector('#panel .told').innerText)")
 			s.sees("document.querySelectorAll('#panel .sr tbody tr').length === 4 && Array.from(document.querySelectorAll('#panel .sr tbody tr')).every(r => r.innerText.includes('100 %'))")
 		}},
+		"what had the reduces copied at a time": {real, []string{"real.jsonl"}, func(s *student) {
+			s.push("[data-tab=shuffle]")
+			s.clicks++
+			point := func(name string) {
+				eval(s.t, s.tab, "(e => { const r = e.getBoundingClientRect(); e.dispatchEvent(new PointerEvent('"+name+"', { bubbles: true, button: 0, pointerId: 1, clientX: r.left + 0.6 * r.width, clientY: r.top + 20 })); })(document.querySelector('#overview canvas'))")
+			}
+			point("pointermove")
+			s.sees("document.querySelector('#tip').textContent.endsWith(' · a click shows this moment')")
+			eval(s.t, s.tab, "Element.prototype.setPointerCapture = () => {}")
+			point("pointerdown")
+			point("pointerup")
+			s.sees("/^By [0-9.]+ m?s .* copied[ ;]/.test(document.querySelector('#panel .told').innerText)")
+		}},
 		"a picture for a slide": {dir, names, func(s *student) {
 			s.push("#share")
 			s.sees(offered)
