@@ -25,7 +25,7 @@ type session struct {
 func split(visits iter.Seq2[visit, struct{}], emit func(session)) error {
 	var s session
 	for v := range visits { // of one user
-		if v.Value.After(s.End.Add(30 * time.Minute)) { // as at the first visit
+		if v.Value.Unix() > s.End.Unix()+30*60 { // as at the first visit
 			if s.Pages > 0 {
 				emit(s)
 			}

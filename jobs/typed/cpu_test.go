@@ -41,7 +41,7 @@ var sessions = typed.Job[visit, visit, struct{}, session]{Name: "sessions", From
 	Rows: func(visits iter.Seq2[visit, struct{}], emit func(session)) error {
 		var s session
 		for v := range visits {
-			if v.Value.After(s.End.Add(30 * time.Minute)) {
+			if v.Value.Unix() > s.End.Unix()+30*60 {
 				if s.Pages > 0 {
 					emit(s)
 				}
