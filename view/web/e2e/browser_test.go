@@ -166,9 +166,10 @@ func until(t *testing.T, tab context.Context, expression string) {
 }
 
 // isTrue reports whether the expression is true now. It returns false if the page is still loading and
-// lacks elements, or if the page is closing.
+// lacks elements, if the page is closing, or if no answer comes: a question that meets a reload may stay without one,
+// and until must still have time to ask again.
 func isTrue(tab context.Context, expression string) bool {
-	ctx, cancel := context.WithTimeout(tab, longestWait)
+	ctx, cancel := context.WithTimeout(tab, longestWait/8)
 	defer cancel()
 	var yes bool
 	err := chromedp.Run(ctx, chromedp.Evaluate("(() => { try { return Boolean("+expression+") } catch { return false } })()", &yes))
