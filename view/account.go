@@ -44,6 +44,7 @@ type account struct {
 	home int32              // home slots
 
 	other    [trace.Kinds]float64   // time of itemOther by kind of slot
+	waits    float64                // slot time of reduces that wait while tasks do, also what counts under other items
 	attempts [itemCount]int         // attempts by the item of their slot time
 	copies   int                    // copies that finished their tasks
 	running  [trace.Kinds]float64   // attempts that run at a time, on average while any does
@@ -216,6 +217,7 @@ func (a *account) wait(s *sweep, now *[itemCount]int32, took float64) {
 		a.other[k] += a.spread(itemOther, now, float64(n)*took)
 	}
 	n := min(now[itemWaits], tasks[trace.Map]+tasks[trace.Reduce])
+	a.waits += float64(n) * took
 	a.spread(itemWaits, now, float64(n)*took)
 	a.spread(itemTail, now, float64(rest-n)*took)
 }

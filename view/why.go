@@ -81,7 +81,11 @@ func saved(b, w *outcome, k trace.Kind) float64 {
 func (o *outcome) took(what ...item) string {
 	sum := 0.0
 	for _, i := range what {
-		sum += o.account().time[i]
+		t := o.account().time[i]
+		if i == itemWaits {
+			t = o.account().waits
+		}
+		sum += t
 	}
 	return Words(time.Duration(sum)) + " of slot time"
 }

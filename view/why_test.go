@@ -245,6 +245,7 @@ func TestTheHeadlineOfOneRun(t *testing.T) {
 		"one ends after 4 s.": {slots: "M", sleep: []string{"A/m/0 0 0 2", "A/m/1 0 2 4"}},
 		"one ends after 8 s. Map 2 of A took 8 s, 8 times the median.":                            {slots: "MM", sleep: []string{"A/m/0 0 0 1", "A/m/1 0 1 2", "A/m/2 1 0 8"}},
 		"one ends after 7 s. Waiting reduces held slots for 4 s of slot time while tasks waited.": {slots: "MR", gate: 1, sleep: []string{"A/m/0 0 0 1", "A/m/1 0 1 2", "A/m/2 0 2 3", "A/m/3 0 3 4", "A/m/4 0 4 5", "A/m/5 0 5 6", "A/r/0 1 1 7"}},
+		"one ends after 8 s. Waiting reduces held slots for 5 s of slot time while tasks waited.": {slots: "MR", gate: 1, sleep: []string{"A/m/0 0 0 1", "A/m/1 0 1 2", "A/m/2 0 2 3", "A/m/3 0 3 6", "A/m/4 0 6 7", "A/r/0 1 1 8"}},
 		"one ends after 5 s. 1 killed attempt cost 2 s of slot time.":                             {slots: "M", sleep: []string{"A/m/0 0 0 2 killed", "A/m/1 0 2 3", "A/m/0 0 3 5"}},
 		"one ends after 4 s. 1 failed attempt cost 4 s of slot time.":                             {slots: "MM", sleep: []string{"A/m/0 0 0 2 failed", "A/m/1 1 0 2", "A/m/0 0 2 4"}},
 		"one ends after 4 s. 1 lost attempt cost 1 s of slot time.":                               {slots: "MM", sleep: []string{"A/m/0 0 0 2", "A/m/1 1 0 1 lost", "A/m/1 0 2 4"}},
