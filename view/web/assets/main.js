@@ -166,6 +166,7 @@ class Page {
   async tell() {
     const shown = this.shown().filter((r) => r.lanes.length), key = shown.map((r) => r.id + ':' + r.seq).join();
     const going = shown.find((r) => !r.over), over = !going;
+    byID('headline').setAttribute('aria-live', going ? 'off' : 'polite'); // a screen reader does not read each moment
     if (going && !this.hides && !this.away) {
       const text = `${this.called(going)} goes on; so far ${span(going.last)}.`;
       if (byID('headline').textContent !== text) byID('headline').textContent = text;

@@ -243,7 +243,7 @@ func TestALiveRunSaysHowLongItStillTakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	tab := open(t, serve(t, dir, "batch", "w.yaml", "--sched", "fair", "--ui", "--progress", "none"))
-	until(t, tab, "document.querySelector('#headline').textContent.startsWith('fair goes on; so far ')")
+	until(t, tab, "document.querySelector('#headline').textContent.startsWith('fair goes on; so far ') && document.querySelector('#headline').ariaLive === 'off'")
 	until(t, tab, "/, about [0-9.]+ m?s left$/.test(document.querySelector('#live').textContent)")
 	// The headline and the heading of the slots have one time.
 	do(t, tab, chromedp.Evaluate("window.apart = []; new MutationObserver(() => requestAnimationFrame(() => { const at = (e) => / ([0-9.]+ m?s)/.exec(document.querySelector(e).textContent.replace(/.*(so far|goes on,)/, ''))?.[1]; if (at('#headline') !== at('.lanes h2')) window.apart.push(at('#headline') + ' and ' + at('.lanes h2')); })).observe(document.querySelector('.lanes h2'), { childList: true, subtree: true, characterData: true }); 0", nil))
